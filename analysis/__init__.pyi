@@ -2,8 +2,10 @@ from . import plots as plots
 from .atlas.atlas import Atlas as Atlas
 from .atlas.placement import Placement as Placement
 from .correlations import AcrossModels as AcrossModels
+from .correlations import CrossedCorrelations as CrossedCorrelations
 from .correlations import WithinOrder as WithinOrder
 from .correlations import across_models as across_models
+from .correlations import crossed_correlations as crossed_correlations
 from .correlations import reliability as reliability
 from .correlations import within_model_order as within_model_order
 from .literature.agreement import end_to_end_agreement as end_to_end_agreement
@@ -13,6 +15,7 @@ from .literature.catalogue import published as published
 from .literature.catalogue import published_tables as published_tables
 from .mixed import MixedEffects as MixedEffects
 from .mixed import mixed_effects as mixed_effects
+from .mixed import with_languages as with_languages
 from .report.methods import methods as methods
 from .statistics import Equivalence as Equivalence
 from .statistics import equivalence as equivalence

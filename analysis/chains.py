@@ -28,6 +28,7 @@ METRICS = ("topsim", "posdis", "bosdis", "residual_entropy", "cbm")
 CONVENTIONS = {"residual_entropy": {"search": "greedy"}}
 CHANCE = "_chance"  # end of the columns of values by chance
 PREDICTS = "predicts_"  # beginning of the columns of agreements with grammars
+FLOOR = "floor_"  # beginning of the columns of agreements that draws of grammars reach
 
 
 @runtime_checkable
@@ -82,6 +83,9 @@ def chain_languages(results: KeptResults, record: Record) -> list[Language]:
         results: the results with the record and its files: a ProbeResult of a run, a results folder or a pack.
         record: record of a chain.
 
+    Returns:
+        The languages, one per generation, the first language at index 0.
+
     Raises:
         StoreError: a file was removed.
     """
@@ -98,19 +102,21 @@ def generations(
     In a population, points of the curve are means over its members, and the other columns are of the language of the
     first learner of the generation.
 
-    It takes about 0.6 s per language at 4x5 with the defaults, and 0.02 s with `metrics=()`.
+    It takes about 0.6 s per language at 4x5 with the defaults, and 0.02 s with `metrics=()`, after a second for the
+    draws of `nearest_grammar`.
 
     Args:
         results: results of `icy.iterate`, or `ProbeResult.load` of a results folder or pack.
         metrics: metrics to compute; residual entropy uses the greedy search.
         permutations: number of random assignments of the messages to meanings, for values by chance; None for none.
-        seed: seed of the permutations, and of the halves of `nearest_grammar`.
+        seed: seed of the permutations, and of the halves and draws of `nearest_grammar`.
 
     Returns:
         A row per chain and generation: `model`, `grammar` (the first language), `seed`, `key`, the points of the
         chain's curve (`accuracy` is survival), each metric with `METRIC_chance`, the mean over permutations,
-        `nearest`, the nearest grammar (`icy.metrics.nearest_grammar`), and `predicts_GRAMMAR`, the agreement of each
-        grammar.
+        `nearest`, the grammar that the language is a version of (`icy.metrics.nearest_grammar`), `errors` relative to
+        it ("none", "random" or "systematic"), `predicts_GRAMMAR`, the agreement of each grammar, and `floor_GRAMMAR`,
+        the agreement that draws of this grammar reach with the same share of random errors.
 
     Raises:
         InvalidSettingError: no chains.
@@ -123,6 +129,8 @@ def generations(
         >>> table = generations(result, metrics=["posdis"])
         >>> table["generation"].tolist(), table["nearest"].tolist()
         ([0, 1, 2, 3], ['perm', 'perm', 'perm', 'perm'])
+        >>> table["errors"].tolist()
+        ['none', 'systematic', 'random', 'random']
     """
     import pandas as pd
 
@@ -143,7 +151,8 @@ def _rows(
             row |= {name: found[name].item() for name in columns if name in found}
         nearest = nearest_grammar(language, seed=seed)
         agreement = {f"{PREDICTS}{name}": share for name, share in nearest.agreement.items()}
-        yield row | {"nearest": nearest.grammar} | agreement
+        floor = {f"{FLOOR}{name}": share for name, share in nearest.floor.items()}
+        yield row | {"nearest": nearest.grammar, "errors": nearest.errors} | agreement | floor
 
 
 def with_noise(language: Language, share: float, seed: int) -> Language:

@@ -1,4 +1,4 @@
-"""Rank correlations: of pairs, within models over grammars, and across models with disjoint halves of seeds."""
+"""Rank correlations: of pairs, within models over grammars, and across models, with disjoint halves of seeds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 import scipy
 
-from icy.analysis.statistics import CONFIDENCE, LEAST_SPREAD, Interval, Values, known_runs, student
+from icy.analysis.statistics import CONFIDENCE, LEAST_SPREAD, Interval, Values, known_runs, student, tost
 from icy.core.checks import number_column
 from icy.core.errors import IncompatibleError
 
@@ -292,6 +292,10 @@ def reliability(values: pd.DataFrame, groups: Groups | None = None) -> Interval:
         values: a row per model, a column per seed.
         groups: as for `across_models`.
 
+    Returns:
+        The estimate with its 95 % interval, without a unit: 1 if every seed orders the models alike, about 0 if
+        differences between models are only noise of the seeds.
+
     Example:
         >>> import pandas as pd
         >>> print(reliability(pd.DataFrame({1: [1, 2, 3, 4, 5, 6, 7, 8], 2: [2, 1, 3, 4, 6, 5, 8, 7]})))
@@ -300,18 +304,181 @@ def reliability(values: pd.DataFrame, groups: Groups | None = None) -> Interval:
     return across_models(values, values, groups).reliability_x
 
 
+# -- both ways ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MeanInterval(Interval):
+    """A mean with its 95 % interval and its standard error, by the jackknife over groups.
+
+    Attributes:
+        error: standard error.
+        freedom: degrees of freedom of `error`, one less than the number of groups.
+    """
+
+    error: float = math.nan
+    freedom: int = 0
+
+    @property
+    def p(self) -> float:
+        """Two-sided p-value of a mean of 0, by Student's t."""
+        return float(2 * scipy.stats.t.sf(abs(self.value) / self.error, self.freedom))
+
+    def p_equal(self, margin: float) -> float:
+        """Return the p-value of two one-sided tests that the mean is within a margin of 0."""
+        return float(tost(self.value, self.error, self.freedom, margin))
+
+    def ends(self, confidence: float) -> tuple[float, float]:
+        """Return the ends of the interval with another confidence level."""
+        half = student(self.freedom, confidence) * self.error
+        return self.value - half, self.value + half
+
+
+@dataclass(frozen=True)
+class MeanCorrelation:
+    """Mean of correlations of two measures from runs of different seeds.
+
+    Attributes:
+        plain: mean of the correlations of halves of the seeds.
+        true: estimate for infinitely many seeds: `plain` divided by the geometric mean of the reliabilities of halves
+            (Spearman 1904); NaN if a reliability is not above 0.
+        reliability_x: mean correlation of the halves of the first measure.
+        reliability_y: mean correlation of the halves of the second measure.
+    """
+
+    plain: MeanInterval
+    true: MeanInterval
+    reliability_x: float
+    reliability_y: float
+
+
+@dataclass(frozen=True)
+class CrossedCorrelations:
+    """Correlations of two measures in a table of models and grammars.
+
+    Attributes:
+        within: mean over models of Spearman's correlation over grammars.
+        across: mean over grammars of Spearman's correlation over models.
+        interaction: Pearson's correlation of the double-centred tables, without the means of models and grammars.
+        contrast: `within.true` minus `across.true`.
+        models: number of models.
+        grammars: number of grammars.
+        groups: number of independent groups of models.
+    """
+
+    within: MeanCorrelation
+    across: MeanCorrelation
+    interaction: MeanCorrelation
+    contrast: MeanInterval
+    models: int
+    grammars: int
+    groups: int
+
+
+def crossed_correlations(
+    x: Mapping[str, pd.DataFrame], y: Mapping[str, pd.DataFrame], groups: Groups | None = None
+) -> CrossedCorrelations:
+    """Correlate two measures within models, across models, and in the interaction of model and grammar.
+
+    This compares three answers to one question, in the same unit: whether grammars that a model learns sooner, models
+    that learn sooner, or pairs of both that are sooner than their model and grammar, have larger values of the other
+    measure. Seeds are split as in `across_models`, so the two measures share no seed.
+
+    Args:
+        x: first measure of each grammar: a row per model, a column per seed.
+        y: second measure. Grammars, models and seeds that are not everywhere are left out.
+        groups: group of each model, such as its cell. Models of a group do not count as independent; intervals are by
+            the jackknife over groups, with Student's t.
+
+    Raises:
+        IncompatibleError: as for `across_models`, or fewer than three common grammars.
+
+    Example:
+        >>> import pandas as pd
+        >>> speed = {g: pd.DataFrame({1: [v, v + 1, v, v + 2], 2: [v, v + 1, v, v + 3]}) for v, g in enumerate("abc")}
+        >>> held_out = {grammar: -values for grammar, values in speed.items()}
+        >>> crossed_correlations(speed, held_out).within.plain.value
+        -1.0
+    """
+    names = [name for name in x if name in y]
+    if len(names) < FEWEST_ITEMS:
+        raise IncompatibleError(f"The two measures share {len(names)} grammars, but need {FEWEST_ITEMS}.")
+    tables = [measure[name] for measure in (x, y) for name in names]
+    _check_rows(*tables)
+    models, seeds = tables[0].dropna().index, tables[0].columns
+    for table in tables:
+        models, seeds = models.intersection(table.dropna().index), seeds.intersection(table.columns)
+    of_models = (models if groups is None else _groups(models, groups)).to_numpy()
+    _check_size(len(seeds), len(set(of_models)))
+    first, second = (np.stack([of[name].loc[models, seeds].to_numpy(float) for name in names], 1) for of in (x, y))
+    parts = [np.full(len(models), True), *(of_models != name for name in dict.fromkeys(of_models))]
+    found = np.array([_both_ways(first[rows], second[rows], _splits(len(seeds))) for rows in parts])
+    within, across, interaction = (
+        MeanCorrelation(_mean_interval(of[:, 0]), _mean_interval(of[:, 1]), float(of[0, 2]), float(of[0, 3]))
+        for of in found.transpose(1, 0, 2)
+    )
+    contrast = _mean_interval(found[:, 0, 1] - found[:, 1, 1])
+    return CrossedCorrelations(within, across, interaction, contrast, len(models), len(names), len(parts) - 1)
+
+
+def _both_ways(x: Values, y: Values, splits: Sequence[tuple[list[int], list[int]]]) -> Values:
+    """Return a row for within, across and interaction: correlation, corrected correlation, and both reliabilities.
+
+    Args:
+        x: first measure, shape [model, grammar, seed].
+        y: second measure.
+        splits: halves of the seeds.
+    """
+    kinds = (_mean_spearman, lambda a, b: _mean_spearman(a.T, b.T), lambda a, b: _pearson(*map(_interaction, (a, b))))
+    found = np.zeros((3, 3))
+    for half, rest in splits:
+        (x_half, y_half), (x_rest, y_rest) = ([of[..., seeds].mean(2) for of in (x, y)] for seeds in (half, rest))
+        pairs = ((x_half, y_rest), (x_half, x_rest), (y_half, y_rest))
+        found += np.array([[kind(a, b) for a, b in pairs] for kind in kinds]) / len(splits)
+    plain, of_x, of_y = found.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        true = plain / np.sqrt(np.where((of_x > 0) & (of_y > 0), of_x * of_y, np.nan))
+    return np.stack([plain, true, of_x, of_y], 1)
+
+
+def _mean_spearman(a: Values, b: Values) -> float:
+    """Return the mean of the rank correlations of rows; rows with a constant measure are left out."""
+    ranks = [scipy.stats.rankdata(of, axis=1) for of in (a, b)]
+    return float(np.nanmean([_pearson(one, other) for one, other in zip(*ranks, strict=True)]))
+
+
+def _interaction(values: Values) -> Values:
+    """Return a table without the means of its rows and columns, as a vector."""
+    return np.asarray(values - values.mean(1, keepdims=True) - values.mean(0) + values.mean()).ravel()
+
+
+def _mean_interval(values: Values) -> MeanInterval:
+    """Return the first of `values`, with the jackknife interval by the others, each with one group left out."""
+    freedom = len(values) - 2
+    of = _jackknife(float(values[0]), values[1:], fisher=False)
+    return MeanInterval(of.value, of.low, of.high, (of.high - of.low) / 2 / student(freedom), freedom)
+
+
+# -- shared ------------------------------------------------------------------------------------------------------------
+
+
 def _shared(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None) -> tuple[Values, Values, Any]:
     """Return both tables with their common models and seeds, and the group of each model."""
     _check_rows(x, y)
     seeds = x.columns.intersection(y.columns)
     models = x[seeds].dropna().index.intersection(y[seeds].dropna().index)
     names = (models if groups is None else _groups(models, groups)).to_numpy()
-    if len(seeds) < 2 or len(set(names)) < FEWEST_MODELS:
+    _check_size(len(seeds), len(set(names)))
+    return x.loc[models, seeds].to_numpy(float), y.loc[models, seeds].to_numpy(float), names
+
+
+def _check_size(seeds: int, groups: int) -> None:
+    """Raise IncompatibleError if a correlation across seeds has too few seeds or groups."""
+    if seeds < 2 or groups < FEWEST_MODELS:
         raise IncompatibleError(
-            f"The two measures share {len(seeds)} seeds and {len(set(names))} independent models with all values. "
+            f"The two measures share {seeds} seeds and {groups} independent models with all values. "
             f"A correlation across seeds needs 2 seeds and {FEWEST_MODELS} models, or groups."
         )
-    return x.loc[models, seeds].to_numpy(float), y.loc[models, seeds].to_numpy(float), names
 
 
 def _splits(seeds: int) -> list[tuple[list[int], list[int]]]:

@@ -14,6 +14,7 @@ from icy.analysis.statistics import CONFIDENCE, FEWEST_KNOWN, LEAST_RATIO, Mask,
 from icy.core.checks import number_column, require_names
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.text import listed
+from icy.records.long_table import options_of
 
 from .repeats import without_repeats
 
@@ -141,6 +142,10 @@ def mixed_effects(
             `icy.core.checks.boolean_column`. If it is None or a missing column, no run was cut.
         log: whether values are ratios, which are modeled by their logarithms (ratios below 0.01 are raised to 0.01).
 
+    Returns:
+        The means with their 95 % intervals in the unit of the values (geometric means of ratios), and the standard
+        deviation of each random effect.
+
     Raises:
         IncompatibleError: a random column has one level, or as many levels as runs; or fewer than three runs were not
             cut; or values do not vary.
@@ -188,6 +193,27 @@ def mixed_effects(
     return MixedEffects(
         means, deviations, levels, len(runs), int(censored.sum()), log, model.likelihood, model, names_of
     )
+
+
+def with_languages(results: pd.DataFrame) -> pd.DataFrame:
+    """Return runs with a column `language`: the seed of their words.
+
+    It is the value of `icy probe --word-seeds`, or else the run's own seed. It is removed from the column `options`, so
+    that runs of one model with several languages belong to one row.
+
+    Args:
+        results: results in long form, with the columns `options` and `seed`.
+
+    Example:
+        >>> import pandas as pd
+        >>> from icy.analysis import with_languages
+        >>> with_languages(pd.DataFrame({"options": ["a=1, word_seed=7", ""], "seed": [1, 2]})).values.tolist()
+        [['a=1', 1, 7], ['', 2, 2]]
+    """
+    own = [options_of(text) for text in results["options"]]
+    languages = [int(of.pop("word_seed", seed)) for of, seed in zip(own, results["seed"], strict=True)]
+    rest = [", ".join(f"{name}={value}" for name, value in of.items()) for of in own]
+    return results.assign(options=rest, language=languages)
 
 
 def _check_columns(results: pd.DataFrame, names: Sequence[str]) -> None:

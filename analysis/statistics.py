@@ -408,6 +408,10 @@ def equivalence(
         their_cut: for each of `theirs`, whether it was cut.
         log: whether the values are ratios, which are compared by their logarithms.
 
+    Returns:
+        The effect (a quotient of ratios, or a difference of accuracies) with its 95 % interval, p-values, and
+        `verdict`: "equivalent", "different", "both" (different, but by less than the margin) or "unclear".
+
     Raises:
         InvalidSettingError: the margin is not positive or too large; or as for `known_runs`.
 

@@ -27,6 +27,30 @@ extensions = [
 exclude_patterns = ["_build", "_ext"]
 smartquotes = False  # `--model` and "5x10" must not change
 
+moved_pages = {  # old address -> new address, without ".html"; search.html is Sphinx's own page
+    "cells": "model-equations#cells",
+    "iterated-learning-prior": "iterated-learning#chains-of-your-own-learners",
+    "metrics-weights": "metrics-significance#weights-of-rows",
+    "other-training-loops": "plug-ins-pytorch#models-in-your-own-training-loop",
+    "papers": "reproducing#the-papers",
+    "plug-ins-checks": "plug-ins#checking-a-plug-in",
+    "plug-ins-grammars": "plug-ins#grammars-and-metrics",
+    "receivers": "model-equations#receivers",
+    "results-columns": "results#columns-of-results",
+    "s2b-acquisition": "s2b-agents#ease-of-acquisition",
+    "s2b-memories": "s2b-agents#attention-memories-and-pairs",
+    "s2b-r2d2": "s2b-published-agents#r2d2",
+    "s2b-recall": "s2b-published-agents#the-recall-task",
+    "s2b-rules": "s2b#published-rules",
+    "s2b-scores": "s2b#judge-a-score",
+    "s2b-text-servers": "s2b-text#servers-for-text-models",
+    "senders": "model-equations#senders",
+    "study-prepare": "study-run#prepare-a-study",
+    "study-report": "study#report-a-study",
+    "study-serve": "study-run#let-people-in",
+    "tracking": "sweeps#trackers-and-progress",
+}
+
 # -- Markdown ----------------------------------------------------------------------------------------------------------
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "fieldlist", "tasklist"]
 myst_heading_anchors = 4

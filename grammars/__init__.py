@@ -16,6 +16,7 @@ from . import (
     shuf,  # noqa: F401  (imported to register)
     shufdet,  # noqa: F401  (imported to register)
 )
+from .cached import cached_language
 from .grammar import Corruption, Grammar, WordTable
 from .languages import (
     canonical_name,
@@ -26,12 +27,12 @@ from .languages import (
     is_grammar,
     make_language,
 )
-from .shared import shared_language
 
 __all__ = [
     "Corruption",
     "Grammar",
     "WordTable",
+    "cached_language",
     "canonical_name",
     "check_side",
     "expand_grammars",
@@ -39,7 +40,6 @@ __all__ = [
     "grammar_version",
     "is_grammar",
     "make_language",
-    "shared_language",
 ]
 
 

@@ -140,6 +140,9 @@ def takes_lengths(entry: Entry) -> bool:
 def canonical_name(name: str) -> str:
     """Return the name of a grammar or chain with aliases resolved, without making the language.
 
+    Returns:
+        The name that results use, without spaces.
+
     Raises:
         UnknownNameError: unknown grammar.
         IncompatibleError: the chain holds a grammar that is not a corruption.
@@ -155,6 +158,9 @@ def canonical_name(name: str) -> str:
 def grammar_version(name: str) -> str:
     """Return the version of a grammar or chain ("1+1"). A grammar's version increases when its languages change.
 
+    Returns:
+        The version, which is part of the key of results, so results of different versions are never mixed.
+
     Raises:
         UnknownNameError, IncompatibleError: as for `canonical_name`.
     """
@@ -165,6 +171,9 @@ def grammar_version(name: str) -> str:
 
 def grammar_sides(name: str) -> tuple[str, ...]:
     """Return the sides that can learn a grammar; for a chain, the sides that can learn all of its parts.
+
+    Returns:
+        "sender", "receiver" or both, in this order; empty if the parts of a chain have no side in common.
 
     Raises:
         UnknownNameError, IncompatibleError: as for `canonical_name`.
@@ -205,6 +214,9 @@ def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
             the side cannot learn.
         side: "sender" or "receiver".
 
+    Returns:
+        The names, as `make_language` takes them.
+
     Raises:
         UnknownNameError: a pattern matches nothing.
         IncompatibleError: the side cannot learn a named grammar, or none of the grammars that a pattern matches.
@@ -221,7 +233,11 @@ def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
 
 
 def is_grammar(name: str) -> bool:
-    """Return whether a name, chain or shell pattern refers to known grammars, even if the chain is invalid."""
+    """Return whether a name, chain or shell pattern refers to known grammars, even if the chain is invalid.
+
+    Returns:
+        True if some registered grammar matches, also if its parts cannot be combined.
+    """
     try:
         _ = registry.match(name, "grammar") if _is_pattern(name) else resolve(name)
     except UnknownNameError:

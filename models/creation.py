@@ -41,6 +41,10 @@ def create_sender(
         **options: further arguments of the model, such as `representation="gumb"` for models that read their own
             symbols (by default SOFT).
 
+    Returns:
+        The sender, with newly drawn weights. It maps meanings [batch, attr], whole numbers from 0, to logits [batch,
+        length, vocab + 1]; the last symbol is the end token.
+
     Raises:
         UnknownNameError: unknown sender or representation.
         InvalidSettingError: a size is not a positive whole number, or the model does not have an option.
@@ -71,6 +75,10 @@ def create_receiver(
         vocab_size: V.
         hidden_size: E.
         **options: further arguments of the model.
+
+    Returns:
+        The receiver, with newly drawn weights. It maps tokens [batch, length], or weights [batch, length, vocab + 1],
+        to logits [batch, attr, value].
 
     Raises:
         IcyError: as for `create_sender`.

@@ -49,5 +49,5 @@ class WordEnds(nn.Module):
         self.word_length, self.message_length = word_length, message_length
 
     def forward(self, lower: State, step: int) -> Stop:
-        """Return s after a step, counted from 0."""
+        """Return whether a word ends at a step, counted from 0: the value s of a stop gate."""
         return (step + 1) % self.word_length == 0 or step + 1 == self.message_length

@@ -54,7 +54,10 @@ def rows_times(
 
 
 class Linear(nn.Linear):
-    """A linear layer over the last axis, initialized like PyTorch's."""
+    """`nn.Linear` for parameters that may have leading axes: a stack of models is computed as one batched product.
+
+    The initial weights are those of PyTorch.
+    """
 
     def forward(self, x: Float[Tensor, "*#lead inputs"]) -> Float[Tensor, "*lead outputs"]:
         """Return `x W^T + b`."""

@@ -76,7 +76,7 @@ class SymbolFeedback(nn.Module):
         self.embed = Linear(symbols, hidden_size)
 
     def fold(self, cell: Cell) -> Folded:
-        """Fold this layer into the input weights of `cell`."""
+        """Return this layer multiplied with the input weights of `cell`, so that a step needs one product, not two."""
         return cell.weigh(self.embed.weight.mT), cell.project(self.embed.bias.unsqueeze(-2))
 
     def first_symbol(self, like: Hidden) -> Scores:

@@ -61,7 +61,7 @@ class RecordFolder:
     def sweep(self, file: Path, rerun: str = "missing", **more: object) -> ProbeResult:
         """Train the missing rows of a sweep and load the others; with `rerun="never"`, only load."""
         start = [self.pack] if self.pack.exists() else []
-        return icy.sweep(file=file, out=self.runs, start=start, rerun=rerun, **more)  # type: ignore[arg-type]
+        return icy.sweep(file=file, out=self.runs, initial_results=start, rerun=rerun, **more)  # type: ignore[arg-type]
 
     def update_pack(self) -> None:
         """Add new records of `runs` to the packed ones."""

@@ -18,6 +18,7 @@ import pytest
 import icy
 from icy import testing
 from icy.analysis.literature.catalogue import published_names
+from icy.analysis.plots import KINDS
 from icy.cli import COMMANDS, main
 from icy.cli.options import Renamed, described
 from icy.config.settings import PUBLISHED
@@ -44,12 +45,13 @@ from tests.pages import (
 
 sys.path.append(str(DOCS / "_ext"))
 
+import gallery
 import generated
 
 pytestmark = pytest.mark.usefixtures("without_long_checks")
 SLOW_PARTS = ("grammar-measures",)
 COMMANDS_OF_PLUG_INS = ("guess",)
-PLUG_INS = tuple(f"docs/plug-ins{page}.md" for page in ("", "-pytorch", "-grammars", "-checks"))
+PLUG_INS = ("docs/plug-ins.md", "docs/plug-ins-pytorch.md")
 
 
 def arguments_of(page: str, part: str) -> list[list[str]]:
@@ -85,18 +87,20 @@ def name_exists(name: str) -> bool:
 
 @pytest.mark.parametrize("side", SIDES)
 def test_every_model_has_a_section(side: str) -> None:
-    patterns = [pattern for _, *found in arguments_of(f"docs/{side}s.md", "models") for pattern in found]
-    shown = [entry.qualified for entry in registry.match(patterns, *SIDES)]
+    page = "docs/model-equations.md"
+    patterns = [pattern for _, *found in arguments_of(page, "models") for pattern in found]
+    shown = [entry.qualified for entry in registry.match(patterns, *SIDES) if entry.kind == side]
     assert sorted(shown) == sorted(icy.list_models(f"{side}/*"))
     families = {name.partition("/")[2].partition(":")[0] for name in shown}
-    headings = " ".join(sections(f"docs/{side}s.md"))
+    first, end = {"sender": ("Senders", "Receivers"), "receiver": ("Receivers", "Cells")}[side]
+    headings = " ".join(sections(page)[sections(page).index(first) : sections(page).index(end)])
     assert {name for name in families if name.removesuffix("2L") not in headings} == set()
 
 
 def test_every_cell_has_a_section() -> None:
     cells = {entry.name for entry in registry.entries("cell")}
-    assert {name for _, name in arguments_of("docs/cells.md", "cell-card")} == cells
-    assert cells <= set(sections("docs/cells.md"))
+    assert {name for _, name in arguments_of("docs/model-equations.md", "cell-card")} == cells
+    assert cells <= set(sections("docs/model-equations.md"))
 
 
 def test_every_grammar_has_a_section_and_a_picture() -> None:
@@ -153,6 +157,29 @@ def test_every_public_name_has_a_page() -> None:
     assert ".. public:: icy\n" in text("docs/api/icy.md")
 
 
+def test_pages_of_groups_document_public_names_once() -> None:
+    pattern = re.compile(r"^\.\. public:: (\S+)\n   :names: (.+)$", re.MULTILINE)
+    found = [
+        (package, name) for page in PAGES for package, names in pattern.findall(text(page)) for name in names.split()
+    ]
+    assert len(found) == len(set(found)) > 80
+    assert not [(package, name) for package, name in found if name not in importlib.import_module(package).__all__]
+
+
+def test_the_menu_is_short() -> None:
+    top = [line for block in code("docs/index.md", "{toctree}") for line in block.splitlines() if line[:1].isalpha()]
+    assert len(top) <= 40
+
+
+def test_the_gallery_has_a_card_per_kind_of_plot_with_a_command_and_a_page_that_exist() -> None:
+    assert set(gallery.PLOTS) == set(KINDS)
+    for card in (*gallery.PLOTS.values(), *gallery.TASKS):
+        if card.command.startswith("icy"):
+            assert problem_of_command(card.command) == "", card
+        assert problem_of_link("docs/gallery.md", card.page) == "", card
+        assert card.picture.startswith("_generated/") or (DOCS / card.picture).is_file(), card
+
+
 def test_public_signatures_hold_no_path_of_this_machine() -> None:
     found = {}
     for package in (name for page in PAGES for name in re.findall(r"^\.\. public:: (\S+)", text(page), re.MULTILINE)):
@@ -196,7 +223,7 @@ def test_the_page_of_the_papers_has_every_name_with_a_command_that_exists(subtes
             assert re.fullmatch(r"`icy .+`", line[3])
             assert problem_of_command(line[3].strip("`")) == ""
             page = re.search(r"\]\((.+)\)", line[5])
-            assert page is None or not problem_of_link("docs/papers.md", page[1])
+            assert page is None or not problem_of_link("docs/reproducing.md", page[1])
     counted = next(line for line in lines if line[2] == "`perkins21/table13`")
     assert counted[4] == "205 of 525 numbers"
 
@@ -307,7 +334,7 @@ def test_the_core_of_its_page_keeps_the_contract(tmp_path: Path) -> None:
 @pytest.mark.docs
 def test_the_code_of_the_pages_of_agents_runs() -> None:
     names: dict[str, Any] = {}
-    for page in ("agents", "memories", "acquisition", "cores", "r2d2"):
+    for page in ("agents", "cores", "published-agents"):
         for block in code(f"docs/s2b-{page}.md"):
             if not block.startswith("# my_core.py"):
                 exec(compile(block.replace("updates=200", "updates=20"), page, "exec"), names)
@@ -356,9 +383,8 @@ def test_the_code_of_the_page_of_worlds_runs() -> None:
 
 @pytest.mark.usefixtures("plugged_in")
 def test_the_checks_of_the_plug_in_page_run() -> None:
-    (block,) = code("docs/plug-ins-checks.md")
     names: dict[str, object] = {}
-    exec(compile(block, "plug-ins-checks.md", "exec"), names)
+    exec(block_of("docs/plug-ins.md", "from icy.testing import check"), names)
     assert callable(names["test_contract"])
 
 
@@ -431,7 +457,7 @@ def test_it_builds_without_a_warning(tmp_path: Path) -> None:
     assert not [page for page in (tmp_path / "html").rglob("*.html") if str(ROOT) in page.read_text()]
     grammars = (tmp_path / "html" / "grammars.html").read_text()
     assert all(f'src="_images/grammar-{name}.png"' in grammars for name in icy.list_grammars())
-    assert "<math" in (tmp_path / "html" / "senders.html").read_text()
+    assert "<math" in (tmp_path / "html" / "model-equations.html").read_text()
     assert 'id="icy.probe"' in (tmp_path / "html" / "api" / "icy.html").read_text()
 
 

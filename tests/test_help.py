@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 import icy
+from icy.analysis.literature.catalogue import published_sources
 from icy.core.docs import described, spell_out_arguments
 from icy.core.entry import Entry, EntryFields
 
 MODULES = [icy, icy.metrics, icy.games, icy.s2b, icy.testing]
+PACKAGES = [*MODULES, icy.analysis, icy.grammars, icy.models]  # with a page of the documentation
 
 
 def undescribed(function: Callable[..., Any]) -> list[str]:
@@ -44,6 +46,21 @@ def functions(module: types.ModuleType) -> Iterator[tuple[str, Callable[..., Any
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_every_argument_is_described(module: types.ModuleType) -> None:
     assert {name: left for name, function in functions(module) if (left := undescribed(function))} == {}
+
+
+@pytest.mark.parametrize("module", PACKAGES, ids=lambda module: module.__name__)
+def test_every_function_has_a_section_on_the_values_that_it_returns(module: types.ModuleType) -> None:
+    returning = [name for name, one in functions(module) if "." not in name and isinstance(one, types.FunctionType)
+                 and inspect.signature(one).return_annotation not in ("None", None)]  # fmt: skip
+    sections = re.compile(r"^(Returns|Yields):\n +\S", re.MULTILINE)
+    assert [name for name in returning if not sections.search(inspect.getdoc(getattr(module, name)) or "")] == []
+    assert returning
+
+
+def test_help_of_icy_spells_out_every_paper() -> None:
+    for paper in published_sources().values():
+        found = re.search(rf"^- [^:]*\b{paper['name']}\b[^:]*:.*\"", inspect.getdoc(icy) or "", re.MULTILINE)
+        assert found is not None, paper["name"]
 
 
 def test_options_are_described_one_by_one_in_the_place_of_options() -> None:

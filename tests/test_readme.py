@@ -133,7 +133,7 @@ def test_what_it_prints_after_training(page: str, command: str, tmp_path: Path) 
 @pytest.mark.usefixtures("forgetting")
 def test_the_search_from_start_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The points of its trials are random, so they do not depend on the processor, but their order may."""
-    page = "docs/search.md"
+    page = "docs/architecture-search.md"
     monkeypatch.chdir(tmp_path)
     Path("steps.py").write_text(next(block for block in code(page) if "Steps" in block))
     Path("search.toml").write_text(next(block for block in code(page, "toml") if "steps.py" in block))

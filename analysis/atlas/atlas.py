@@ -252,6 +252,9 @@ def atlas(path: str | Path | None = None) -> Atlas:
 
     Args:
         path: a file that `Atlas.save` wrote; by default the atlas that comes with icy.
+
+    Returns:
+        The atlas; its attribute `table` has a row per replicate.
     """
     return Atlas.load(path)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LISTED_NEIGHBOURS, DRAWN_NEIGHBOURS = 5, 3
 MIN_SHARED = 2  # least number of shared grammars, without concat, for the distance of two models
-AXIS_NAMES = {"ratio": "steps to the target, as a ratio to concat's", "accuracy": "accuracy"}  # by measure
+AXIS_NAMES = {"ratio": "updates to the target, as a ratio to concat's", "accuracy": "accuracy"}  # by measure
 BINS = 24  # bins of values of one grammar; dots in the same bin are drawn side by side
 DOTS_SPREAD = 0.34  # fraction of a column that dots may take on each side
 RINGS = ("o", "s", "^")  # marks of neighbors

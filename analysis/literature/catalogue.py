@@ -110,7 +110,7 @@ class PublishedTable:
         return len(self.path.read_text(encoding="utf-8").splitlines()) - 1
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return the numbers; see `published`."""
+        """Return the numbers of the table, a row each, with the columns of `published`."""
         return _read(self).copy()
 
 
@@ -255,7 +255,11 @@ def _unknown(name: str) -> UnknownNameError:
 
 
 def published_tables() -> list[PublishedTable]:
-    """Return all published tables, grouped by paper."""
+    """Return all published tables, grouped by paper.
+
+    Returns:
+        An entry per table, with its name in icy, title, paper and protocol. `published` reads the numbers.
+    """
     return list(_catalogue())
 
 
@@ -264,6 +268,9 @@ def find_table(name: str) -> PublishedTable:
 
     Args:
         name: name, as in "perkins21/table13", "Perkins21/13" or "perkins21/table14", which shares the file of 13.
+
+    Returns:
+        The entry of the table. `published` reads the numbers.
 
     Raises:
         UnknownNameError: an unknown table.

@@ -33,7 +33,7 @@ from icy.core.errors import InvalidSettingError, require_known
 from icy.grammars import make_language
 from icy.languages.language import Language
 from icy.metrics import nearest_grammar
-from icy.metrics.nearest import GRAMMARS
+from icy.metrics.estimated_grammars import GRAMMARS
 from icy.records.kinds import job_kind, kind_of
 from icy.records.load import Results, long_of
 from icy.records.record import Record

@@ -28,6 +28,9 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
     Args:
         scores: rows of `icy.metrics.evaluate`, with the column `name`.
         metrics: columns to draw.
+
+    Returns:
+        The figure. `figure.savefig(path)` writes it.
     """
     conventions = read_conventions(scores.get("conventions", ()))
     names = in_order(map(str, scores["name"]))

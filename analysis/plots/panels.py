@@ -145,7 +145,9 @@ def blocks(long: pd.DataFrame) -> list[ResultBlock]:
 
 
 def lines_of(long: pd.DataFrame, varying: Sequence[str], sides: bool) -> list[Line]:
-    """Return a line per model and setting, sorted by model, then as in tables, then by label.
+    """Split runs into the lines of a plot: one line per model and setting, with its label and its rows.
+
+    Lines are sorted by model, then as in tables, then by label.
 
     Models are sorted by name, or as in `icy.analysis.order.models_in_order`.
 

@@ -69,7 +69,7 @@ def ratios(
     ends = limits([line for part in parts for line in part.lines], looks, spread, ratio=True)
     for ax, part in zip(drawn, parts, strict=True):
         _panel(ax, part, looks, spread, ends)
-    drawn[-1].set_xlabel(style.wrapped("steps to the target as a ratio to concat's", 0.6 * size[0], style.MEDIUM))
+    drawn[-1].set_xlabel(style.wrapped("updates to the target as a ratio to concat's", 0.6 * size[0], style.MEDIUM))
     marks = {name: replace(look, hollow=False) for name, look in looks.items()}
     style.legend(figure, drawn, axes is None, [look.handle(name, MARK, line=False) for name, look in marks.items()])
     usual, notes = title_and_notes(long, spread)

@@ -26,7 +26,7 @@ ALL_POINTS = 300_000  # maximum of all curves of a section: about 4 MB, which a 
 DIGITS = 4
 Lines: TypeAlias = list[list[float | None]]  # a curve, as a list per name
 RUN = ("row", "grammar", "seed", "value", "cut", "failed", "reason", "error", "steps", "seconds", "curve")
-COUNTS = ("parameters", "seeds", "concat steps")  # labels of tables that do not identify rows
+COUNTS = ("parameters", "seeds", "concat updates")  # labels of tables that do not identify rows
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ from .printed_table import BiasTable
 from .references import cell_references, compared_with, numbered
 
 MEASURE_TITLES = {
-    "ratio": "steps to the target as a ratio to concat's",
+    "ratio": "updates to the target as a ratio to concat's",
     "accuracy": "accuracy",
     "held_out": "accuracy on meanings held out of training",
     "end_to_end": "accuracy of sender and receiver together",
@@ -99,6 +99,10 @@ def bias_table(
             are not considered.
         log: whether to add lines below ratios: the log scale, and updates.
         decimals: number of decimals to print.
+
+    Returns:
+        The table, which prints itself. `render` gives other formats, `save` writes a file, and `to_dataframe` has the
+        numbers.
 
     Raises:
         InvalidSettingError: an unknown spread, or several rows of the other results match one row.
@@ -184,6 +188,10 @@ def difference_table(
         name: name of the other results, for notes.
         spread: spread of the differences over seeds.
         **options: by, sort and decimals, as for `bias_table`.
+
+    Returns:
+        The table. Cells are differences in the unit of the measure: updates relative to concat for ratios, shares from
+        0 to 1 for accuracies.
 
     Raises:
         InvalidSettingError: an unknown spread.
@@ -362,7 +370,7 @@ def _has_baselines(long: pd.DataFrame) -> bool:
 
 def _label_columns(rows: list[TableRow], shown: Sequence[str], compares: bool) -> tuple[list[str], list[TableRow]]:
     """Return the headings of labels, and the rows; if `compares` is false, without the steps of concat."""
-    labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat steps"]
+    labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat updates"]
     if compares:
         return labels, rows
     return labels[:-1], [(first, texts[:-1], cells) for first, texts, cells in rows]

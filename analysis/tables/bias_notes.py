@@ -21,7 +21,7 @@ from .references import PUBLISHED
 CUT_NOTES = {  # meaning of the dagger, by measure
     "ratio": "cut at the {limit} in at least one seed: the true ratio is larger",
     "": "training stopped at its limit in at least one seed, before the target",  # of other measures
-    "held_out": "not learned to the target within {cap} times concat's steps in at least one seed; "
+    "held_out": "not learned to the target within {cap} times concat's updates in at least one seed; "
     "train_accuracy in the long table has the accuracy reached",
 }
 UNFINISHED = "(n of m): on n of the row's m seeds"

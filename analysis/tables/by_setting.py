@@ -93,7 +93,7 @@ def lines_of(
     columns: Mapping[str, str],
     cell: Callable[[pd.DataFrame, str], TableCell],
 ) -> list[Line]:
-    """Return a line per combination of labels: their values and the number of seeds, and a cell per column.
+    """Return the lines of a table: for each combination of labels, their values, the number of seeds, and the cells.
 
     Args:
         long: a row per run, with the column `seed`.

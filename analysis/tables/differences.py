@@ -127,6 +127,10 @@ def compare(
         names: names of the two in texts and tables.
         apart: columns of the long table in which matching runs may differ, such as "representation".
 
+    Returns:
+        The comparison. `cells` has a row per model, setting and grammar, with the effect, its 95 % interval and its
+        p-value; `runs` has a row per pair of runs.
+
     Raises:
         IncompatibleError: no run of one has a match in the other, or only runs of concat have.
         InvalidSettingError: several rows of the first match one of the second.

@@ -43,6 +43,9 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
         compare: "published", or the name of a published table, to print its values next to each cell.
         compared: heading of published values.
 
+    Returns:
+        The table, with the mean and the spread over seeds in each cell.
+
     Raises:
         InvalidSettingError: an unknown spread, or `compare` is not a name.
         UnknownNameError: an unknown published table.

@@ -5,15 +5,28 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from icy.analysis.mixed import mixed_effects, with_languages
 from icy.analysis.order import in_order
 from icy.analysis.row_types import Facts
-from icy.analysis.statistics import Paired, holm, paired, pairs_needed, require_probability, signs_needed, spread_limit
+from icy.analysis.statistics import (
+    LEAST_RATIO,
+    Paired,
+    holm,
+    paired,
+    pairs_needed,
+    require_probability,
+    signs_needed,
+    spread_limit,
+)
 from icy.config.protocols import BASELINE
+from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, UnknownNameError
 from icy.core.text import listed
 from icy.records.load import ATLAS, Results, long_of
@@ -228,12 +241,17 @@ def seeds_needed(
     power: float = 0.8,
     alpha: float = 0.05,
     effect: float | None = None,
+    per_language: int = 1,
 ) -> pd.DataFrame:
     """Estimate from a pilot how many seeds a significant difference between two models needs on each grammar.
 
     The pilot's runs are paired by seed. The number of seeds comes from a paired two-sided t-test of the pilot's effect
     and spread, by the noncentral t distribution. Where runs of one model were cut, it comes from an exact sign test,
     assuming that all further pairs have the same sign.
+
+    A seed draws the words and the initial weights, so seeds are a sample of languages. If the pilot has languages
+    crossed with weights (`icy probe --word-seeds`), the variances of both are estimated (`mixed_effects`), and the
+    number of seeds is the number of languages, with `per_language` seeds of weights each.
 
     Args:
         results: results of the two models: a ProbeResult, a long table, or a results folder or file.
@@ -242,51 +260,112 @@ def seeds_needed(
         alpha: significance level of a single test.
         effect: effect to detect, instead of the pilot's: a quotient of ratios, such as 1.2, or a difference in
             accuracy.
+        per_language: seeds of weights for each language; more than 1 needs a pilot with languages crossed with weights.
 
     Returns:
         A row per setting (with the columns in which settings vary) and grammar, without concat. `pairs`, `one_cut`,
-        `both_cut`, `effect`, `bound` and `spread` are as in `paired_tests`. `seeds`: the number needed. `seeds_holm`:
-        the number if all grammars of a setting are tested and corrected by Holm's method (first step: alpha /
-        grammars). `seeds_cautious`: the number for alpha with the spread at its upper limit of 80 % confidence
-        (Browne 1995). `remark`: limits of the pilot. Unknown numbers are missing.
+        `both_cut`, `effect` and `bound` are as in `paired_tests`. `languages`: number of languages of the pilot.
+        `language_share`: fraction of the variance of a pair that is the language's; NaN if languages and weights are
+        not crossed. `spread`: standard deviation over seeds, or over languages, of log quotients or differences.
+        `seeds`: the number needed. `seeds_holm`: the number if all grammars of a setting are tested and corrected by
+        Holm's method (first step: alpha / grammars). `seeds_cautious`: the number for alpha with the spread at its
+        upper limit of 80 % confidence (Browne 1995). `remark`: limits of the pilot. Unknown numbers are missing.
 
     Raises:
-        InvalidSettingError: the results are not of two models of one side, or a power, level or effect is invalid.
+        InvalidSettingError: the results are not of two models of one side; or a power, level, effect or number of
+            seeds is invalid, or does not fit the pilot.
         IncompatibleError: the models share no seed, or no setting.
     """
     _check(power, alpha)
+    whole_number("number of seeds of each language", per_language, least=1)
     long = long_of(results)
     one, other = two_models(long, models)
-    pairs = paired_differences(long[long["model"].isin([one, other])], other)[0]
+    pairs = with_languages(paired_differences(long[long["model"].isin([one, other])], other)[0])
     pairs = pairs[pairs["grammar"] != BASELINE]
     if not len(pairs):
         raise IncompatibleError("The two models share only the grammar concat, on which all ratios are 1.")
-    found = _cells(pairs)
-    target = None if effect is None else _effect(effect, {cell.log for _, cell in found})
+    found = [(about, _pilot(part, per_language)) for about, part in split_cells(pairs)]
+    target = None if effect is None else _effect(effect, {pilot.found.log for _, pilot in found})
     family = [tuple(str(value) for name, value in about.items() if name != "grammar") for about, _ in found]
     tests = Counter(family)
     return pd.DataFrame([_needed(*one, power, alpha, tests[of], target) for one, of in zip(found, family, strict=True)])
 
 
-def _needed(about: Facts, found: Paired, power: float, alpha: float, tests: int, target: float | None) -> Facts:
+@dataclass(frozen=True)
+class _Pilot:
+    """The pairs of a cell of the pilot.
+
+    Attributes:
+        found: comparison of all pairs.
+        languages: number of languages.
+        crossed: whether languages are crossed with seeds of weights.
+        spread: standard deviation over independent units: seeds, or languages if they are crossed.
+        share: fraction of the variance of a pair that is the language's; NaN if unknown.
+        units: number of independent units with information.
+    """
+
+    found: Paired
+    languages: int
+    crossed: bool
+    spread: float
+    share: float
+    units: int
+
+
+def _pilot(part: pd.DataFrame, per_language: int) -> _Pilot:
+    """Return the pairs of a cell, with the spread over languages of means of `per_language` pairs.
+
+    Raises:
+        InvalidSettingError: `per_language` is not 1, and languages are not crossed with seeds.
+    """
+    found = compare_pairs(part)
+    languages, crossed = int(part["language"].nunique()), _are_crossed(part)
+    if per_language > 1 and not crossed:
+        raise InvalidSettingError(
+            f"{per_language} seeds for each language need a pilot with languages crossed with seeds, as of icy probe "
+            "--word-seeds 5 --seeds 5."
+        )
+    part = part[~(part["our_cut"] & part["their_cut"])] if found.log else part
+    if not _are_crossed(part) or not found.spread > 0:
+        return _Pilot(found, languages, crossed, math.nan if crossed else found.spread, math.nan, found.informative)
+    ours, theirs = (part[name].to_numpy(float) for name in ("ours", "theirs"))
+    if found.log:
+        ours, theirs = (np.log(np.maximum(one, LEAST_RATIO)) for one in (ours, theirs))
+    model = mixed_effects(part[["language", "seed"]].assign(gap=ours - theirs), ["language", "seed"], value="gap",
+                          cut=None, log=False)  # fmt: skip
+    language, *rest = model.deviations**2
+    spread = math.sqrt(language + sum(rest) / per_language)
+    return _Pilot(found, languages, crossed, spread, float(model.shares["language"]), int(part["language"].nunique()))
+
+
+def _are_crossed(part: pd.DataFrame) -> bool:
+    """Return whether several languages have several seeds of weights, and the reverse."""
+    return all(1 < part[name].nunique() < len(part) for name in ("language", "seed"))
+
+
+def _needed(about: Facts, pilot: _Pilot, power: float, alpha: float, tests: int, target: float | None) -> Facts:
     """Return a row of `seeds_needed`; `target` is an effect to use instead of the pilot's."""
+    found, spread = pilot.found, pilot.spread
     effect = target if target is not None else _log(found) if not found.bound else math.nan
-    limit = spread_limit(found.spread, found.informative)
-    seeds = [pairs_needed(effect, found.spread, power, alpha / n) if found.spread > 0 else None for n in (1, tests)]
+    limit = spread_limit(spread, pilot.units)
+    seeds = [pairs_needed(effect, spread, power, alpha / n) if spread > 0 else None for n in (1, tests)]
     cautious = pairs_needed(effect, limit, power, alpha) if limit > 0 else None
-    if found.one_cut and target is None and min(found.directions) == 0 < max(found.directions):
+    if found.one_cut and not pilot.crossed and target is None and min(found.directions) == 0 < max(found.directions):
         seeds = [signs_needed(alpha / n) for n in (1, tests)]
     return {
         **{name: value for name, value in about.items() if name != "model"},
         **{name: getattr(found, name) for name in PILOT},
+        "languages": pilot.languages,
+        "language_share": pilot.share,
+        "spread": spread,
         **dict(zip(NEEDED, (*seeds, cautious), strict=True)),
-        "remark": _remark(found, seeds[0], target is not None),
+        "remark": _remark(pilot, seeds[0], target is not None),
     }
 
 
-def _remark(found: Paired, seeds: int | None, has_target: bool) -> str:
+def _remark(pilot: _Pilot, seeds: int | None, has_target: bool) -> str:
     """Return the limits of the pilot as text."""
-    pairs = found.informative
+    found, pairs = pilot.found, pilot.found.informative
     cut = f"{found.both_cut} of {found.pairs} pairs cut in both" if found.both_cut else ""
     if not pairs:
         return f"{cut}: a higher cap is needed"
@@ -298,10 +377,12 @@ def _remark(found: Paired, seeds: int | None, has_target: bool) -> str:
         return "; ".join(filter(None, (cut, "one pair has no spread: run more seeds")))
     if not found.spread > 0:
         return "; ".join(filter(None, (cut, "no spread in the pilot: evaluations may be too coarse to show it")))
+    alone = f"all {pairs} pairs share one language: the numbers hold only for it" if pilot.languages == 1 else ""
     if seeds is None:
-        return "; ".join(filter(None, (cut, "almost no effect")))
-    few = f"only {pairs} pairs: the spread is a poor estimate" if pairs < FEW_PAIRS else ""
-    return "; ".join(filter(None, (cut, few)))
+        return "; ".join(filter(None, (cut, alone, "almost no effect")))
+    unit = "languages" if pilot.crossed else "pairs"
+    few = f"only {pilot.units} {unit}: the spread is a poor estimate" if pilot.units < FEW_PAIRS else ""
+    return "; ".join(filter(None, (cut, alone, few)))
 
 
 def _log(found: Paired) -> float:

@@ -413,7 +413,7 @@ def _tex_label(title: str) -> str:
     """Make a short label from a title: the protocol or the first words, the meanings and the representation.
 
     Example:
-        >>> _tex_label("acquire: steps to the target, target 0.8; meanings 3x4; V=4, w=2; soft; preset default")
+        >>> _tex_label("acquire: updates to the target, target 0.8; meanings 3x4; V=4, w=2; soft; preset default")
         'tab:acquire-3x4-soft'
         >>> _tex_label("metrics of languages")
         'tab:metrics-of-languages'

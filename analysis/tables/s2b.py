@@ -169,7 +169,7 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
     """Return notes on the columns of trained agents, and on the length of their training."""
     notes = [
         f"{QUERY}: zero-shot compositional test accuracy (ZSCT), %; {DEAF}: ZSCT of the best listener that ignores all "
-        "messages, in some of the same episodes"
+        f"messages, {_of_constants(long)}, in some of the same episodes"
     ]
     if RECONSTRUCTED in shown:
         notes.append(f"{RECONSTRUCTED}: stimulus components that are predicted from the core's state to within 0.05, %")
@@ -188,6 +188,14 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
         notes.append(f"after {least}" if least == most else f"after {least} to {most}")
         notes.append(f"observations: {played['observations'].mean():.0f} on average")
     return [*notes, *failures(long)]
+
+
+def _of_constants(long: pd.DataFrame) -> str:
+    """Return whether constant answers are among the listeners that ignore messages; in older records they are not."""
+    known = long.loc[~long["failed"].astype(bool)].reindex(columns=["constant_floor"])["constant_floor"].notna()
+    if known.all():
+        return "constant answers included"
+    return f"constant answers included for {known.sum()} of {counted(len(known), 'agent')}"
 
 
 RECALL_SCORES = {  # columns of the long table of agents of the recall task, in percent, and their headings

@@ -46,7 +46,7 @@ LONG_TABLE = {
     "report_every": "for pairs, updates between two checks of the game",
     "parameters": "number of trainable parameters",
     "parameters_published": "number of parameters as the papers' tables count them",
-    "value": "the number in tables: the ratio of steps to concat's, or the accuracy; NaN for failures",
+    "value": "the number in tables: the ratio of updates to concat's, or the accuracy; NaN for failures",
     "resolution": "the relative standard uncertainty of a ratio due to the noise and the spacing of evaluations",
     "cut": "whether training ended at the cap, so that the true ratio is larger",
     "train_accuracy": "for `generalise`, the accuracy on training meanings",

@@ -340,20 +340,31 @@ def published_tables() -> str:
     return table(("table", "title", "numbers are", "numbers", "runs each"), rows, numbers=(3, 4))
 
 
-IN_THE_ATLAS = ("heat", "bars", "ratios", "tradeoff", "parameters")  # plots that need no curves, pairs or chains
+@part
+def plots() -> str:
+    """Describe every kind of plot, with a picture and the command that made it."""
+    from gallery import PLOTS
+
+    from icy.analysis.plots import KINDS
+
+    cards = {kind: PLOTS[kind] for kind in KINDS}
+    return "\n\n".join(
+        f"### {kind}\n\n{KINDS[kind][1]}\n\n```sh\n{card.command}\n```\n\n![{card.caption}]({card.picture})"
+        for kind, card in cards.items()
+    )
 
 
 @part
-def plots() -> str:
-    """Describe every kind of plot, with a picture if it can be drawn from the atlas."""
-    from icy.analysis.plots import KINDS
+def gallery() -> str:
+    """Show a card per kind of plot and per task."""
+    from gallery import PLOTS, TASKS, markdown
 
-    parts = []
-    for kind, (_, shows) in KINDS.items():
-        parts.append(f"### {kind}\n\n{shows}")
-        if kind in IN_THE_ATLAS:
-            parts.append(f"![the plot {kind} of some models of the atlas](_generated/plot-{kind}.png)")
-    return "\n\n".join(parts)
+    parts = {"Tasks": TASKS, "Plots": PLOTS.values()}
+    grids = (
+        f"## {title}\n\n:::::{{container}} cards\n{chr(10).join(map(markdown, cards))}\n:::::"
+        for title, cards in parts.items()
+    )
+    return "\n\n".join(grids)
 
 
 @part

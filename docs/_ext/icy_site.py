@@ -15,7 +15,8 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -44,6 +45,7 @@ VALUES = {  # descriptions of values, which have no docstrings
     "icy.testing.METRIC_CHECKS": "The checks of metrics, by name.",
     "icy.testing.PLAYER_CHECKS": "The checks of speakers and listeners, by name.",
 }
+API = Path(__file__).parents[1] / "api"
 HOMES = ("icy", "icy.metrics", "icy.s2b", "icy.grammars", "icy.models", "icy.analysis", "icy.testing")
 log = logging.getLogger(__name__)
 
@@ -81,21 +83,37 @@ class Listed(SphinxDirective):
 class Public(Listed):
     """Directive that documents the public names of a package: a table of all names, then the documentation of each.
 
-    A name that several packages export is documented only in the first of HOMES.
+    A name that several packages export is documented only in the first of HOMES. With the option `names`, only these
+    names are documented, without the table, and the page of the package leaves them out.
     """
 
     required_arguments = 1
+    option_spec: ClassVar[dict[str, Any]] = {"names": str.split}
 
     def lines(self) -> Iterator[str]:
         """Yield a table, then an autodoc directive for each name."""
         module = importlib.import_module(self.arguments[0])
-        found = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
-        found = {name: one for name, one in found.items() if not name.startswith("__")}
-        yield from (f".. automodule:: {module.__name__}", "")
-        yield from _overview(module.__name__, found) if found else ()
-        for name, one in found.items():
-            if not inspect.ismodule(one) and home(one, name) == module.__name__:
-                yield from documented(f"{module.__name__}.{name}", one)
+        found = {name: one for name, one in vars_of(module).items() if not name.startswith("__")}
+        names = self.options.get("names")
+        if names is None:
+            yield from (f".. automodule:: {module.__name__}", "")
+            yield from _overview(module.__name__, found) if found else ()
+            elsewhere = names_of_groups(module.__name__)
+            names = [name for name in found if name not in elsewhere]
+        for name in names:
+            if not inspect.ismodule(found[name]) and home(found[name], name) == module.__name__:
+                yield from documented(f"{module.__name__}.{name}", found[name])
+
+
+def vars_of(module: ModuleType) -> dict[str, Any]:
+    """Return the public names of a module with their values."""
+    return {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+
+
+def names_of_groups(package: str) -> list[str]:
+    """Return the names of a package that the pages of its groups document."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in sorted(API.glob("*.md")))
+    return " ".join(re.findall(rf"^\.\. public:: {package}\n   :names: (.+)$", text, re.MULTILINE)).split()
 
 
 def _overview(package: str, found: dict[str, Any]) -> Iterator[str]:
@@ -202,6 +220,11 @@ def link_measured_pages(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = link_pages(source[0], Path(app.srcdir), page)
 
 
+def link_included_pages(app: Sphinx, file: Path, page: str, source: list[str]) -> None:
+    """Do the same for an included file, such as the README."""
+    source[0] = link_pages(source[0], Path(app.srcdir), str(file))
+
+
 def use_dashes(app: Sphinx, doctree: nodes.document) -> None:
     """Put a dash between an argument and its description, where Sphinx writes two hyphens."""
     for text in list(doctree.findall(nodes.Text)):
@@ -211,13 +234,14 @@ def use_dashes(app: Sphinx, doctree: nodes.document) -> None:
 
 def draw_pictures(app: Sphinx) -> None:
     """Draw the pictures, unless they are newer than their sources."""
+    import gallery
     import pictures
     import rooms
     import sheets
 
     folder = Path(app.srcdir) / "_generated"
     root = Path(app.srcdir).parent
-    sources = [*(Path(module.__file__) for module in (pictures, rooms, sheets)), root / "pyproject.toml"]
+    sources = [*(Path(module.__file__) for module in (gallery, pictures, rooms, sheets)), root / "pyproject.toml"]
     sources += [*(root / "grammars").glob("*.py"), *(root / "icy" / "games" / "worlds").glob("*.py")]
     drawn = list(folder.glob("*.png"))
     if not drawn or min(map(os.path.getmtime, drawn)) < max(map(os.path.getmtime, sources)):
@@ -244,6 +268,7 @@ def write_explorer(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension."""
     app.setup_extension("mathml")
+    app.setup_extension("addresses")
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
     app.connect("builder-inited", draw_pictures)
@@ -254,6 +279,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", keep_plain, priority=900)  # and after it
     app.connect("warn-missing-reference", within_signature)
     app.connect("source-read", link_measured_pages)
+    app.connect("include-read", link_included_pages)
     app.connect("doctree-read", use_dashes)
     for field in PyObject.doc_field_types:
         if field.name == "variable":

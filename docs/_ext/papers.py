@@ -21,9 +21,9 @@ REPRODUCED = ROOT / "results" / "reproduced"
 HEADINGS = ("in the paper", "content", "name in icy", "command", "measured", "page")
 Line = tuple[str, str, str, str, str, str]
 KINDS = {  # of the registry: the command that uses an entry, and the page that describes it
-    "sender": ("icy probe --model '{}'", "senders"),
-    "receiver": ("icy probe --model '{}'", "receivers"),
-    "cell": ("icy list cells {}", "cells"),
+    "sender": ("icy probe --model '{}'", "model-equations"),
+    "receiver": ("icy probe --model '{}'", "model-equations"),
+    "cell": ("icy list cells {}", "model-equations"),
     "grammar": ("icy probe --model HierZero:GRU --grammar {}", "grammars"),
     "metric": ("icy metrics concat --metric {}", "metrics-definitions"),
     "speaker": ("icy s2b eval --speaker {}", "s2b"),
@@ -103,7 +103,7 @@ def papers() -> str:
     for key, source in published_sources().items():
         rows = [_published(one) for one in names if one.name.startswith(f"{key}/")]
         rows += [*_registered(source["name"]), *_others(source["name"])]
-        parts += [f"## {source['name']}", source["citation"], markdown_table(HEADINGS, rows, markup=True)]
+        parts += [f"### {source['name']}", source["citation"], markdown_table(HEADINGS, rows, markup=True)]
     return "\n\n".join(parts)
 
 

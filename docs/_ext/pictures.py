@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
+import gallery
 import numpy as np
 import rooms
 import sheets
@@ -37,28 +38,20 @@ def draw_all(folder: Path) -> list[Path]:
     """Draw every picture into a folder; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     figures = {f"grammar-{name}": picture_of(name) for name in icy.list_grammars()} | {"grammars": overview()}
-    figures |= {f"plot-{name}": figure for name, figure in plots().items()}
-    figures |= sheets.sheets()
-    figures["rooms"] = rooms.picture()
-    files = []
+    figures |= sheets.sheets() | {"rooms": rooms.picture(), "plot-placement": placement()}
+    files = gallery.draw(folder)
     for name, figure in figures.items():
         files.append(folder / f"{name}.png")
         figure.savefig(files[-1], dpi=DPI, facecolor="white")
     return files
 
 
-def plots() -> dict[str, Figure]:
-    """Return a plot of each kind that needs no curves, and a plot of a placement, drawn from the atlas."""
-    from icy.analysis.plots import plot_function
+def placement() -> Figure:
+    """Draw a sender of the atlas among the others."""
     from icy.records.select import select
 
-    atlas = select(icy.atlas().to_dataframe(), where={"meanings": "3x4", "representation": "soft"})
-    some = select(atlas, ["sender/FC*", "sender/HierZero:*", "sender/RNNZero:*", "sender/TransDecSoft"])
-    few = select(atlas, ["sender/FC2L", "sender/HierZero:GRU", "sender/TransDecSoft"])
-    whole = {"heat": some, "bars": few, "ratios": some, "tradeoff": some, "parameters": few}
-    drawn = {kind: plot_function(kind)(results) for kind, results in whole.items()}
-    mine = select(atlas, ["sender/Transformer"])
-    return {**drawn, "placement": icy.atlas().place(mine).plot()}
+    where = {"meanings": "3x4", "representation": "soft"}
+    return icy.atlas().place(select(icy.atlas().to_dataframe(), ["sender/Transformer"], where=where)).plot()
 
 
 def overview() -> Figure:

@@ -161,7 +161,7 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--measure",
             type=click.Choice(MEASURES),
-            help="Measure for tables without a measure column: ratio to concat's steps, accuracy, or accuracy on "
+            help="Measure for tables without a measure column: ratio to concat's updates, accuracy, or accuracy on "
             "held-out meanings.",
         ),
         click.option(
@@ -189,7 +189,7 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
 
 # Fields of RunSpec in the order of the help; their options come after the command's own.
 RUNNING = (
-    *("quick", "plugin", "device", "workers", "engine", "out", "rerun", "start", "keep_models", "track"),
+    *("quick", "plugin", "device", "workers", "engine", "out", "rerun", "initial_results", "keep_models", "track"),
     *("runner", "per_gpu"),
 )
 SHORT = {field: f"--{name}" for name, field in OPTIONS.items()}

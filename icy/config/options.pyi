@@ -32,7 +32,7 @@ class RunOptions(TypedDict, total=False):
     engine: Engine
     out: str | Path
     rerun: Rerun
-    start: Paths
+    initial_results: Paths
     keep_models: bool
     plugin: Paths
     track: TrackerName | Iterable[TrackerName]

@@ -18,16 +18,16 @@ SCRATCH = "none"  # instead of a grammar: sender and receiver have not learned a
 class Protocol:
     """Rules for measuring a grammar relative to the baseline grammar, concat, with the same seed.
 
-    Concat is trained until it reaches `target`, after N steps. Every other grammar is a new model with the same
-    initial weights and the same meanings, trained for at most `cap` * N steps. Checks measure the accuracy. The step at
-    which the target is reached is interpolated between two checks (`reached_at`), except on a fixed grid of checks.
+    Concat is trained until it reaches `target`, after N updates. Every other grammar is a new model with the same
+    initial weights and the same meanings, trained for at most `cap` * N updates. Checks measure the accuracy. The step
+    at which the target is reached is interpolated between two checks (`reached_at`), except on a fixed grid of checks.
 
     Attributes:
         name: name that users type.
         description: one line.
         source: paper and section.
         target: accuracy at which the training on concat stops, and on other grammars too if `stops_at_target`.
-        cap: largest number of steps of other grammars, as a multiple of N.
+        cap: largest number of updates of other grammars, as a multiple of N.
         max_updates: a common budget instead of the cap: every grammar, including concat, is trained for this number of
             updates, even beyond the target; None for no budget.
         stops_at_target: whether training on other grammars stops at `target`.
@@ -164,7 +164,7 @@ def checked_cap(cap: Any, least: float) -> float:
     if not isinstance(cap, (int, float)) or not least <= cap <= LARGEST_RATIO or cap == 0:
         from_ = f"at least {least:g}" if least else "above 0"
         raise InvalidSettingError(
-            f"The cap must be a multiple of concat's steps, {from_} and at most {LARGEST_RATIO:g}, not {quoted(cap)}."
+            f"The cap must be a multiple of concat's updates, {from_} and at most {LARGEST_RATIO:g}, not {quoted(cap)}."
         )
     return cap
 
@@ -198,7 +198,7 @@ def decide(
         grammar: the replicate's grammar.
         reached: step at which the replicate reached the target; None if this check is below the target.
         steps: steps so far.
-        baseline: concat's steps at the same seed; None while concat is being trained; a text if concat failed.
+        baseline: concat's updates at the same seed; None while concat is being trained; a text if concat failed.
         max_steps: limit of the baseline's steps.
 
     Returns:

@@ -146,9 +146,10 @@ class TrainingSettings:
         return min(following, self.max_steps) if updates < self.max_steps else following
 
     def check_size(self, updates: int) -> int:
-        """Return the number of meanings of the check after `updates` updates.
+        """Return the number of meanings that the evaluation after `updates` updates measures.
 
-        On the geometric grid: an eighth of the meanings since the last check, which costs about 5 % of the updates
+        Early evaluations are frequent, so measuring all meanings each time would cost more than the training. On the
+        geometric grid: an eighth of the meanings since the last check, which costs about 5 % of the updates
         before it, but at least SMALL_CHECK, so early checks cost more. Sizes are powers of two, so that there are few
         different sizes.
         """
@@ -187,7 +188,7 @@ class TrainingSettings:
         return {name: value for name, value in vars(self).items() if name not in idle}
 
     def steps(self, updates: int) -> int:
-        """Return the number of steps to report after `updates` updates."""
+        """Return the step number of a record after `updates` updates: one less if the preset counts steps from zero."""
         return updates - 1 if self.steps_from_zero else updates
 
 
@@ -248,6 +249,9 @@ def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> Training
         preset: "default" or "published".
         kind: "probe", or "e2e" for pairs.
         **overrides: settings to change.
+
+    Returns:
+        The settings. A setting that is neither in the preset nor in `overrides` has its default.
 
     Raises:
         UnknownNameError: unknown preset or setting.

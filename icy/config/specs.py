@@ -80,8 +80,8 @@ class RunSpec:
             GPU, how updates are issued: "auto+graph", one CUDA graph per update, or "auto+plain".
         out: the results folder.
         rerun: "missing", "failed", "always" or "never"; see icy.records.store.RERUN.
-        start: packs, results folders or saved results (of `icy pack`) to start from: their records are copied into the
-            results folder and not trained again.
+        initial_results: packs, results folders or saved results (of `icy pack`) to start from: their records are copied
+            into the results folder and not trained again.
         keep_models: save the weights of every replicate in the results folder, as safetensors; `ProbeResult.model`
             loads the modules. Replicates with a record but without weights are trained again.
         plugin: files that register models, grammars or kinds of jobs.
@@ -107,7 +107,7 @@ class RunSpec:
     )
     out: str | Path = option("icy-results", flags=("--out", "-o"), metavar="FOLDER")
     rerun: Rerun = option("missing", brackets=False)
-    start: Paths = option((), flags=("--from",), metavar="PACK")
+    initial_results: Paths = option((), flags=("--from",), metavar="PACK")
     keep_models: bool = False
     plugin: Paths = option((), metavar="FILE")
     track: TrackerName | Iterable[TrackerName] = option(
@@ -125,6 +125,8 @@ class RunSpec:
         given = {name: tuple(value) if isinstance(value, Iterator) else value for name, value in given.items()}
         if "grammar" in known and "grammars" in given:  # a common name for a list of grammars
             given["grammar"] = given.pop("grammars")
+        if "start" in given:  # the name before 0.3
+            given["initial_results"] = given.pop("start")
         for name in given:
             require_known(f"option of {cls.function}", name, known)
         return cls(**({**cls.small, **given} if given.get("quick") else given)).with_given(given)
@@ -137,7 +139,7 @@ class RunSpec:
     @property
     def start_files(self) -> list[str | Path]:
         """The packs to start from as a list."""
-        return [self.start] if isinstance(self.start, (str, Path)) else list(self.start)
+        return [found] if isinstance(found := self.initial_results, (str, Path)) else list(found)
 
 
 def _set_symbols(spec: ProbeSpec | EndToEndSpec) -> None:
@@ -179,7 +181,7 @@ class ProbeSpec(RunSpec):
             languages: a file (`emerged.csv`), a Language, or the name of a language in the results
             (`emerged@1a2b3c4d5e6f7081`). A language sets meanings, vocab_size and word_length, and is the same for all
             seeds.
-        protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps;
+        protocol: "acquire", updates to the target as a ratio to concat's; "budget", accuracy after concat's updates;
             "generalise", accuracy on meanings held out of training; or several: a list, "acquire,budget", or "all".
             All combinations of several protocols, meanings, sizes, representations and presets are rows.
         meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10". Also the number of values
@@ -195,7 +197,7 @@ class ProbeSpec(RunSpec):
         word_seeds: seeds of only the words, each a separate row with all `seeds`, which then vary only initial weights
             and the sequence of meanings; by default each seed has its own words.
         target: accuracy at which concat counts as learned; by default 0.8 for acquire and 0.99 for other protocols.
-        cap: for acquire and generalise, largest number of steps of a grammar, as a multiple of concat's steps.
+        cap: for acquire and generalise, largest number of updates of a grammar, as a multiple of concat's updates.
         max_updates: for acquire, instead of the cap: the number of updates of every grammar, including concat, even
             beyond the target, so that fast models are not cut early and accuracies at the end are comparable.
         held_out: for generalise, the share of the meanings that is left out of training.

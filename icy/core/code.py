@@ -445,7 +445,7 @@ class _Walk:
         return self._later(_name(thing), thing)
 
     def _later(self, name: str, thing: Any) -> str:
-        """Return the label of a function, a class or a deep value, which becomes a part, or a part of a part."""
+        """Return the label of a function, a class or a nested value, and queue it: its text becomes a separate part."""
         if id(thing) not in self._labels:
             self._numbers[name] += 1
             is_first = self._numbers[name] == 1 and name not in self._parts  # a constant may have the name of its class
@@ -673,7 +673,7 @@ def _used(code: CodeType, *instructions: str) -> set[str]:
 
 
 def _globals(code: CodeType) -> list[str]:
-    """Return the names of the globals that a function reads, also by their text."""
+    """Return the names of the globals that a function reads, also through `getattr` or `globals()` with a text."""
     found = _used(code, *GLOBAL)
     return sorted(found | _words(code) if LOOKUPS & found else found)
 

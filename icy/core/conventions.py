@@ -1,15 +1,21 @@
 """Conventions of metrics as text: in headings, in notes below tables, and in the column `conventions` of rows."""
 
+import functools
 import inspect
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar, cast
 
 from .registry import registry
-from .types import Options
+from .types import AnyFunction, Options
 
 HEADED = {"topsim": ("message",)}  # conventions that a heading always shows
 OF_READING = ("eos", "vocab_size", "seed")  # conventions of reading or sampling a table: never in a heading
+# Other spellings of arguments. "normalise" and "normalised" are in the conventions of existing results, so they stay.
+SPELLINGS = {"normalize": "normalise", "normalized": "normalised", "optimiser": "optimizer"}
+
+Metric = TypeVar("Metric", bound=AnyFunction)
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,22 @@ class Convention:
         """Return the text of a note below a table; "" for a metric without conventions."""
         text = ", ".join(f"{name} {value}" for name, value in self.used.items())
         return f"{label or self.metric}: {text}" if text else ""
+
+
+def usual_spelling(metric: AnyFunction, conventions: Options) -> dict[str, object]:
+    """Return conventions with the names of a metric's arguments, because British and American names are accepted."""
+    taken = inspect.signature(metric).parameters
+    return {name if name in taken else SPELLINGS.get(name, name): value for name, value in conventions.items()}
+
+
+def either_spelling(metric: Metric) -> Metric:
+    """Return a metric that also accepts the SPELLINGS of its conventions; a decorator."""
+
+    @functools.wraps(metric)
+    def spelled(*table: object, **conventions: object) -> object:
+        return metric(*table, **usual_spelling(metric, conventions))
+
+    return cast(Metric, spelled)
 
 
 def conventions_json(conventions: Mapping[str, Options]) -> str:

@@ -48,6 +48,9 @@ def list(kind: str, pattern: str | Iterable[str] | None = None) -> builtins.list
             "text-models", "cores", "worlds", "perceptions", "study-players", "readers" or "jobs"; or its singular.
         pattern: a name or shell pattern, or several in a list or between commas; by default all.
 
+    Returns:
+        The names, as commands and functions take them.
+
     Raises:
         UnknownNameError: the kind is unknown, or no name matches.
 
@@ -70,6 +73,9 @@ def list_models(pattern: str | Iterable[str] | None = None) -> builtins.list[str
     Args:
         pattern: a name or shell pattern, or several in a list or between commas; by default all.
 
+    Returns:
+        The names, senders first.
+
     Example:
         >>> import icy
         >>> icy.list_models("sender/FC*")
@@ -83,6 +89,9 @@ def list_grammars(pattern: str | Iterable[str] | None = None) -> builtins.list[s
 
     Args:
         pattern: a name or shell pattern, or several in a list or between commas; by default all.
+
+    Returns:
+        The names, without aliases.
 
     Example:
         >>> import icy
@@ -98,6 +107,9 @@ def list_metrics(pattern: str | Iterable[str] | None = None) -> builtins.list[st
     Args:
         pattern: a name or shell pattern, or several in a list or between commas; by default all.
 
+    Returns:
+        The names, without aliases.
+
     Example:
         >>> import icy
         >>> icy.list_metrics("*dis")
@@ -111,6 +123,9 @@ def list_players(pattern: str | Iterable[str] | None = None) -> builtins.list[st
 
     Args:
         pattern: a name or shell pattern, or several in a list or between commas; by default all.
+
+    Returns:
+        The names, speakers first.
 
     Example:
         >>> import icy

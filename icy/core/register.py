@@ -49,6 +49,9 @@ def register_sender(name: str, target: str | None = None, **fields: Unpack[Entry
         target: address of the factory, if it is not decorated.
         **fields: fields of Entry, by name.
 
+    Returns:
+        A decorator, which returns the factory unchanged.
+
     Raises:
         DuplicateNameError: another module has registered the name.
     """

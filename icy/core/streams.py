@@ -12,7 +12,11 @@ import numpy as np
 
 
 def stream_key(seed: int, *names: str | int) -> int:
-    """Return the 63-bit key of the stream `names` of `seed`, the same on every machine and Python version."""
+    """Return the 63-bit key of the stream `names` of `seed`, the same on every machine and Python version.
+
+    Returns:
+        A whole number from 0 to 2**63 - 1.
+    """
     text = "\x1f".join(["icy", str(int(seed)), *map(str, names)])
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
@@ -20,6 +24,9 @@ def stream_key(seed: int, *names: str | int) -> int:
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
     """Return a NumPy generator for the stream `names` of `seed`.
+
+    Returns:
+        A new generator at the start of the stream, so two calls give the same draws.
 
     Example:
         >>> from icy.core.streams import stream

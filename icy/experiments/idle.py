@@ -95,7 +95,7 @@ def _idle_in_probe(spec: ProbeSpec) -> Iterator[tuple[str, str]]:
 
 
 def _idle_on_side(settings: Fields, representation: str, sides: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield the settings that only models of the other side read."""
+    """Yield the settings without effect, because only models of the other side read them, and a sentence for each."""
     if sides == {"receiver"}:
         why = "does nothing in receivers: it concerns the messages of senders."
         yield from ((name, f"The setting '{name}' {why}") for name in OF_MESSAGES if name in settings)

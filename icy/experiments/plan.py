@@ -179,7 +179,7 @@ def plan_rows(spec: RunSpec) -> list[Row]:
         raise InvalidSettingError(f"Jobs of kind '{kind.name}' save no models; leave out keep_models (--keep-models).")
     where["keep_models"] = spec.keep_models
     store = store_of(spec)
-    from icy.grammars.shared import forget_user_languages  # here, since importing a plan must not import grammars
+    from icy.grammars.cached import forget_user_languages  # here, since importing a plan must not import grammars
     from icy.training.behavior import fixed_randomness  # it imports torch
 
     # With one thread, trial calls are fast, also on a busy machine, where threads would wait for each other.

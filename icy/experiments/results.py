@@ -302,7 +302,7 @@ class ProbeResult:
             return read_meanings(file)[1].with_law(law)
 
     def _existing(self, record: Record, make: Callable[[Record], Language]) -> Callable[[], Language | Table]:
-        """Return a function that computes the language of a record, with the meanings that exist."""
+        """Return a function that makes the language of a record, restricted to its meanings if only some exist."""
 
         def restricted() -> Language | Table:
             frequencies = self.frequencies(record)
@@ -329,7 +329,7 @@ class ProbeResult:
 
     @contextlib.contextmanager
     def _copied(self, place: str) -> Iterator[Path]:
-        """Yield a copy of a file that belongs to a record, as the results may be in a pack."""
+        """Yield the path of a temporary copy of a record's file, because a file in a pack has no path."""
         content, folder = self.content(place), scratch_folder("language")
         try:
             copy = folder / Path(place).name

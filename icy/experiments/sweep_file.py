@@ -24,7 +24,8 @@ from icy.core.types import Choices, Fields
 from icy.records.kinds import job_kind
 
 log = logging.getLogger(__name__)
-OPTIONS = {"set": "settings", "from": "start", "option": "options"}  # options of the command, and names of the fields
+# Names in files, and the fields that they set; "from" is an option of the command, "start" the name before 0.3.
+OPTIONS = {"set": "settings", "from": "initial_results", "start": "initial_results", "option": "options"}
 PARTS = "sweep"  # the name of the parts in a file: [[sweep]]
 SUFFIXES = (".toml", ".yaml", ".yml")
 SCALARS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
@@ -189,7 +190,7 @@ def _in_file(hint: Any) -> InFile | None:
 
 
 def _may_be_text(types: Sequence[InFile]) -> bool:
-    """Return whether one of several types is text, with which a file can describe values that exist only in Python."""
+    """Return whether one of several types is text. A file can then name a value that only Python code can make."""
     return any(str in each.scalars for each in types)
 
 
@@ -221,7 +222,7 @@ def _types_of(spec: type[RunSpec]) -> dict[str, InFile]:
 
 
 def _along(value: InFile) -> InFile:
-    """Return the type of an axis. It takes several values, as a list or as text with commas."""
+    """Return the type of an option that a sweep varies: a value, a list of values, or values as text with commas."""
     return value | InFile(frozenset({str}), value.scalars - {NoneType})
 
 

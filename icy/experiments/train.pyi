@@ -72,6 +72,7 @@ class S2BArguments(RunOptions, total=False):
     least: int
     game: Mapping[str, Any]
     deaf: bool
+    hearing: bool
     seeds: Numbers
     preset: str
     updates: int | None

@@ -1,4 +1,4 @@
-from .comparison import GameChanges as GameChanges
+from .comparison import GameOverrides as GameOverrides
 from .comparison import compare as compare
 from .comparison import players as players
 from .evaluation import language_scores as language_scores

@@ -93,7 +93,7 @@ class GameAgents:
 
 
 @dataclass(frozen=True)
-class GameChanges:
+class GameOverrides:
     """Changes to the game of trained agents, or the game of oracles.
 
     Attributes:
@@ -127,7 +127,7 @@ class GameChanges:
 
 
 @standard_state()
-def players(who: Names, game: GameChanges | None = None, **where: object) -> list[GameAgents]:
+def players(who: Names, game: GameOverrides | None = None, **where: object) -> list[GameAgents]:
     """Load trained agents and create oracles, and give each a game.
 
     Each oracle plays every game of the trained agents. A warning names games that an oracle cannot play.
@@ -138,23 +138,26 @@ def players(who: Names, game: GameChanges | None = None, **where: object) -> lis
         game: changes to the games; without trained agents, the game of the oracles.
         **where: load only trained agents with these values of their records' fields, as in seed=124.
 
+    Returns:
+        The pairs, in the order of `who`, each with the game that it plays. An oracle has an entry per game.
+
     Raises:
         IcyError: no agents match, or a game is impossible.
     """
-    game = GameChanges() if game is None else game
+    game = GameOverrides() if game is None else game
     names = [who] if isinstance(who, (str, Path)) else list(who)
     trained = {name: _load_trained(name, game, where) for name in names if str(name) not in ORACLES}
     games = {player.game: player for players in trained.values() for player in players}
     return [player for name in names for player in trained.get(name) or _oracles(str(name), game, list(games.values()))]
 
 
-def _load_trained(path: str | Path, game: GameChanges, where: Mapping[str, object]) -> list[GameAgents]:
+def _load_trained(path: str | Path, game: GameOverrides, where: Mapping[str, object]) -> list[GameAgents]:
     if not Path(path).exists():
         raise unknown("oracle, folder or file of agents", str(path), list(ORACLES))
     return [_with_game(saved, game) for saved in kept_agents(path, **where)]
 
 
-def _with_game(saved: SavedAgents, game: GameChanges) -> GameAgents:
+def _with_game(saved: SavedAgents, game: GameOverrides) -> GameAgents:
     _require_registered(saved)
     task = saved.setup
     if game.world not in (None, task.world):
@@ -180,18 +183,18 @@ def _require_registered(saved: SavedAgents) -> None:
         raise UnknownNameError(f"{lacking}: {error}") from error
 
 
-def one_player(who: str | Path, game: GameChanges | None = None, **where: object) -> GameAgents:
-    """Return the only match; see `players`.
+def one_player(who: str | Path, game: GameOverrides | None = None, **where: object) -> GameAgents:
+    """Load one pair of trained agents, or create one oracle; arguments as for `players`.
 
     Raises:
         IcyError: as for `players`, or several agents match.
     """
     if str(who) not in ORACLES and Path(who).exists():
-        return _with_game(SavedAgents.find_one(who, **where), GameChanges() if game is None else game)
+        return _with_game(SavedAgents.find_one(who, **where), GameOverrides() if game is None else game)
     return players(who, game, **where)[0]
 
 
-def _oracles(name: str, game: GameChanges, trained: Sequence[GameAgents]) -> Iterator[GameAgents]:
+def _oracles(name: str, game: GameOverrides, trained: Sequence[GameAgents]) -> Iterator[GameAgents]:
     """Yield an oracle for each game of the trained agents, or without these for the requested game."""
     if not trained:
         yield _oracle(name, *_usual_game(game))
@@ -213,7 +216,7 @@ def _oracle(name: str, setup: GameTask, distractor_kind: str) -> GameAgents:
     return GameAgents(name, 0, own, distractor_kind, agents)
 
 
-def _usual_game(game: GameChanges) -> tuple[GameTask, str]:
+def _usual_game(game: GameOverrides) -> tuple[GameTask, str]:
     """Return the requested game of oracles, with as many words per message as concepts per rule."""
     name = USUAL_WORLD if game.world is None else game.world
     concepts = len(make_world(name, **(game.world_options or {})).concepts)
@@ -224,7 +227,7 @@ def _usual_game(game: GameChanges) -> tuple[GameTask, str]:
 @standard_state()
 def compare(
     who: Names = tuple(ORACLES),
-    game: GameChanges | None = None,
+    game: GameOverrides | None = None,
     **where: object,
 ) -> pd.DataFrame:
     """Evaluate agents, and return a row of scores for each agent and game.
@@ -241,8 +244,8 @@ def compare(
         JSON.
 
     Example:
-        >>> from icy.games import GameChanges, compare
-        >>> rows = compare("literal", GameChanges(turns={"rule_length": 4, "distractor_kind": "uniform"}, count=200))
+        >>> from icy.games import GameOverrides, compare
+        >>> rows = compare("literal", GameOverrides(turns={"rule_length": 4, "distractor_kind": "uniform"}, count=200))
         >>> rows[["agents", "rule_length", "cbm"]].to_dict("records")
         [{'agents': 'literal', 'rule_length': 4, 'cbm': 0.25}]
     """

@@ -76,6 +76,10 @@ def language_scores(
         topsim_of: see `similarity`.
         unmatched: see `icy.metrics.cbm`.
         languages: number of random languages per floor; a floor is the mean over them.
+
+    Returns:
+        The value of each score, in the order of MEASURES: shares and correlations up to 1, and counts of words and
+        messages. NaN where a score is undefined.
     """
     match = matching(spoken, unmatched)
     scores = {"cbm": match.value, **{name: float(match.details[name]) for name in (*RATES, *UNIQUE, *COUNTS)}}

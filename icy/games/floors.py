@@ -60,6 +60,9 @@ def cbm_floor(
         languages: number of random languages; the floor is NaN if it is 0.
         unmatched: see `icy.metrics.cbm`.
 
+    Returns:
+        The mean over the random languages of "cbm" and of each rate in RATES, shares from 0 to 1.
+
     Raises:
         UnknownNameError: `drawn_for` is another name.
     """

@@ -157,6 +157,9 @@ def make_oracle(name: str, rules: RuleSource, message_length: int | None = None)
         rules: rules of the game.
         message_length: number of words in a message of the game; by default the number of concepts of a rule.
 
+    Returns:
+        The agents. They need no training, because their language is given.
+
     Raises:
         UnknownNameError: no oracle has this name.
         InvalidSettingError: the language is not possible with these rules or messages.

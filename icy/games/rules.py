@@ -169,12 +169,17 @@ class RuleSource(ABC):
         return tuple(_shares(grouping, kind) for grouping in self.groupings)
 
     def split(self, share: float | None = None, seed: int = SPLIT_SEED) -> RuleSplit:
-        """Hold out a share of the rules, such that every concept occurs in both parts.
+        """Divide the rules into rules for training and held-out rules, such that every concept occurs in both parts.
+
+        Held-out rules test whether agents combine known concepts to new phrases, so no concept may be new itself.
 
         Args:
             share: share of the rules, rounded up. By default an eighth, or a tenth of a thousand rules or more, but
                 enough to contain every concept; 0 if no split has every concept in both parts.
             seed: seed of the random choice.
+
+        Returns:
+            The numbers of the rules of each part, in increasing order; `held_out` is empty if the share is 0.
 
         Raises:
             InvalidSettingError: with this share, one part would lack a concept.

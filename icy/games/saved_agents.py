@@ -33,7 +33,7 @@ class SavedAgents(SavedModel):
 
     @property
     def setup(self) -> GameTask:
-        """Task of the training."""
+        """The game that the agents were trained to play."""
         return GameTask.of_config(self.card["setup"])
 
     @property
@@ -60,6 +60,9 @@ def kept_agents(path: str | Path, **where: Any) -> list[SavedAgents]:
         path: the folder, pack or file.
         **where: select agents with these values of their records' fields, as in seed=124, representation="qt",
             rule_length=4.
+
+    Returns:
+        An entry per trained pair. Weights are read only when they are used, so a list of many pairs is cheap.
 
     Raises:
         StoreError: no agents match.

@@ -1,5 +1,6 @@
 """Measures of a corpus of messages: entropy, distinct messages, and the mutual information with meanings."""
 
+from icy.core.conventions import either_spelling
 from icy.languages.codes import number, together
 from icy.languages.table import Table
 from icy.languages.tokens import PAD
@@ -78,6 +79,7 @@ def unique_messages(meanings: object, messages: object = None, *, share: bool = 
     return Score("unique_messages", value, len(table), {"share": share, "eos": eos}, details)
 
 
+@either_spelling
 @of_repeated_rows
 def mutual_information(
     meanings: object, messages: object = None, *, normalised: bool = False, eos: object = None

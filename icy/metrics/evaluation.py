@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
-from icy.core.conventions import conventions_json
+from icy.core.conventions import conventions_json, usual_spelling
 from icy.core.errors import IcyError, InvalidSettingError, PluginError, require_known, unknown
 from icy.core.progress import Report, progress_to, track
 from icy.core.registry import Entry, registry
@@ -57,7 +57,7 @@ def evaluate(
     permutations: int | None = None,
     seed: int = 0,
     eos: object = None,
-    told: ScoreCallback | None = None,
+    on_score: ScoreCallback | None = None,
     progress: bool | Report | None = None,
 ) -> "pd.DataFrame":
     """Evaluate several metrics on one table, as one row of a DataFrame.
@@ -79,7 +79,7 @@ def evaluate(
             in which it is better (see permutation_test); None for no test.
         seed: seed of the bootstrap and of the permutations.
         eos: the token that ends a message, a number or a name; see Table.of.
-        told: callback, called with the name and the score of each metric after it is computed.
+        on_score: callback, called with the name and the score of each metric after it is computed.
         progress: callback, called with the number of finished permutations and the total, for each metric. By default,
             work of more than ten seconds shows its progress on stderr, and with False never.
 
@@ -104,7 +104,7 @@ def evaluate(
     import pandas as pd
 
     table = Table.of(meanings, messages, eos=eos)
-    scores = score_all(table, metrics, conventions or {}, errors, resamples, seed, told, permutations, progress)
+    scores = score_all(table, metrics, conventions or {}, errors, resamples, seed, on_score, permutations, progress)
     row: dict[str, object] = {
         "name": table.name,
         "rows": len(table),
@@ -139,7 +139,7 @@ def score_all(
     errors: str | None = None,
     resamples: int = 100,
     seed: int = 0,
-    told: ScoreCallback | None = None,
+    on_score: ScoreCallback | None = None,
     permutations: int | None = None,
     progress: bool | Report | None = None,
 ) -> dict[str, Score]:
@@ -167,8 +167,8 @@ def score_all(
             same = not test.why and bool((np.abs(test.values - test.value) <= 1e-12).all())
             note = found[name].note or ("the value is the same in every permutation" if same else "")
             found[name] = replace(found[name], by_chance=test, note=note)
-        if told is not None:
-            told(name, found[name])
+        if on_score is not None:
+            on_score(name, found[name])
     return found
 
 
@@ -286,7 +286,7 @@ def _measure(entry: Entry, table: Table, conventions: Options) -> Score:
     import inspect
 
     metric = entry.load() if entry.weighted else of_repeated_rows(entry.load())
-    taken = inspect.signature(metric).parameters
+    taken, conventions = inspect.signature(metric).parameters, usual_spelling(metric, conventions)
     for name in conventions:
         if name not in taken and not any(p.kind == p.VAR_KEYWORD for p in taken.values()):
             raise unknown(f"convention of {entry.name}", name, [n for n in taken if n not in ("meanings", "messages")])
@@ -334,9 +334,9 @@ def _test(
         return PermutationTest(entry.name, math.nan, alternative=alternative, why=score.why)
     if score.rows != len(table):  # the repeated rows have another value in tre, which draws rows
         score = _measure(entry, table, conventions)
-    fast = entry.load() is topsim
+    fast, own = entry.load() is topsim, {**entry.defaults, **usual_spelling(topsim, conventions)}
     with progress_to(progress, f"permutations of {entry.name}") as report:
-        values = permuted_topsim(table, orders, {**entry.defaults, **conventions}, report) if fast else None
+        values = permuted_topsim(table, orders, own, report) if fast else None
         if values is None:
             values = _score_orders(entry, table, conventions, orders, report)
     return compare_with_chance(entry.name, score.value, values, alternative, exact)

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from icy.core.conventions import either_spelling
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.progress import track
 from icy.languages.codes import Codes, Weights, mean_of_rows, number, together
@@ -18,6 +19,7 @@ SMOOTHING = 1e-8  # number that Resnick et al. add to every count
 Groups = list[list[int]]  # the positions assigned to each attribute
 
 
+@either_spelling
 def residual_entropy(
     meanings: object,
     messages: object = None,
@@ -70,6 +72,7 @@ def residual_entropy(
     return Score("residual_entropy", value, len(table), conventions, {"positions": groups})
 
 
+@either_spelling
 def hce(meanings: object, messages: object = None, *, normalised: bool = True, eos: object = None) -> Score:
     """Human compositional entropy (HCE): one minus the residual entropy of the greedy assignment.
 

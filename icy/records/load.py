@@ -271,7 +271,10 @@ def _checked(column: Column, read: Column) -> Column:
 
 
 def comparable(records: Sequence[Record]) -> list[Record]:
-    """Return the newest records, and warn about records of other versions, which are left out."""
+    """Return the records of one version of each model, grammar and protocol, and warn about the others (see `newest`).
+
+    A version is raised when numbers may change, so a mean over several versions would mix different measurements.
+    """
     current = newest(records)
     shown = {*map(identity_of, current)}
     older = [record for record in records if identity_of(record) not in shown]

@@ -185,7 +185,11 @@ def _read_at(path: str, changed: int) -> Pack:
 
 
 def merge_packs(packs: Iterable[Pack]) -> Pack:
-    """Merge packs into one; no replicate is dropped."""
+    """Merge packs into one; no replicate is dropped.
+
+    Returns:
+        The pack of all records, with one record per key, and their files.
+    """
     all_packs = list(packs)
     whole = Pack.of(record for pack in all_packs for record in pack.records)
     kept, sources = {record["key"]: record for record in whole.records}, dict[str, Mapping[str, bytes]]()

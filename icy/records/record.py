@@ -278,6 +278,9 @@ def record_key(config: Options, versions: Mapping[str, str]) -> str:
     """Return the key of a result: a hash of its configuration and of the versions that determine its numbers.
 
     For a language from a file, the hash depends on its content, not on its name.
+
+    Returns:
+        20 hexadecimal digits. Results with the same key are the same measurement, so icy does not train them again.
     """
     named = {name: value for name in ("grammar", "existing") if isinstance(value := config.get(name), str)}
     config = {**config, **{name: content_name(value) for name, value in named.items()}}

@@ -124,7 +124,9 @@ def _around(record: Record, crossing: float, settings: TrainingSettings) -> dict
 
 
 def answers_of(record: Record) -> float:
-    """Return the number of answers per meaning in a reading: attributes of a receiver, tokens of a sender.
+    """Return how many answers an accuracy averages per meaning: attributes of a receiver, tokens of a sender.
+
+    The sampling noise of an accuracy decreases with this number.
 
     For words of different lengths the number of tokens is a mean over the lengths.
     """

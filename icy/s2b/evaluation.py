@@ -55,6 +55,9 @@ def play(
         watcher: callback, called before each step with the game, its turn, and the actions of the speaker and the
             listener.
 
+    Returns:
+        The scores of the episodes, arrays [B] in the order of `seeds`. Accuracies are shares from 0 to 1.
+
     Raises:
         IcyError: players that cannot play this game.
     """
@@ -131,7 +134,7 @@ def evaluate(
     *,
     episodes: int = 64,
     seeds: int | str | Iterable[int] = 5,
-    told: ProgressCallback | None = None,
+    progress: ProgressCallback | None = None,
     **given: Unpack[GameOptions],
 ) -> Evaluation:
     """Evaluate a speaker and a listener: play episodes of several seeds and score them (ZSCT; MetaRG22, MetaRG24).
@@ -143,8 +146,12 @@ def evaluate(
         episodes: number of episodes per seed.
         seeds: number of seeds, starting at 123, or the seeds. Episode i of seed s is the episode of seed s * 1,000,000
             + i.
-        told: progress callback, called after each batch with the number of episodes played and their total.
+        progress: callback, called after each batch with the number of episodes played and their total.
         **given: settings by name, see GameSettings.
+
+    Returns:
+        The scores of every episode. `table()` has a row per seed and `summary()` the mean and the standard deviation
+        over seeds; accuracies are shares from 0 to 1.
 
     Raises:
         IcyError: unknown names, settings that are not accepted, or players that cannot play this game.
@@ -158,7 +165,7 @@ def evaluate(
     numbers = seed_list(seeds)
     todo = np.concatenate([episode_seeds(seed, episodes) for seed in numbers])
     parts: list[Scores] = []
-    for game, batch in batches(chosen, todo, told):
+    for game, batch in batches(chosen, todo, progress):
         parts.append(play(game, speaker, listener, batch))
     return Evaluation(chosen, name_of(speaker), name_of(listener), episodes, tuple(numbers), Scores.join(parts))
 
@@ -204,7 +211,7 @@ def never_listening(
 
 
 def batches(
-    settings: GameSettings, seeds: Int64[Wholes, " episode"], told: ProgressCallback | None = None
+    settings: GameSettings, seeds: Int64[Wholes, " episode"], progress: ProgressCallback | None = None
 ) -> Iterator[tuple[BatchedGame, Int64[Wholes, " batch"]]]:
     """Yield games for all episodes, with the seeds of each game's episodes.
 
@@ -213,11 +220,11 @@ def batches(
     Args:
         settings: settings of the games.
         seeds: seed of each episode.
-        told: progress callback, called after each batch with the number of episodes played and their total.
+        progress: callback, called after each batch with the number of episodes played and their total.
     """
     stimuli = settings.space.size * settings.samples
     at_once = max(1, min(AT_ONCE, MOST_AT_ONCE // stimuli))
-    with progress_to(told, "episodes") as report:
+    with progress_to(progress, "episodes") as report:
         for first in range(0, len(seeds), at_once):
             batch = seeds[first : first + at_once]
             yield BatchedGame(settings, episodes=len(batch)), batch

@@ -97,7 +97,7 @@ def record(
     *,
     episodes: int = 64,
     seed: int = 123,
-    told: ProgressCallback | None = None,
+    progress: ProgressCallback | None = None,
     **given: Unpack[GameOptions],
 ) -> "pd.DataFrame":
     """Play episodes with a speaker and a listener, and return a table with a row per game.
@@ -108,7 +108,7 @@ def record(
         settings: settings of the game; or give them by name.
         episodes: number of episodes.
         seed: seed of the episodes, see `evaluate`.
-        told: progress callback, called after each batch with the number of episodes played and their total.
+        progress: callback, called after each batch with the number of episodes played and their total.
         **given: settings by name, see GameSettings.
 
     Returns:
@@ -133,7 +133,7 @@ def record(
 
     chosen = GameSettings.of(settings, **given)
     parts = []
-    for game, batch in batches(chosen, episode_seeds(seed, episodes), told):
+    for game, batch in batches(chosen, episode_seeds(seed, episodes), progress):
         recorder = Recorder()
         play(game, speaker, listener, batch, recorder)
         parts.append(recorder.table())

@@ -203,7 +203,7 @@ class _Drawing:
         self.weights[rows[:, None], self.dimensions, values] = np.maximum(left, WEIGHT)
 
     def _keep(self, which: NDArray[np.bool_]) -> None:
-        """Drop all other episodes."""
+        """Keep only these episodes."""
         if which.all():
             return
         self.episodes, self.streams = self.episodes[which], self.streams.rows(which)

@@ -173,6 +173,10 @@ def bound_checks(
         representation: the representation of models; models that do not support it are left out. By default each is
             checked in the first representation that it supports.
 
+    Returns:
+        An entry per plug-in and check. Call it without arguments; it raises if the plug-in fails or if the check does
+        not apply.
+
     Raises:
         UnknownNameError: no plug-in has this name, or several have it.
     """
@@ -202,6 +206,9 @@ def parametrize_with_checks(
         names: names or shell patterns, as in `"sender/Mine*"`, `"rot"` or `"metric/*"`.
         expected_failures: for each check that none of these plug-ins can pass, the reason, by the name of the check.
         representation: see `bound_checks`.
+
+    Returns:
+        The decorator, a mark of pytest.
 
     Example:
         >>> from icy.testing import parametrize_with_checks

@@ -80,7 +80,7 @@ class JobTraining(ABC):
         return self.identity.get(replicate) or self.versions(replicate)
 
     def behavior(self) -> dict[str, Fields]:
-        """Return the behavior of code of users for fixed inputs, by qualified name; see `icy.training.behavior`."""
+        """Return digests of what users' code computes for fixed inputs, by name; see `icy.training.behavior`."""
         return {}
 
     @property

@@ -11,7 +11,7 @@ from icy.config.settings import TrainingSettings
 from icy.core.registry import SIDES, Entry, registry
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
-from icy.grammars import shared_language
+from icy.grammars import cached_language
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.names import is_language, language_file, meanings_file
@@ -96,7 +96,7 @@ class LanguageJob(Job):
         """
         task, own_language = self.task, self.languages.get(replicate.condition)
         if own_language is None:
-            return shared_language(replicate.condition, task.space, task.vocab_size, task.word_length, replicate.seed)
+            return cached_language(replicate.condition, task.space, task.vocab_size, task.word_length, replicate.seed)
         if own_language.vocab_size == task.vocab_size:
             return own_language
         return replace(own_language, vocab_size=task.vocab_size)
@@ -131,7 +131,10 @@ class LanguageJob(Job):
         return replace(super().joined(other), languages=languages)
 
     def behavior(self) -> dict[str, Fields]:
-        """Return the behavior of models of users, with the initial weights of the first seed."""
+        """Return digests of what the models of users compute, so that a changed model does not reuse old results.
+
+        They are computed with the initial weights of the first seed.
+        """
         from .behavior import model_behavior  # imports torch
 
         task = self.task

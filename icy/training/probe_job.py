@@ -9,7 +9,7 @@ from icy.config.settings import TrainingSettings
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.core.types import Choices
-from icy.grammars import grammar_version, shared_language
+from icy.grammars import cached_language, grammar_version
 from icy.languages.language import Language
 from icy.languages.splits import Split
 from icy.records.record import Record, checked_accuracy, value_of
@@ -101,7 +101,7 @@ class ProbeJob(ModelJob):
         if own_language is not None:
             return own_language.ending(task.vocab_size, task.message_length)
         sizes = task.space, task.vocab_size, task.word_lengths
-        return shared_language(replicate.condition, *sizes, seed, self.frequencies)
+        return cached_language(replicate.condition, *sizes, seed, self.frequencies)
 
     @property
     def facts(self) -> dict[str, str]:

@@ -54,7 +54,7 @@ class Task:
 
     @property
     def message_length(self) -> int:
-        """L."""
+        """Largest number of tokens in a message, L: `max_length` if it is set, otherwise a word per attribute."""
         return self.max_length or self.space.attributes * self.word_length
 
 
@@ -77,7 +77,7 @@ class PairEntry:
 
     @property
     def full_version(self) -> str:
-        """Versions of both, joined."""
+        """Versions of the sender and the receiver, joined."""
         return f"{self.sender.full_version}+{self.receiver.full_version}"
 
     def works_with(self, representation: str) -> bool:
@@ -124,7 +124,7 @@ class PairTask:
 
     @property
     def message_length(self) -> int:
-        """L."""
+        """Largest number of tokens in a message, L: `max_length` if it is set, otherwise a word per attribute."""
         return self.lengths.max_length or self.space.attributes * self.word_length
 
     @property

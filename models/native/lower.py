@@ -28,7 +28,7 @@ DEMANDS: dict[object, Rule] = {}
 
 
 def lowers(*functions: object) -> Callable[[Handler], Handler]:
-    """Register the handler of calls of these functions."""
+    """Return a decorator that registers how calls of these PyTorch functions become operations of the program."""
 
     def register(handler: Handler) -> Handler:
         HANDLERS.update(dict.fromkeys(functions, handler))
@@ -38,7 +38,7 @@ def lowers(*functions: object) -> Callable[[Handler], Handler]:
 
 
 def demands(*functions: object) -> Callable[[Rule], Rule]:
-    """Register the rule for how many parts these functions need of each argument."""
+    """Return a decorator that registers how many parts these functions need of each argument."""
 
     def register(rule: Rule) -> Rule:
         DEMANDS.update(dict.fromkeys(functions, rule))

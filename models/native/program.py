@@ -75,14 +75,14 @@ class Layout:
         return Layout({n: p.shape for n, p in named.items()}, offsets, sum(sizes), padded, frozen)
 
     def pack(self, values: dict[str, Shaped[Tensor, "..."]]) -> Float[Tensor, " padded"]:
-        """Return tensors as one vector."""
+        """Pack a replicate's parameters into one vector, each at its offset; gaps are 0."""
         flat = torch.zeros(self.padded, dtype=torch.float32, device="cpu")
         for name, value in values.items():
             flat[self.offsets[name] :][: value.numel()] = value.detach().float().flatten()
         return flat
 
     def views(self, flat: Float[Tensor, "*lead padded"]) -> dict[str, Float[Tensor, "..."]]:
-        """Return the tensors of vectors [..., padded]."""
+        """Return views of packed vectors as parameters by name, the inverse of `pack`. Leading axes stay."""
         return {
             name: flat[..., self.offsets[name] : self.offsets[name] + shape.numel()].unflatten(-1, shape or (1,))
             for name, shape in self.shapes.items()

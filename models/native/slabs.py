@@ -68,7 +68,7 @@ class At:
     offset: int = 0
 
     def number(self) -> int:
-        """Return the address in the program's encoding."""
+        """Return the address as one number, as the C++ code reads it: the space above bit 48, the offset below."""
         return (int(self.slab.space) << 48) | (self.slab.offset + self.offset)
 
 

@@ -80,7 +80,7 @@ class Traced(Tensor):
 
     @staticmethod
     def of(output: "TracedOutput", nodes: list[Node]) -> "Traced":
-        """Wrap the result of a node."""
+        """Return a traced tensor for the result of a node."""
         found: Traced = output.tensor.detach().as_subclass(Traced)
         found.output, found.nodes = output, nodes
         return found

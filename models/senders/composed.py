@@ -56,7 +56,10 @@ class OneHotLinear(nn.Module):
 
 
 class JoinedEmbedding(nn.Module):
-    """A linear layer from the embeddings of all attributes next to each other. Arguments as for OneHotLinear."""
+    """Code of a meaning: the embeddings of its attributes, concatenated, then a linear layer.
+
+    Unlike OneHotLinear, it learns an embedding of each value first. Arguments as for OneHotLinear.
+    """
 
     def __init__(self, attributes: int, values: int, size: int) -> None:
         super().__init__()

@@ -43,9 +43,10 @@ class _HierSender(Sender):
 
 
 class HierZero(_HierSender):
-    """HU-RNN sender with cells that have no input.
+    """HU-RNN sender with cells that have no input: the meaning is the initial state, and no symbol is fed back.
 
-    The published total also counts the input weights of both cells, which multiply zeros.
+    So its scores do not depend on sampled symbols. The published total also counts the input weights of both cells,
+    which multiply zeros.
     """
 
     broadcasts = True

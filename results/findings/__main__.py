@@ -1,8 +1,8 @@
 """Findings from icy's records, with intervals and limits: `python -m results.findings [--train]`.
 
 Writes findings.md and claims.md, pages of the documentation, and pictures, from the atlas that comes with icy, from
-results/reproduced, results/games, results/iterated, results/search and the records of generalise.toml. --train trains
-missing rows of generalise.toml.
+results/reproduced, results/games, results/iterated, results/search and the records of generalise.toml and
+generalise-grammars.toml. --train trains missing rows of these two sweeps.
 """
 
 from __future__ import annotations
@@ -13,18 +13,20 @@ from dataclasses import replace
 
 from results.findings.architectures import BUDGET, cells, families, hierarchy, order, shufdet, sides
 from results.findings.chains import transmission
-from results.findings.conditions import emergence, generalisation, protocols, representations, reproduction, size
+from results.findings.conditions import emergence, protocols, representations, reproduction, size
 from results.findings.finding import HERE, Finding
+from results.findings.held_out import GRAMMARS_SWEEP, generalisation
 from results.findings.searches import people
 from results.pages import RecordFolder, describe_packs, fill_template, read_options
 from results.search.__main__ import PEOPLE
 from results.search.__main__ import RECORDS as SEARCHES
 
 PAGE, CLAIMS = HERE / "findings.md", HERE / "claims.md"
-SWEEP = HERE / "generalise.toml"
 RECORDS = RecordFolder(HERE)
+SWEEPS = {GRAMMARS_SWEEP: RecordFolder(HERE, "generalise-grammars.parquet", "runs/grammars"),
+          HERE / "generalise.toml": RECORDS}  # fmt: skip
 PACKS = (
-    RECORDS.pack,
+    *(records.pack for records in SWEEPS.values()),
     BUDGET,
     *(HERE.parent / name / "records.parquet" for name in ("atlas", "reproduced", "games", "iterated")),
     SEARCHES[PEOPLE].pack,
@@ -35,7 +37,7 @@ def findings() -> dict[str, Finding]:
     """Return all findings by name."""
     makers = (families, sides, order, cells, hierarchy, shufdet, protocols, representations, size)
     found = {make.__name__: make() for make in makers}
-    held_out = generalisation(RECORDS.sweep(SWEEP, rerun="never"))
+    held_out = generalisation(*(records.sweep(file, rerun="never") for file, records in SWEEPS.items()))
     found |= {"generalisation": held_out, "emergence": emergence(), "transmission": transmission(), "people": people()}
     return {**found, "reproduction": reproduction()}
 
@@ -62,12 +64,13 @@ def main(words: Sequence[str] | None = None) -> None:
     options = read_options(
         __doc__,
         words,
-        train=(False, "train missing rows of the sweep of held-out meanings"),
+        train=(False, "train missing rows of the sweeps of held-out meanings"),
         workers=(int, "processes at once"),
     )
-    if options.train:
-        RECORDS.sweep(SWEEP, workers=options.workers)
-    RECORDS.update_pack()
+    for file, records in SWEEPS.items():
+        if options.train:
+            records.sweep(file, workers=options.workers)
+        records.update_pack()
     found = findings()
     for name, one in found.items():
         if one.figure is not None:

@@ -13,14 +13,10 @@ from icy.analysis.correlations import RankCorrelation, WithinOrder, rank_correla
 from icy.analysis.emergence import EMERGED, Emergence, probed_senders
 from icy.analysis.statistics import holm
 from icy.core.text import listed, markdown_table
-from icy.experiments.results import ProbeResult
-from icy.grammars import make_language
-from icy.languages.language import Language
 from results.findings import pictures
 from results.findings.data import (
     GRAMMARS,
     LARGE,
-    MOST_CUT,
     NAMES,
     SIDES,
     SMALL,
@@ -28,20 +24,16 @@ from results.findings.data import (
     across,
     cluster_of,
     correlation_text,
-    mean_of,
     probes,
     quotient_of,
-    with_logs,
 )
 from results.findings.finding import (
-    ALL_GRAMMARS,
     ALPHA,
     HERE,
     LEARNED,
     VERDICTS,
     Claim,
     Finding,
-    each,
     signed,
     supported,
     verdict_of,
@@ -222,99 +214,6 @@ def size() -> Finding:
             ),
         ),
     )
-
-
-def generalisation(result: ProbeResult) -> Finding:
-    long = with_logs(result.to_dataframe())
-    held, speed, updates = (Table.of(long, column, of) for column, of in
-                            (("value", ALL_GRAMMARS), ("log", GRAMMARS), ("updates", ALL_GRAMMARS)))  # fmt: skip
-    rest, lines = list(LEARNED), []
-    within = {side: within_model_order(speed.side(side).values[rest], held.side(side).values[rest], cluster_of)
-              for side in SIDES}  # fmt: skip
-    models = pd.concat([one.correlations for one in within.values()])
-    for side in SIDES:
-        count = str(len(held.side(side)))
-        of = (mean_of(held.side(side), g, log=False) for g in ALL_GRAMMARS)
-        lines.append([f"{side}s, held-out accuracy", count, *map(str, of)])
-        lines.append([f"{side}s, ratio", count, "1", *each(speed.side(side), GRAMMARS)])
-        lines.append([f"{side}s, updates", count, *each(updates.side(side), ALL_GRAMMARS)])
-    receivers = within_model_order(
-        speed.side("receiver").values[[g for g in rest if g != "proj"]],
-        held.side("receiver").values[[g for g in rest if g != "proj"]],
-        cluster_of,
-    )
-    receivers_below = int((receivers.correlations < 0).sum())
-    best = [best_accuracy(make_language("proj", "4x5", 4, 3, int(seed))) for seed in sorted(set(long["seed"]))]
-    cut = long[long["cut"]]
-    proj = long[long["side"].eq("receiver") & long["grammar"].eq("proj")]
-    over = {(side, g): across(speed.side(side), held, g) for side in SIDES for g in rest}
-    known = {pair: one for pair, one in over.items() if one is not None}
-    return Finding(
-        supported(
-            (models < 0).all()
-            and all(one.high < 0 for one in within.values())
-            and proj["cut"].all()
-            and max(best) < 0.99
-            and (receivers.correlations < 0).all(),
-            f"""
-            Within each of {len(models)} models at 4x5 (625 meanings, a fifth held out; words of three tokens, hidden
-            size 32, three seeds), grammars with a larger ratio have a lower accuracy on held-out meanings: the median
-            of Spearman's correlations over {len(rest)} grammars ({listed(rest)}) is {within["sender"].median:+.2f}
-            ({ends(within["sender"])}) for senders and {within["receiver"].median:+.2f} ({ends(within["receiver"])}) for
-            receivers, and all {len(models)} are below 0.
-            """,
-        ),
-        f"""Ratios are of updates to an accuracy of 99 % on the other meanings, of the same runs. {len(cut)} of the
-        {len(long)} runs were cut at 20 times concat's updates, including all {len(proj)} of receivers on `proj`. No
-        receiver can reach 99 % there: several meanings share a message, and the best possible accuracy of attributes
-        is {min(best):.3f} to {max(best):.3f}. Without `proj` the median for receivers is {receivers.median:+.2f}
-        ({ends(receivers)}), and {receivers_below} of {len(receivers.correlations)} models are below 0. Over models, on
-        one grammar, the {len(known)} correlations are unknown: their intervals contain 0 and large correlations
-        ({listed([f"{side}s' `{g}` {one.correlation}" for (side, g), one in known.items()])}). Where more than
-        {100 * MOST_CUT:.0f} % of models were cut there is no correlation.""",
-        markdown_table(["4x5", "models", *ALL_GRAMMARS], lines),
-        pictures.by_grammar(
-            {f"{side}s": (speed.side(side), held.side(side)) for side in SIDES},
-            rest,
-            "ratio at 4x5",
-            "accuracy on held-out meanings",
-            ratios=False,
-        ),
-        (
-            Claim(
-                "within a model, grammars with a larger ratio generalize less",
-                "4x5, a fifth held out, hidden size 32",
-                f"{len(within['sender'].correlations)} senders, {len(within['receiver'].correlations)} receivers",
-                listed([f"{one.median:+.2f}" for one in within.values()]) + f"; without `proj` {receivers.median:+.2f}",
-                listed([f"{one.low:+.2f} to {one.high:+.2f}" for one in (*within.values(), receivers)]),
-                "median of Spearman's correlations over five grammars, cells as clusters",
-                "no",
-                "shown",
-                "five grammars, three languages of each",
-            ),
-            Claim(
-                "models that learn a grammar sooner generalize more",
-                "4x5, a fifth held out, hidden size 32",
-                f"{len(known)} grammars and sides",
-                signed(one.correlation.value for one in known.values()),
-                signed(end for one in known.values() for end in (one.correlation.low, one.correlation.high)),
-                "correlations over models, jackknife over cells",
-                "no",
-                "unknown",
-                "intervals contain 0 and large correlations",
-            ),
-        ),
-    )
-
-
-def best_accuracy(language: Language) -> float:
-    """Return the largest possible accuracy of attributes of a receiver that hears this language.
-
-    A message of several meanings leaves their attributes ambiguous; the best answer is the most frequent value.
-    """
-    messages = pd.Series([tuple(message) for message in language.messages.tolist()])
-    attributes = pd.DataFrame(language.meanings)
-    return float(attributes.groupby(messages).transform(lambda of: of.eq(of.mode()[0]).mean()).to_numpy().mean())
 
 
 def emergence() -> Finding:

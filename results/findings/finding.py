@@ -37,6 +37,7 @@ class Claim:
         corrected: for how many tests the verdict is corrected.
         verdict: one of VERDICTS.
         reason: why, or what limits it.
+        command: command that shows the records, if it is not that of the section.
     """
 
     claim: str
@@ -48,6 +49,7 @@ class Claim:
     corrected: str
     verdict: str
     reason: str = ""
+    command: str = ""
 
     def __post_init__(self) -> None:
         """Check the verdict."""
@@ -57,7 +59,7 @@ class Claim:
         """Return the row of the table, with the command that shows the records."""
         verdict = f"**{self.verdict}**" + (f": {self.reason}" if self.reason else "")
         parts = (self.claim, self.setting, self.n, self.number, self.interval, self.test, self.corrected)
-        return [" ".join(part.split()) for part in (*parts, f"`{command}`", verdict)]
+        return [" ".join(part.split()) for part in (*parts, f"`{self.command or command}`", verdict)]
 
 
 def verdict_of(p: float, alone: float) -> str:

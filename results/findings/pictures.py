@@ -102,6 +102,44 @@ def by_grammar(
     return figure
 
 
+def both_ways(sides: Mapping[str, tuple[Table, Table, Table]], ordered: Mapping[str, Sequence[str]]) -> Figure:
+    """Draw accuracies against ratios, a dot per grammar, and against ratios and updates, a dot per model.
+
+    Dots are means: of the models on a grammar (chains are gray), or of a model over grammars. Models are colored by
+    cell.
+
+    Args:
+        sides: names of panels, with tables of logarithms of ratios, logarithms of updates, and accuracies.
+        ordered: grammars of the means over grammars, of each side.
+    """
+    figure, axes = style.panels(list(sides) * 3, None, (6.4, 7.6), 2, sharey="row")
+    cells = list(dict.fromkeys(cell for tables in sides.values() for cell in tables[0].clusters()))
+    looks = {cell: (style.COLOURS[i % len(style.COLOURS)], style.MARKERS[i % 3]) for i, cell in enumerate(cells)}
+    for i, (name, (ratios, updates, accuracies)) in enumerate(sides.items()):
+        top, by_ratio, by_updates = axes[i::2]
+        style.head(top, name, 3)
+        for grammar in (str(g) for g in ratios.values if g != "concat"):
+            x, y = math.exp(ratios.values[grammar].mean()), accuracies.values[grammar].mean()
+            chain = "+" in grammar
+            _dots(top, [x], [y], [False], style.GREY if chain else style.COLOURS[0])
+            label = "" if chain else grammar
+            top.annotate(label, (x, y), (4, 2), textcoords="offset points", fontsize=style.SMALL, color=style.DIM)
+        for ax, speeds in ((by_ratio, ratios), (by_updates, updates)):
+            for model, cell in zip(speeds.models, speeds.clusters(), strict=True):
+                means = (of.values.loc[[model], list(ordered[name])].to_numpy().mean() for of in (speeds, accuracies))
+                x, y = map(float, means)
+                _dots(ax, [math.exp(x)], [y], [False], looks[cell][0], looks[cell][1])
+        for ax, label in ((top, f"{RATIO}, of a grammar"), (by_ratio, "ratio, of a model")):
+            _logarithmic(ax, "x", label)
+        by_updates.set(xscale="log", xlabel="updates, of a model")
+        for ax in (top, by_ratio, by_updates):
+            ax.set(ylabel="" if i else "held-out accuracy")
+            style.tidy(ax)
+        style.count_axis(by_updates.xaxis, *by_updates.get_xlim())
+    _legend(figure, axes[2], *({cell: look[part] for cell, look in looks.items()} for part in (0, 1)))
+    return figure
+
+
 def factors(rows: Mapping[str, tuple[Table, Sequence[tuple[str, str]]]], grammars: Sequence[str], x: str) -> Figure:
     """Draw quotients of pairs of models: a line of dots per grammar and row, with a bar at the mean.
 

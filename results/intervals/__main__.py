@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from icy.core.text import markdown_table
-from results.intervals.runs import Ends, across, contrast, models, quotient, seeds, within
+from results.intervals.runs import Ends, across, contrast, crossed, models, quotient, seeds, within
 from results.pages import describe_versions, fill_template, read_options
 
 PAGE = Path(__file__).with_name("intervals.md")
@@ -28,6 +28,7 @@ LANGUAGES = {"cell": 0.5, "architecture": 0.5, "language": 1, "model": 0.5}
 FEW = {"count": 30, "true": 0.6, "noise": 0.8}
 SHARED = {"count": 30, "true": 0.3, "noise": 1, "shared": 0.7}
 GROUPS = {"count": 60, "true": 0.6, "noise": 0.8, "per_cell": 5}
+CROSSED = {"cells": (5, 5, 3, 2, 2, 2, 2, 2), "grammars": 13, "seeds": 10, "true": 0.3, "part": "across"}
 TRUE, RELIABLE = {"part": "disattenuated"}, {"part": "reliability"}
 # Name, runs, tries as a share of --tries, function and its arguments.
 CASES: tuple[tuple[str, str, float, Callable[..., Any], dict[str, Any]], ...] = (
@@ -56,6 +57,9 @@ CASES: tuple[tuple[str, str, float, Callable[..., Any], dict[str, Any]], ...] = 
     ("", "60 models that share 12 cells", 1, across, GROUPS | TRUE),
     ("reliability of means", "30 models, 2 seeds", 1, across, FEW | RELIABLE),
     ("", "60 models that share 12 cells", 1, across, GROUPS | RELIABLE),
+    ("mean correlation over models (crossed_correlations)", "23 models in 8 cells", 0.25, crossed, CROSSED),
+    ("", "23 models in 8 cells, no correlation", 0.25, crossed, CROSSED | {"true": 0.0}),
+    ("its correlation of interactions", "23 models in 8 cells", 0.25, crossed, CROSSED | {"part": "interaction"}),
 )
 
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 import pandas as pd
 
-from icy.analysis import across_models, equivalence, mixed_effects, reliability, within_model_order
+from icy.analysis import (
+    across_models,
+    crossed_correlations,
+    equivalence,
+    mixed_effects,
+    reliability,
+    within_model_order,
+)
 from icy.analysis.correlations import median_interval, rank_correlation
 from icy.analysis.statistics import log_summary, student
 
@@ -129,3 +137,33 @@ def across(
     found = getattr(across_models(x, y, groups), part)
     plain = rank_correlation(x[0], y[0])
     return spearman(true * one if part == "correlation" else true), (found.low, found.high), (plain.low, plain.high)
+
+
+def crossed(draws: Draws, cells: Sequence[int], grammars: int, seeds: int, true: float, part: str) -> Try:
+    """Simulate two measures of models and grammars with a true correlation over models and in the interaction.
+
+    Args:
+        draws: generator.
+        cells: number of models of each cell.
+        grammars: number of grammars.
+        seeds: number of seeds.
+        true: Pearson's correlation of models, and of interactions, of the two measures.
+        part: "across" or "interaction", corrected for the noise of seeds.
+    """
+    cell = np.repeat(np.arange(len(cells)), cells)
+    model, both = (  # [measure, model, 1] and [measure, model, grammar]
+        draws.normal(size=(2, len(cells), size))[:, cell] + draws.normal(size=(2, len(cell), size)) / 2
+        for size in (1, grammars)
+    )
+    first, rest = model + both
+    measures = (first, true * first + math.sqrt(1 - true**2) * rest)
+    ease = 3 * draws.normal(size=grammars)
+    x, y = (
+        {
+            str(g): pd.DataFrame(of[:, [g]] + sign * ease[g] + 1.5 * draws.normal(size=(len(cell), seeds)))
+            for g in range(grammars)
+        }
+        for sign, of in zip((1, -1), measures, strict=True)
+    )
+    found = getattr(crossed_correlations(x, y, dict(enumerate(cell))), part).true
+    return spearman(true) if part == "across" else true, (found.low, found.high), NONE

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import scipy
 from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.patches import Rectangle
@@ -137,12 +138,14 @@ def _summary(panel: Panel, results: Mapping[str, Mapping[str, Effect]]) -> str:
     reversals = [f"{text} under {listed(names)}" for text, names in turned.items() if names]
     both = [text for text, row in results.items() if {1, -1} <= {effect.sign for effect in row.values()}]
     changed = [name for row in results.values() for name, effect in row.items() if effect.p < ALPHA]
+    tests = holm([float(scipy.stats.ttest_1samp(one.of(panel.cubes[DEFAULT]), 0).pvalue) for one in CONCLUSIONS])
+    sure = sum(p < ALPHA for p in tests)
     by = [f"{changed.count(name)} under {name}" for name in panel.cubes if name in changed]
     return " ".join(
         [
-            f"Of {len(results)} conclusions, {len(shown)} are shown by default: the interval excludes 1. "
-            f"{len(holds)} of these {len(shown)} are shown in the same direction under all of {len(panel.cubes)} "
-            "settings.",
+            f"For {len(shown)} of {len(results)} conclusions the default's interval excludes 1; {sure} of them are shown "
+            f"after Holm's correction for {len(results)} tests. {len(holds)} of the {len(shown)} have intervals on the "
+            f"same side of 1 under all of {len(panel.cubes)} settings.",
             f"Reversed: {'; '.join(reversals)}." if reversals else "None of them is reversed under any setting.",
             f"Above 1 under some setting and below 1 under another: {'; '.join(both) or 'none'}.",
             f"{len(changed)} of {len(results) * (len(panel.cubes) - 1)} factors differ significantly from the default's"

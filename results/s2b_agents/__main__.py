@@ -8,7 +8,9 @@ and .png. Run it again to continue, on any machine. Without --train, only pack a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -16,6 +18,9 @@ from icy.analysis.literature.catalogue import published
 from icy.analysis.style import SMALL, head, panels, tidy
 from icy.core.text import markdown_table
 from icy.experiments.results import ProbeResult
+from icy.s2b import GameSettings, evaluate
+from icy.s2b.agents.agent_run import FINAL_SEED, FLOOR_EPISODES
+from icy.s2b.evaluation import CONSTANT
 from results.pages import RecordFolder, describe_packs, fill_template, run_sweeps
 
 HERE = Path(__file__).parent
@@ -48,12 +53,33 @@ def page(results: dict[str, ProbeResult]) -> str:
     return fill_template(HERE / "s2b-agents.md", records=describe_packs(RECORDS.pack), sweeps="\n".join(parts))
 
 
+def with_constants(result: ProbeResult) -> ProbeResult:
+    """Add the floor of constant answers to records of earlier versions, which lack it. It needs no training."""
+    for record in result.records:
+        if not record["failed"] and record.get("constant_floor") is None:
+            settings = record["config"]["settings"]
+            game = tuple(sorted(settings["setup"]["game"].items()))
+            record["constant_floor"] = _constant_floor(game, min(settings["episodes"], FLOOR_EPISODES))
+    return result
+
+
+@cache
+def _constant_floor(game: tuple[tuple[str, Any], ...], episodes: int) -> float:
+    """Return the accuracy of the best constant answer, in the episodes of the record's other floor."""
+    settings = GameSettings(**dict(game))
+    return max(
+        float(evaluate("random", name, settings, episodes=episodes, seeds=[FINAL_SEED]).table()["zsct"].iloc[0])
+        for name in CONSTANT
+    )
+
+
 def published_cells(result: ProbeResult) -> str:
     """Return a table of a sweep's results next to the cells of metarg22/listener with the same schedule."""
     printed = published("metarg22/listener").set_index(["shots", "samples"])
     rows, below, gaps = [], [], []
     for record in sorted(result.records, key=lambda r: (r["shots"], r["samples"])):
         cell = printed.loc[record["shots"], record["samples"]]
+        floor = max(record["floor"], record["constant_floor"])
         rows.append(
             [
                 str(record["shots"]),
@@ -61,13 +87,13 @@ def published_cells(result: ProbeResult) -> str:
                 f"{100 * record['accuracy']:.1f}",
                 str(record["steps"]),
                 f"{record['observations']:,}",
-                f"{100 * record['floor']:.1f}",
+                f"{100 * floor:.1f}",
                 cell["printed"],
                 f"{cell['observations']:,}",
             ]
         )
-        gaps.append(float(cell["mean"]) - 100 * record["floor"])
-        if record["accuracy"] <= record["floor"]:
+        gaps.append(float(cell["mean"]) - 100 * floor)
+        if record["accuracy"] <= floor:
             below.append(f"S = {record['shots']}, O = {record['samples']}")
     heads = ["S", "O", "query, %", "updates", "observations", "never listening, %", "LSTM, %", "LSTM's observations"]
     games = "; ".join(below)
@@ -123,7 +149,7 @@ def _printed(axis: Axes) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    results = run_sweeps(__doc__, words, RECORDS, TITLES)
+    results = {name: with_constants(of) for name, of in run_sweeps(__doc__, words, RECORDS, TITLES).items()}
     PAGE.write_text(page(results))
     draw(results)
 

@@ -47,7 +47,7 @@ def run(name: str, **options: object) -> SearchResult:
     """Run a search, from its packed records if there are any."""
     own = RECORDS[name]
     start = [own.pack] if own.pack.exists() else []
-    return icy.search(file=HERE / f"{name}.toml", out=own.runs, start=start, **options)  # type: ignore[arg-type]
+    return icy.search(file=HERE / f"{name}.toml", out=own.runs, initial_results=start, **options)  # type: ignore[arg-type]
 
 
 def records_again(result: SearchResult) -> Measurements:

@@ -9,7 +9,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from icy.analysis.correlations import across_models, median_interval, rank_correlation, reliability, within_model_order
+from icy.analysis.correlations import (
+    MeanInterval,
+    across_models,
+    crossed_correlations,
+    median_interval,
+    rank_correlation,
+    reliability,
+    within_model_order,
+)
 from icy.analysis.style import cell
 from icy.core.errors import IncompatibleError
 
@@ -139,6 +147,74 @@ def test_models_without_all_seeds_and_few_models_are_left_out_and_refused() -> N
         across_models(wide(values), other, groups=lambda name: min(name, "c"))
     with pytest.raises(IncompatibleError, match="1 seeds"):
         across_models(wide(values[:, :1]), other)
+
+
+# -- both ways ---------------------------------------------------------------------------------------------------------
+
+
+def by_grammar(values: object) -> dict[str, pd.DataFrame]:
+    """Tables of `crossed_correlations` of an array [model, grammar, seed]."""
+    return {f"g{i}": wide(of) for i, of in enumerate(np.swapaxes(np.asarray(values, float), 0, 1))}
+
+
+def test_the_three_correlations_are_separate() -> None:
+    """Within models -1, across models 1, and an interaction with the other sign."""
+    models, grammars = 100.0 * np.arange(6)[:, None], 10_000.0 * np.arange(4)
+    both = np.outer([1, -1, 1, -1, 1, -1], [1, -1, -1, 1])
+    x, y = (np.repeat((of + models)[..., None], 2, 2) for of in (grammars + both, -grammars - both))
+    found = crossed_correlations(by_grammar(x), by_grammar(y))
+    values = [of.plain.value for of in (found.within, found.across, found.interaction)]
+    assert values == pytest.approx([-1, 1, -1])
+    assert found.contrast.value == pytest.approx(-2)
+    assert (found.models, found.grammars, found.groups) == (6, 4, 6)
+
+
+def test_the_correlation_across_models_is_the_mean_over_grammars() -> None:
+    draws = np.random.default_rng(6)
+    x, y = draws.normal(size=(2, 7, 3, 4)) + draws.normal(size=(2, 7, 1, 1))
+    of_x, of_y = by_grammar(x), by_grammar(y)
+    found = crossed_correlations(of_x, of_y).across
+    assert found.plain.value == pytest.approx(
+        np.mean([across_models(of_x[name], of_y[name]).correlation.value for name in of_x])
+    )
+    assert found.true.value == pytest.approx(found.plain.value / math.sqrt(found.reliability_x * found.reliability_y))
+    same = crossed_correlations(of_x, of_x)
+    assert (same.across.true.value, same.within.reliability_x) == pytest.approx((1, same.within.reliability_y))
+
+
+def test_its_interval_leaves_out_one_group_at_a_time() -> None:
+    x, y = np.random.default_rng(7).normal(size=(2, 8, 3, 2))
+    groups = dict(zip("abcdefgh", "pppqqrss", strict=True))
+    left = []
+    for group in "pqrs":
+        rows = [i for i, of in enumerate(groups.values()) if of != group]
+        parts = ({name: of.iloc[rows] for name, of in by_grammar(measure).items()} for measure in (x, y))
+        left.append(crossed_correlations(*parts).within.plain.value)
+    found = crossed_correlations(by_grammar(x), by_grammar(y), groups).within.plain
+    assert found.error == pytest.approx(math.sqrt(3 / 4 * ((np.array(left) - np.mean(left)) ** 2).sum()))
+    assert found.freedom == 3
+    assert (found.low, found.high) == pytest.approx(found.ends(0.95))
+
+
+def test_a_mean_is_equivalent_to_0_if_its_90_percent_interval_is_within_the_margin() -> None:
+    mean = MeanInterval(0.1, error=0.05, freedom=6)
+    margin = mean.ends(0.9)[1]
+    assert mean.p_equal(margin) == pytest.approx(0.05)
+    assert mean.p == pytest.approx(2 * stats.t.sf(2, 6))
+
+
+def test_few_grammars_or_groups_have_no_crossed_correlation() -> None:
+    table = by_grammar(np.random.default_rng(8).normal(size=(5, 3, 2)))
+    two = {name: table[name] for name in list(table)[:2]}
+    with pytest.raises(IncompatibleError, match="share 2 grammars, but need 3"):
+        crossed_correlations(table, two)
+    with pytest.raises(IncompatibleError, match="2 seeds and 3 independent models"):
+        crossed_correlations(table, table, groups=lambda name: min(name, "c"))
+    table["g0"].iloc[0, 0] = math.nan
+    assert crossed_correlations(table, table).models == 4
+
+
+# -- over pairs of values ----------------------------------------------------------------------------------------------
 
 
 def test_a_rank_correlation_is_spearmans_with_ties() -> None:

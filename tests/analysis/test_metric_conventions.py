@@ -35,7 +35,7 @@ from icy.core.registry import registry
 from icy.experiments.e2e import pair_jobs
 from icy.experiments.report import report_sections
 from icy.experiments.trackers.base import parameters_of
-from icy.games.comparison import GameChanges, compare, one_player
+from icy.games.comparison import GameOverrides, compare, one_player
 from icy.games.evaluation import matching, similarity
 from icy.games.jobs import game_jobs
 from icy.games.registered import game_conventions
@@ -122,7 +122,7 @@ def languages() -> pd.DataFrame:
 TABLES = {  # every table of metrics
     "e2e.end_to_end_table": lambda: end_to_end_table(to_long([*pairs(), *pairs(preset="published")])),
     "games.games_table": lambda: games_table(in_games()),
-    "games.evaluation_table": lambda: evaluation_table(compare("ideal", GameChanges(count=10))),
+    "games.evaluation_table": lambda: evaluation_table(compare("ideal", GameOverrides(count=10))),
     "s2b.training_table": lambda: training_table(agents()),
     "s2b.scores_table": lambda: scores_table(languages(), "speaker", ["topsim", "ami"]),
     "s2b.scores_table of stimuli": lambda: scores_table(
@@ -226,7 +226,7 @@ def test_rows_have_conventions_that_can_be_read() -> None:
         "s2b": agents(),
         "metrics": scores(),
         "language": languages(),
-        "eval": compare("ideal", GameChanges(count=10)),
+        "eval": compare("ideal", GameOverrides(count=10)),
     }
     for name, frame in rows.items():
         read = set(json.loads(frame["conventions"][0]))
@@ -256,7 +256,7 @@ def test_older_files_are_read_as_before() -> None:
 def test_conventions_of_records_are_those_that_metrics_report() -> None:
     table = [[0, 0], [0, 1], [1, 0]], ["ac", "ad", "bc"]
     own = evaluate(*table, metrics=list(language_conventions({}))).attrs["scores"]
-    _, said = one_player("ideal", GameChanges(count=20)).evaluate()
+    _, said = one_player("ideal", GameOverrides(count=20)).evaluate()
     in_game = {"cbm": matching(said), "topsim": similarity(said), "ami": ami(said.rules[:, None], said.tokens)}
     pair = {"topsim": icy.metrics.topsim(*table, message="hamming")}
     for measured, said_of in ((own, language_conventions), (in_game, game_conventions), (pair, pair_conventions)):

@@ -128,7 +128,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     icy.make_language("perm", "3x4", 4, 2, 1).save(home / "emerged.csv")
     (home / "mine.py").write_text(PLUG_IN)
     (home / "tumors.csv").write_text("radius,diagnosis\n0,benign\n1,benign\n2,malignant\n")
-    (home / "steps.py").write_text(code("docs/search.md")[0])
+    (home / "steps.py").write_text(code("docs/architecture-search.md")[0])
     (home / "found").mkdir()
     (home / "found" / "winner.py").write_text(WINNER)
     for block in (block for page in PAGES if page.startswith("docs/plug-ins") for block in code(page)):

@@ -210,7 +210,7 @@ def test_a_budget_depends_on_concat_and_baselines_on_file_are_used(tmp_path: Pat
     records = icy.probe("sender/FC1L", "concat", out=tmp_path / "a", seeds=1, progress=False, **known).records
     pack = Pack.of(records).write(tmp_path / "pack.parquet")
     given = {"model": "sender/FC1L", "grammar": "perm", "seeds": 1, **known}
-    for where in ({"out": tmp_path / "a"}, {"out": tmp_path / "b", "start": [pack]}):
+    for where in ({"out": tmp_path / "a"}, {"out": tmp_path / "b", "initial_results": [pack]}):
         steps = math.ceil(records[0]["crossing"])
         assert expected(make_plan(ProbeSpec.asked(**given, **where)))["perm"] == (steps, steps, False)
     other = {**given, "seeds": [7], "grammar": "concat", "out": tmp_path / "a"}  # records of another seed

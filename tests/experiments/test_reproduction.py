@@ -65,6 +65,6 @@ def test_only_settings_of_all_rows_are_in_the_title(
     table: str, settings: dict[str, int], title: str, tmp_path: Path
 ) -> None:
     pack = ROOT / "results" / "reproduced" / "records.parquet"
-    done = icy.reproduce(table, "FC2L", settings=settings, rerun="never", start=pack, out=tmp_path)
+    done = icy.reproduce(table, "FC2L", settings=settings, rerun="never", initial_results=pack, out=tmp_path)
     assert len(done.result.records) > 20
     assert done.page().startswith(f"# {title}, measured again")

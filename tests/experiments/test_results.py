@@ -36,10 +36,10 @@ def three() -> ProbeResult:
 def test_text_table(three: ProbeResult) -> None:
     title, _, head, rule, row, on_log_scale, updates, _, *notes = three.table().splitlines()
     assert title == (
-        "acquire: steps to the target as a ratio to concat's, target 0.8; meanings 5x10; V=4, w=4, E=128; soft; "
+        "acquire: updates to the target as a ratio to concat's, target 0.8; meanings 5x10; V=4, w=4, E=128; soft; "
         "preset default"
     )
-    assert head.split() == ["model", "parameters", "seeds", "concat", "steps", "concat", "rot", "hol"]
+    assert head.split() == ["model", "parameters", "seeds", "concat", "updates", "concat", "rot", "hol"]
     assert row.split(maxsplit=6) == ["sender/FC2L", "10", "2", "100", "1.00±0.00", "4.00±1.41", "20.00† (1 failed)"]
     assert len(rule) == len(row)
     assert on_log_scale.split() == ["log", "scale", "3.87×/1.44", ">", "20"]
@@ -76,7 +76,7 @@ def test_a_table_of_held_out_accuracy_explains_its_mark() -> None:
     )
     assert row.split()[-2:] == ["0.98", "0.25†"]
     assert notes == [
-        "† not learned to the target within 20 times concat's steps in at least one seed; train_accuracy in the long "
+        "† not learned to the target within 20 times concat's updates in at least one seed; train_accuracy in the long "
         "table has the accuracy reached"
     ]
     assert to_long(rows)["train_accuracy"].tolist() == [0.995, 0.995]

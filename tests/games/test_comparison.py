@@ -12,7 +12,7 @@ import pytest
 from icy.analysis.tables.games import evaluation_table, evaluation_tables
 from icy.core.errors import IcyError
 from icy.games import comparison
-from icy.games.comparison import GameAgents, GameChanges, compare, one_player, players
+from icy.games.comparison import GameAgents, GameOverrides, compare, one_player, players
 from icy.games.game_task import GameTask
 from icy.games.oracles import ORACLES, make_oracle
 from icy.games.rules import Rules
@@ -20,7 +20,7 @@ from icy.games.settings import GamesLearningSettings
 from icy.games.showing import images_of, show_turns, values_of
 from icy.games.turn_settings import TurnSettings
 
-FOUR = GameChanges(turns={"rule_length": 4, "targets": 5}, count=60)
+FOUR = GameOverrides(turns={"rule_length": 4, "targets": 5}, count=60)
 
 
 def test_compare_gives_a_row_per_agents_and_game() -> None:
@@ -46,7 +46,7 @@ def beside(kind: str = "near", message_length: int = 2, evaluation: int = 40, **
 
 
 def baseline(name: str, *agents: GameAgents) -> list[GameAgents]:
-    return list(comparison._oracles(name, GameChanges(), agents))
+    return list(comparison._oracles(name, GameOverrides(), agents))
 
 
 @pytest.mark.parametrize("name", list(ORACLES))
@@ -112,7 +112,7 @@ def test_long_messages_of_a_holistic_language() -> None:
 
 
 def test_other_worlds_and_turns() -> None:
-    game = GameChanges("shape", {"canvas": 16}, {"rule_length": 2, "targets": 2, "distractors": 3}, 20)
+    game = GameOverrides("shape", {"canvas": 16}, {"rule_length": 2, "targets": 2, "distractors": 3}, 20)
     (player,) = players("holistic", game)
     assert player.setup.made_world.shape == (3, 16, 16)
     assert (player.setup.turns.distractors, player.distractor_kind) == (3, "near")
@@ -125,13 +125,13 @@ def test_other_worlds_and_turns() -> None:
     ("who", "game", "why"),
     [
         ("idea", FOUR, "did you mean ideal"),
-        ("ideal", GameChanges(turns={"rule_lenth": 2}), "did you mean rule_length"),
-        ("ideal", GameChanges(turns={"rule_length": 9}), "5 attributes"),
-        ("ideal", GameChanges(count=1), "number of turns"),
-        ("ideal", GameChanges(world="thinks"), "did you mean thing"),
+        ("ideal", GameOverrides(turns={"rule_lenth": 2}), "did you mean rule_length"),
+        ("ideal", GameOverrides(turns={"rule_length": 9}), "5 attributes"),
+        ("ideal", GameOverrides(count=1), "number of turns"),
+        ("ideal", GameOverrides(world="thinks"), "did you mean thing"),
     ],
 )
-def test_invalid_values_are_rejected(who: str, game: GameChanges, why: str) -> None:
+def test_invalid_values_are_rejected(who: str, game: GameOverrides, why: str) -> None:
     with pytest.raises(IcyError, match=why):
         one_player(who, game)
 
@@ -143,7 +143,7 @@ def test_a_folder_without_agents_is_rejected(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_turns_are_shown_as_text() -> None:
-    player = one_player("ideal", GameChanges(turns={"rule_length": 2, "targets": 4}))
+    player = one_player("ideal", GameOverrides(turns={"rule_length": 2, "targets": 4}))
     first, second = show_turns(player, 2)
     words = [concept.strip() for concept in first.rule.split("and")]
     assert list(first.concepts) == words
@@ -164,7 +164,7 @@ def test_turns_are_shown_as_text() -> None:
 
 
 def test_images_of_turns() -> None:
-    player = one_player("ideal", GameChanges("shape", {"canvas": 16}, {"targets": 2}))
+    player = one_player("ideal", GameOverrides("shape", {"canvas": 16}, {"targets": 2}))
     images = images_of(player, 3)
     assert images is not None
     assert images.shape == (3, 4, 3, 16, 16)

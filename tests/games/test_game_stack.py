@@ -12,7 +12,7 @@ import torch
 import icy
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
-from icy.games.comparison import GameChanges, compare
+from icy.games.comparison import GameOverrides, compare
 from icy.games.game_stack import GameStack
 from icy.games.saved_agents import kept_agents
 from icy.games.spec import GamesSpec
@@ -96,7 +96,7 @@ def test_saved_agents_have_the_scores_of_their_record(tmp_path: Path) -> None:
     assert card["scores"]["cbm"] == record["cbm"]
     (alone,) = kept_agents(file)
     assert alone.label == kept.label == "RNNAutoReg:LSTM+RNN1L:LSTM, seed 124"
-    other = compare(tmp_path, GameChanges(turns={"targets": 1, "distractor_kind": "uniform"}, count=50), seed=124)
+    other = compare(tmp_path, GameOverrides(turns={"targets": 1, "distractor_kind": "uniform"}, count=50), seed=124)
     assert other[["targets", "distractors", "distractor_kind"]].to_numpy().tolist() == [[1, 1, "uniform"]]
     model = result.model("near", seed=124)
     assert not model.training

@@ -17,6 +17,7 @@ from icy.metrics import Score, Table, evaluate, hce, posdis, topsim
 from icy.metrics.evaluation import FEW_ROWS, values_by_chance
 
 FAST = ["topsim", "posdis", "hce"]
+OF_ANY_LENGTH = [[i // 3, i % 3] for i in range(9)], ["a", "ab", "acc", "b", "bb", "bca", "cc", "cab", "c"]
 
 
 @pytest.fixture(scope="module")
@@ -134,3 +135,26 @@ def test_scores_are_equal_if_all_of_them_is() -> None:
     assert score != Score("x", 1.0, 1, {"eos": 1}, details)
     assert score != 1.0
     assert Score("x", math.nan, 1, why="no") == Score("x", math.nan, 1, why="no")
+
+
+@pytest.mark.parametrize(
+    ("metric", "one", "other", "value"),
+    [("topsim", "normalise", "normalize", "max"), ("hce", "normalised", "normalized", False),
+     ("residual_entropy", "normalised", "normalized", False), ("mutual_information", "normalised", "normalized", True),
+     ("tre", "optimizer", "optimiser", "rmsprop")],
+)  # fmt: skip
+def test_conventions_have_british_and_american_names(metric: str, one: str, other: str, value: object) -> None:
+    table = OF_ANY_LENGTH
+    more = {"distance": "l2", "steps": 2, "restarts": 1} if metric == "tre" else {}
+    expected, usual = getattr(icy.metrics, metric)(*table, **{one: value}, **more), getattr(icy.metrics, metric)(*table)
+    assert expected.value != usual.value
+    assert getattr(icy.metrics, metric)(*table, **{other: value}, **more) == expected
+    row = icy.metrics.evaluate(*table, metrics=[metric], conventions={metric: {other: value, **more}}).iloc[0]
+    assert row[metric] == expected.value
+    assert f'"{one}"' in row["conventions"]
+
+
+def test_permutations_of_topsim_accept_both_spellings() -> None:
+    table = OF_ANY_LENGTH
+    british, american = (icy.metrics.permutation_test(*table, **{name: "max"}) for name in ("normalise", "normalize"))
+    assert british == american

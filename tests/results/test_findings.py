@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
+from icy.analysis.correlations import MeanCorrelation, MeanInterval
 from icy.grammars import make_language
 from results.findings import __main__ as bench
-from results.findings.conditions import best_accuracy
 from results.findings.data import (
     FAMILIES,
     FEW,
@@ -29,6 +30,7 @@ from results.findings.data import (
     quotient_of,
 )
 from results.findings.finding import UnsupportedError, components, concordance, supported
+from results.findings.held_out import accuracy_range, best_accuracy, cells_needed, p_absent, verdict_of_absence
 
 
 def table(ratios: dict[str, dict[str, float]], cut: Sequence[tuple[str, str]] = ()) -> Any:
@@ -148,8 +150,12 @@ def test_claims_of_other_pages_have_their_numbers() -> None:
         assert number in " ".join(listening)
         assert number in readme
     iterated = Path("results/iterated/iterated.md").read_text()
-    assert "| 2 | a value of one attribute | 3.3 % |  |  |  | 20 |" in iterated
-    assert "0 of 20" in nearest[3]
+    for found, share in ((4589 + 4592, "99.4 %"), (4146 + 4110, "89.4 %")):
+        assert f"{100 * found / 9240:.1f} %" == share
+        assert share in nearest[3]
+    for number in ("4,589 of 4,620", "4,592 of 4,620", "0.994 (0.991 to 0.996)", "0.894 (0.882 to 0.905)"):
+        assert number in iterated
+    assert nearest[4] == "99.1 to 99.6 % (3x4: 88.2 to 90.5 %)"
 
 
 def test_nothing_is_called_preregistered_that_was_measured_before() -> None:
@@ -167,6 +173,37 @@ def test_a_receiver_of_ambiguous_messages_has_a_best_accuracy() -> None:
     assert best_accuracy(same) == pytest.approx(1 / 3)
 
 
+def test_chance_is_the_best_constant_answer() -> None:
+    assert accuracy_range("receiver", "concat", "2x4", 4, 2, 0) == (0.25, 1)
+    tokens = make_language("concat", "2x4", 4, 2, 0).messages
+    most = [np.bincount(of).max() / len(of) for of in tokens.T]
+    assert accuracy_range("sender", "concat", "2x4", 4, 2, 0) == (pytest.approx(np.mean(most)), 1)
+
+
+def mean_correlation(value: float, error: float, true: float = math.nan) -> MeanCorrelation:
+    """A mean correlation over nine cells with an exact interval."""
+    half = stats.t.ppf(0.975, 8) * error
+    ends = [MeanInterval(of, of - half, of + half, error, 8) for of in (value, value if math.isnan(true) else true)]
+    return MeanCorrelation(*ends, reliability_x=1, reliability_y=1)
+
+
+def test_an_absence_needs_intervals_within_the_margin() -> None:
+    narrow, wide = mean_correlation(0.05, 0.1), mean_correlation(0.05, 0.2)
+    assert p_absent(narrow) < 0.05 < p_absent(wide)
+    assert p_absent(mean_correlation(0.05, 0.1, true=0.25)) > 0.05  # corrected for noise, it may be larger
+    assert [verdict_of_absence(of, p_absent(of)) for of in (narrow, wide)] == ["shown", "unknown"]
+    apart = mean_correlation(0.5, 0.2)
+    assert verdict_of_absence(apart, p_absent(apart)) == "not shown"
+
+
+def test_the_number_of_cells_that_decides_has_the_power() -> None:
+    mean = mean_correlation(0, 0.2).plain
+    cells = cells_needed(mean)
+    errors = [0.6 / math.sqrt(of) for of in (cells - 1, cells)]  # 0.6 is the spread of nine cells
+    needed = [stats.t.ppf(0.95, of - 1) + stats.t.ppf(0.9, of - 1) for of in (cells - 1, cells)]
+    assert needed[0] * errors[0] > 0.3 >= needed[1] * errors[1]
+
+
 def test_every_model_of_the_atlas_has_a_family() -> None:
     assert set(probes()["model"].map(family_of)) == set(FAMILIES)
 
@@ -180,7 +217,8 @@ def test_models_with_failed_seeds_are_left_out() -> None:
 @pytest.mark.slow
 def test_the_page_says_what_the_records_show(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     committed = bench.PAGE.read_text()
-    monkeypatch.setattr(bench.RECORDS, "runs", tmp_path)
+    for records in bench.SWEEPS.values():
+        monkeypatch.setattr(records, "runs", tmp_path)
     found = bench.findings()
     assert bench.page(found) == committed
     assert bench.claims_page(found) == bench.CLAIMS.read_text()

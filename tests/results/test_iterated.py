@@ -82,6 +82,52 @@ def test_systematic_errors_change_tokens_that_a_rule_names() -> None:
     assert (iterated.with_rules(language, 1, 2, 0).messages != language.messages).sum() == 25
 
 
+def test_systematic_errors_change_positions() -> None:
+    language = make_language("concat", *iterated.SIZES, 1000)
+    constant = iterated.with_errors(language, "constant", 2, 0).messages
+    changed = np.flatnonzero((constant != language.messages).any(0))
+    assert len(changed) == 2
+    assert (constant[:, changed] == constant[0, changed]).all()
+    copied = iterated.with_errors(language, "copied", 3, 0).messages
+    assert (copied[:, [3, 6, 9]] == copied[:, [2, 5, 8]]).all()
+    assert (np.delete(copied, [3, 6, 9], axis=1) == np.delete(language.messages, [3, 6, 9], axis=1)).all()
+    assert iterated.with_errors(language, "none", 0, 0) == language
+
+
+def test_a_calibration_counts_the_origins_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(iterated, "ERRORS", {iterated.SMALL: {"none": (0,), "single values": (1,)}})
+    monkeypatch.setattr(iterated, "NOISES", (0.0, 0.1))
+    monkeypatch.setattr(iterated, "KNOWN_SEEDS", (range(2000, 2001), range(2001, 2002)))
+    table = iterated.calibration(iterated.SMALL, (2000, 2001))
+    assert len(table) == 2 * 7 * 2 * 2
+    exact = table[table["kind"].eq("none") & table["noise"].eq(0)]
+    assert exact["found"].eq(exact["origin"]).all()
+    assert exact["changed"].eq(0).all()
+    assert exact["errors"].isin(["none", "random"]).all()
+    text = iterated.calibration_text(table)
+    assert "Languages, of 4, that" in text
+    assert "| single values | 1 | 4.2 % | 4 |" in text
+    assert "of 28 for seeds 2000 to 2000" in text
+    assert "| 0 | concat | 2 |  |  |  |  |  |  | 1.00 |" in iterated.known_origin(table)
+
+
+def test_ends_of_chains_are_counted_by_their_nearest_grammar() -> None:
+    ends = [("concat", "concat", "systematic"), ("perm", "shufdet", "random"), ("rot", "concat", "random")]
+    rows = [
+        {"model": "sender/FC2L", "grammar": first, "generation": 3, "nearest": nearest, "errors": errors}
+        | {f"predicts_{name}": 0.75 if name != "proj" else 0.875 for name in iterated.GRAMMARS}
+        | {f"floor_{name}": 0.875 for name in iterated.GRAMMARS}
+        for first, nearest, errors in [*ends, ("hol", "proj", "none")]
+    ]
+    text = iterated.nearest_text(pd.DataFrame(rows))
+    assert "| concat | 1 |  |  |  |  |  |  | 1 | 1.00 | 1.00 |" in text
+    assert "1 of 3 chains that do not begin with hol end as versions of their first grammar (FC2L 1 of 3), 1 of" in text
+    assert "1 of 2 chains that begin with another grammar end as concat or perm" in text
+    assert "1 of 1 end as proj" in text
+    assert "| concat | 0.25 (0.12) |" in text
+    assert "proj has the smaller distance for 1 of the 1 languages" in text
+
+
 def test_a_bias_of_a_sender_is_an_interaction() -> None:
     names, grammars = ["a", "b", "c"], list(iterated.MIDDLE)
     same = pd.DataFrame([[0.9, 0.8, 0.7, 0.6, 0.5]] * 3, names, grammars) + np.array([[0.0], [0.1], [-0.1]])

@@ -33,3 +33,13 @@ def test_the_page_and_the_figure_are_of_records(monkeypatch: pytest.MonkeyPatch,
     assert line.split(" | ")[2:6] == ["2-2", "1", "1", "0"]
     bench.draw(results)
     assert (tmp_path / "page.png").stat().st_size > 5000
+
+
+def test_constant_answers_are_added_to_older_records(tmp_path: Path) -> None:
+    few = {"most": 2, "updates": 1, "seeds": 1, "episodes": 10, "workers": 1, "settings": {"episodes": 4}}
+    result = icy.train("s2b", out=tmp_path / "results", progress=False, **few)
+    (record,) = result.records
+    constant = record.pop("constant_floor")
+    assert bench.with_constants(result).records[0]["constant_floor"] == constant
+    record["constant_floor"] = 0.25  # newer records are not changed
+    assert bench.with_constants(result).records[0]["constant_floor"] == 0.25

@@ -39,7 +39,7 @@ def test_batches_do_not_change_what_is_measured(monkeypatch: pytest.MonkeyPatch)
     whole = evaluate("posdis", "binding", episodes=20, seeds=2, samples=2).table()
     monkeypatch.setattr("icy.s2b.evaluation.AT_ONCE", 7)
     told: list[tuple[int, int]] = []
-    parts = evaluate("posdis", "binding", episodes=20, seeds=2, samples=2, told=lambda *t: told.append(t)).table()
+    parts = evaluate("posdis", "binding", episodes=20, seeds=2, samples=2, progress=lambda *t: told.append(t)).table()
     pd.testing.assert_frame_equal(whole, parts)
     assert told[-1] == (40, 40)
 

@@ -12,6 +12,7 @@ from icy.cli.groups import command
 from icy.cli.options import Selection, selection
 from icy.cli.output import format_option, print_data, print_rows
 from icy.core.escapes import in_a_line
+from icy.core.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,7 @@ Examples:
   icy power pilot -m HierZero:GRU -m FC2L --effect 1.2
   icy power pilot -m HierZero:GRU -m FC2L -g shufdet --effect 1.2 --power 0.9
   icy power pilot -m HierZero:GRU -m FC2L
+  icy power pilot -m HierZero:GRU -m FC2L --effect 1.2 --per-language 5
   icy power atlas -m receiver/CNN -m receiver/FC2L --where protocol=acquire --where meanings=5x10
 
 \b
@@ -30,9 +32,20 @@ are needed, four of five pilots of 3 seeds give a number from 3 to 78 without --
 \b
 RESULTS are results folders, packs, files of ProbeResult.save, long tables, or atlas; the default is icy-results. Both
 models are needed with the same seeds: their runs are compared seed by seed, ratios by their logarithms.
+
+\b
+A pilot made with `icy probe --word-seeds 5 --seeds 5` separates languages from initial weights, so that it can also
+estimate how many languages are needed with several seeds of weights for each (--per-language).
 """
+_SEEDS = (
+    "seeds: of each model, for a paired two-sided t-test (noncentral t); each draws a language and initial weights "
+    "together, and results of a single language hold only for it"
+)
+_LANGUAGES = (
+    "share: of the language in the variance of a pair; languages: with {} of weights each, for a paired two-sided "
+    "t-test (noncentral t)"
+)
 _LEGEND = (
-    "seeds: of each model, for a paired two-sided t-test (noncentral t)",
     "Holm: if all grammars of a setting are tested; cautious: with the spread at its upper limit of 80 % confidence",
 )
 _ADVICE = "{} pairs estimate the effect poorly: give the smallest effect that matters, as in --effect {}"
@@ -45,6 +58,8 @@ _ADVICE = "{} pairs estimate the effect poorly: give the smallest effect that ma
 @click.option("--effect", type=float, metavar="NUMBER",
               help="Smallest effect that matters (recommended), instead of the pilot's effect: a ratio of ratios, as "
               "in 1.2, or a difference in accuracy, as in 0.05.")  # fmt: skip
+@click.option("--per-language", type=click.IntRange(min=1), default=1, show_default=True,
+              help="Seeds of weights for each language; more than 1 needs a pilot with --word-seeds.")  # fmt: skip
 @selection
 @format_option
 def power_command(
@@ -52,46 +67,51 @@ def power_command(
     power: float,
     alpha: float,
     effect: float | None,
+    per_language: int,
     selected: Selection,
     format_: str,
 ) -> int:
-    """Compute the number of seeds that distinguishes two models, from a pilot of both."""
+    """Compute the number of seeds, or languages, that distinguishes two models, from a pilot of both."""
     from icy.analysis.tables.paired import seeds_needed, two_models
     from icy.records.load import long_of
 
     long = long_of(selected.read(results))
-    table = seeds_needed(long, power=power, alpha=alpha, effect=effect)
+    table = seeds_needed(long, power=power, alpha=alpha, effect=effect, per_language=per_language)
     if not print_data(table, format_):
         one, other = two_models(long)
         goal = "the pilot's effect" if effect is None else f"an effect of {effect:g}"
-        both = f"{in_a_line(one)} and {in_a_line(other)}"
-        click.echo(f"{both}: seeds that find {goal} with a power of {power:g} at alpha {alpha:g}\n")
-        print_rows(*_power_table(table), format_)
+        crossed = bool(table["language_share"].notna().any())
+        both, unit = f"{in_a_line(one)} and {in_a_line(other)}", "languages" if crossed else "seeds"
+        click.echo(f"{both}: {unit} that find {goal} with a power of {power:g} at alpha {alpha:g}\n")
+        print_rows(*_power_table(table, crossed), format_)
         ratios = table["measure"].eq("ratio").all()
         effects = "quotient of their ratios" if ratios else "difference between them"
-        click.echo("\n" + "\n".join([f"effect: of the pilot, {effects}; spread: over pairs", *_LEGEND]))
+        over = "pairs" if per_language == 1 else f"means of {per_language} pairs of a language"
+        which = _LANGUAGES.format(counted(per_language, "seed")) if crossed else _SEEDS
+        click.echo("\n" + "\n".join([f"effect: of the pilot, {effects}; spread: over {over}", which, *_LEGEND]))
         if effect is None:
             click.echo(_ADVICE.format(table["pairs"].min(), "1.2" if ratios else "0.05"))
     return DONE
 
 
-def _power_table(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+def _power_table(table: pd.DataFrame, crossed: bool) -> tuple[list[str], list[list[str]]]:
     """Return headings and texts of the table."""
     from icy.records.long_table import ROW
 
     setting = [name for name in ROW if name in table and table[name].nunique(dropna=False) > 1]
-    headings = [*setting, "grammar", "pairs", "cut", "effect", "spread", "seeds", "Holm", "cautious", "remark"]
-    return headings, [_texts(row, setting) for _, row in table.iterrows()]
+    needed = ["share", "languages"] if crossed else ["seeds"]
+    headings = [*setting, "grammar", "pairs", "cut", "effect", "spread", *needed, "Holm", "cautious", "remark"]
+    return headings, [_texts(row, setting, crossed) for _, row in table.iterrows()]
 
 
-def _texts(row: pd.Series[Any], setting: list[str]) -> list[str]:
+def _texts(row: pd.Series[Any], setting: list[str], crossed: bool) -> list[str]:
     import pandas as pd
 
     from icy.analysis.tables.paired import NEEDED
     from icy.analysis.wording import text_of
 
     ratio = row["measure"] == "ratio"
-    effect, spread = row["effect"], row["spread"]
+    effect, spread, share = row["effect"], row["spread"], row["language_share"]
     shown = "-" if math.isnan(effect) else f"{row['bound']} {effect:{'.2f' if ratio else '+.3f'}}".strip()
     wide = "-" if math.isnan(spread) else f"×/{math.exp(min(spread, 700)):.2f}" if ratio else f"{spread:.3f}"
     counts = ["-" if pd.isna(row[name]) else str(int(row[name])) for name in NEEDED]
@@ -103,6 +123,7 @@ def _texts(row: pd.Series[Any], setting: list[str]) -> list[str]:
         str(cut),
         shown,
         wide,
+        *(["-" if math.isnan(share) else f"{100 * share:.0f} %"] if crossed else []),
         *counts,
         row["remark"],
     ]

@@ -84,6 +84,9 @@ def get_representation(name: str, **options: object) -> Representation:
         name: "soft", "gumb", "discr", "gs", "qt" or "cb", in any case.
         **options: values of its attributes; other options are ignored.
 
+    Returns:
+        The representation, which is immutable, so callers may share it.
+
     Raises:
         InvalidSettingError: `name` is not text.
         UnknownNameError: no representation has this name.

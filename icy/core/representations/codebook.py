@@ -86,7 +86,7 @@ class Codebook(Nearest):
         return (scores[..., :-1] - codes).square().sum(-1).mean((-2, -1))
 
     def as_link(self, vocab_size: int, taught: bool = False) -> "LearntCodebook":
-        """Return a learned codebook."""
+        """Return a learned codebook, because sender and receiver must agree on codes that training can move."""
         return LearntCodebook(vocab_size, self.codes or vocab_size, self.commitment, taught)
 
     def words(self, message: Scores) -> Words:
@@ -146,7 +146,7 @@ class LearntCodebook(nn.Module, Nearest):
         return F.pad(far.unflatten(-2, scores.shape[-3:-1]), (0, 1), value=-torch.inf)  # type: ignore[no-untyped-call]
 
     def as_link(self, vocab_size: int, taught: bool = False) -> "LearntCodebook":
-        """Return itself."""
+        """Return this codebook, because learned codes are the same in a probe and over a link."""
         return self
 
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise | None = None) -> Losses:

@@ -33,7 +33,7 @@ class WithoutParameters:
     """A representation without parameters."""
 
     def as_link(self, vocab_size: int, taught: bool = False) -> Self:
-        """Return itself."""
+        """Return this representation, because it does the same in a probe and over a link."""
         return self
 
     def as_sent(self, scores: Scores) -> Sent:

@@ -15,6 +15,9 @@ def sampled(scores: StepScores, step: int, training: bool) -> StepScores:
     """Return the token that a sampling sender emits at a step, one-hot and without a gradient; greedy if not training.
 
     The loss of `Discrete` scores the same token.
+
+    Returns:
+        The one-hot token, [..., batch, vocab], with 0 and 1 as floats.
     """
     if not training:
         return largest(scores)

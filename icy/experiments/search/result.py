@@ -189,7 +189,9 @@ def ranked(objectives: Sequence[Objective], trials: Sequence[SearchTrial]) -> li
 
 
 def fronts(directions: Sequence[Direction], values: Sequence[Sequence[float]]) -> list[list[int]]:
-    """Return the places of some values in fronts: the best first, each front without values that another dominates.
+    """Sort trials into Pareto fronts and return their indices: no trial of a front dominates another one of this front.
+
+    The first front has the best trials. The second front is the best without the first front, and so on.
 
     Args:
         directions: "minimize" or "maximize", per objective.

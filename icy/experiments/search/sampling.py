@@ -44,7 +44,7 @@ def require_optuna() -> None:
     """Raise if Optuna is not installed.
 
     Raises:
-        InvalidSettingError: it is not.
+        InvalidSettingError: Optuna is not installed; the message has the command that installs it.
     """
     try:
         import optuna  # noqa: F401

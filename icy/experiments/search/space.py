@@ -73,7 +73,7 @@ class Space:
 
     @property
     def side(self) -> str:
-        """Side of the models."""
+        """The side that the models play: "sender" or "receiver"."""
         return next(iter(self.entries.values())).kind
 
     def point(self, params: Fields) -> Point:

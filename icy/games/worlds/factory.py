@@ -18,6 +18,9 @@ def make_world(name: str, *, bank: int = 0, **options: Any) -> World:
             object is drawn again.
         **options: options of the world, as in `canvas=32`.
 
+    Returns:
+        The world. Its method `observe` gives the look of objects.
+
     Raises:
         UnknownNameError: no world has this name.
         InvalidSettingError: the world does not accept a value, or the bank is too large.

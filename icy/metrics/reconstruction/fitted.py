@@ -61,7 +61,7 @@ def fit_function(
 def fit_published(target: Target, fit: FitSettings) -> ReconstructionErrors:
     """Run the authors' program: maps are never trained, and the error is that before the last update.
 
-    Perkins21 and Icy22 used the same program except for the optimiser, which was RMSprop in the first version. It
+    Perkins21 and Icy22 used the same program except for the optimizer, which was RMSprop in the first version. It
     stores symbols before positions, which does not matter.
     """
     tokens, design = _tensors(target, fit.device)
@@ -69,16 +69,16 @@ def fit_published(target: Target, fit: FitSettings) -> ReconstructionErrors:
     owner = torch.from_numpy(_owners(target)).to(fit.device)
     first = _first_maps(1, target.atoms.shape[1], tokens.shape[1], fit.seed, fit.device)
     maps, bias = (given[0] for given in first)
-    optimiser = _optimiser([vectors], fit.optimiser, PUBLISHED_RATE)
+    optimizer = _optimizer([vectors], fit.optimizer, PUBLISHED_RATE)
     history, mean = [], _mean_over_rows(target, fit.device)
     total = 1 if target.weights is None else float(target.weights.sum())
     for _ in track(range(PUBLISHED_STEPS), "updates of tre"):
         mapped = maps[owner] @ vectors + bias[owner, :, None]
         left = (design @ mapped.flatten(1) - tokens.flatten(1)).abs().sum(-1)
         history.append(float(mean(left.detach())))
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         (left.sum() if target.weights is None else mean(left) * total).backward()
-        optimiser.step()
+        optimizer.step()
     change = abs(history[-PUBLISHED_STEPS // 10] - history[-1]) / max(history[-1], SMALL)
     details = {"restarts": history[-1:], "steps": PUBLISHED_STEPS, "converged": change < SETTLED}
     return ReconstructionErrors(left.detach().double().cpu().numpy(), details)
@@ -183,15 +183,15 @@ def _train(
     errors: Callable[[], Tensor], learned: list[Tensor], target: Target, fit: FitSettings
 ) -> ReconstructionErrors:
     """Minimize the mean of `errors()`, [R, N] for restarts and rows, and return the best restart."""
-    optimiser, mean = _optimiser(learned, fit.optimiser, fit.learning_rate), _mean_over_rows(target, fit.device)
-    falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, fit.steps)
+    optimizer, mean = _optimizer(learned, fit.optimizer, fit.learning_rate), _mean_over_rows(target, fit.device)
+    falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, fit.steps)
     late, before = max(1, fit.steps - fit.steps // 10), None
     for step in track(range(fit.steps), "updates of tre"):
         loss = mean(errors())
         before = loss.detach().clone() if step + 1 == late else before
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.sum().backward()  # restarts share no parameters
-        optimiser.step()
+        optimizer.step()
         falling.step()
     with torch.no_grad():
         last = errors()
@@ -211,7 +211,7 @@ def _mean_over_rows(target: Target, device: str) -> Callable[[Tensor], Tensor]:
     return lambda errors: errors @ shares
 
 
-def _optimiser(learned: list[Tensor], name: str, rate: float) -> torch.optim.Optimizer:
+def _optimizer(learned: list[Tensor], name: str, rate: float) -> torch.optim.Optimizer:
     kind = torch.optim.RMSprop if name == "rmsprop" else torch.optim.Adam
     return kind(learned, lr=rate)
 

@@ -85,7 +85,7 @@ class FitSettings:
         restarts: number of fits; the best one counts.
         steps: updates per fit.
         learning_rate: initial learning rate; it decays to 0 along a half cosine.
-        optimiser: "adam" or "rmsprop".
+        optimizer: "adam" or "rmsprop".
         seed: seed of the initial values.
         device: where to train.
     """
@@ -93,7 +93,7 @@ class FitSettings:
     restarts: int = 4
     steps: int = 1000
     learning_rate: float = 0.05
-    optimiser: str = "adam"
+    optimizer: str = "adam"
     seed: int = 0
     device: str = "cpu"
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from icy.core.checks import whole_number
+from icy.core.conventions import either_spelling
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, require_known, unknown
 from icy.core.streams import stream
@@ -21,11 +22,12 @@ COMPOSITIONS = ("additive", "permutation", "linear")
 DISTANCES = ("l1", "l2", "cosine", "cross_entropy")
 DERIVATIONS = ("flat", "left")
 PRESETS = ("default", "published")
-OPTIMISERS = ("adam", "rmsprop")
+OPTIMIZERS = ("adam", "rmsprop")
 MOST_ROWS = 1000  # default number of drawn rows of a larger table, for compositions slower than the permutation
 PUBLISHED_ROWS = 300  # number of rows that the program of Perkins21 and Icy22 draws
 
 
+@either_spelling
 @standard_state()
 def tre(
     meanings: object,
@@ -40,7 +42,7 @@ def tre(
     restarts: int = FitSettings.restarts,
     steps: int = FitSettings.steps,
     learning_rate: float = FitSettings.learning_rate,
-    optimiser: str = FitSettings.optimiser,
+    optimizer: str = FitSettings.optimizer,
     seed: int = 0,
     device: str = "cpu",
 ) -> Score:
@@ -76,7 +78,7 @@ def tre(
         restarts: number of fits if something is trained; the best one counts.
         steps: updates per fit.
         learning_rate: initial learning rate, which decays to 0 along a half cosine.
-        optimiser: "adam", or "rmsprop" as in the first version of the published program.
+        optimizer: "adam", or "rmsprop" as in the first version of the published program.
         seed: seed of the drawn rows and of initial values.
         device: where to train.
 
@@ -97,11 +99,11 @@ def tre(
         >>> tre(meanings, ["ac", "ad", "bc", "bd"]).value, tre(meanings, ["ac", "ad", "bd", "bc"]).value
         (0.0, 1.0)
     """
-    _check(composition, distance, derivations, preset, optimiser)
+    _check(composition, distance, derivations, preset, optimizer)
     table = Table.of(meanings, messages, eos=eos)
     table.require_discrete("Tree reconstruction error")
     restarts, steps = whole_number("number of restarts", restarts), whole_number("number of steps", steps)
-    fit = FitSettings(restarts, steps, _rate(learning_rate), optimiser, seed, device)
+    fit = FitSettings(restarts, steps, _rate(learning_rate), optimizer, seed, device)
     whole, most = len(table), _most_rows(table, rows, composition, preset)
     conventions = {
         "composition": _name(composition if preset == "default" else "linear"),
@@ -125,7 +127,7 @@ def tre(
     return Score("tre", value, whole, conventions, details, error=error, error_of=drawn)
 
 
-def _check(composition: Composition, distance: TensorDistance, derivations: str, preset: str, optimiser: str) -> None:
+def _check(composition: Composition, distance: TensorDistance, derivations: str, preset: str, optimizer: str) -> None:
     """Raise an error for unknown conventions, and for conventions that exclude each other."""
     for what, given, known in (("composition", composition, COMPOSITIONS), ("distance", distance, DISTANCES)):
         if not isinstance(given, str) and not callable(given):
@@ -136,7 +138,7 @@ def _check(composition: Composition, distance: TensorDistance, derivations: str,
         raise unknown("distance", distance, DISTANCES)
     require_known("kind of derivations", derivations, DERIVATIONS)
     require_known("preset", preset, PRESETS)
-    require_known("optimiser", optimiser, OPTIMISERS)
+    require_known("optimizer", optimizer, OPTIMIZERS)
     if derivations == "left" and isinstance(composition, str):
         raise InvalidSettingError("Derivations from the left need a composition that is a function of two vectors.")
     if composition == "permutation" and distance != "l1":
@@ -168,9 +170,9 @@ def _random_settings(
 ) -> dict[str, object]:
     """Return the settings of training and sampling that affect the value."""
     if preset == "published":
-        return {"optimiser": fit.optimiser, "seed": fit.seed}
+        return {"optimizer": fit.optimizer, "seed": fit.seed}
     if composition != "permutation" and (composition, distance) != ("additive", "l1"):
-        names = ("restarts", "steps", "learning_rate", "optimiser", "seed")
+        names = ("restarts", "steps", "learning_rate", "optimizer", "seed")
         return {name: getattr(fit, name) for name in names}
     return {"seed": fit.seed} if sampled else {}
 

@@ -204,6 +204,6 @@ def _narrow(x: Hamming, y: Hamming) -> bool:
 
 
 def _factors(x: Hamming, y: Hamming) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return two tables, [N, D] each; their product holds the joint keys of all pairs."""
+    """Return two matrices [N, D]. Entry (i, j) of `a @ b.T` is a number for the pair of distances of rows i and j."""
     width = np.float32(len(y.values))
     return np.concatenate([x.one_hot * width, y.one_hot], 1), np.concatenate([x.one_hot, y.one_hot], 1)

@@ -7,6 +7,7 @@ from jaxtyping import Float64
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
+from icy.core.conventions import either_spelling
 from icy.core.devices import resolve_device
 from icy.core.errors import require_known
 from icy.core.progress import Report, progress_to
@@ -27,6 +28,7 @@ RowPairs = tuple[Rows, Rows]  # the two rows of each pair, [n] each
 WORTH_A_GPU = 20_000  # number of rows; smaller tables are counted in less time than importing torch takes
 
 
+@either_spelling
 @standard_state()
 def topsim(
     meanings: object,

@@ -339,7 +339,7 @@ def ease_of_acquisition(
     episodes: int = 20,
     seed: int = 123,
     settings: AcquisitionSettings | None = None,
-    told: ProgressCallback | None = None,
+    progress: ProgressCallback | None = None,
     **given: Unpack[GameOptions],
 ) -> "pd.DataFrame":
     """Measure how easily new listeners learn the languages of a speaker (EoA; MetaRG24).
@@ -355,7 +355,7 @@ def ease_of_acquisition(
         episodes: number of episodes; each has its own listener.
         seed: seed of the episodes, see `evaluate`.
         settings: settings of the listeners' training.
-        told: progress callback, called with the number of evaluated listeners and their total.
+        progress: callback, called with the number of evaluated listeners and their total.
         **given: settings by name, see GameSettings.
 
     Returns:
@@ -383,7 +383,7 @@ def ease_of_acquisition(
         report(done, episodes)
 
     seeds = episode_seeds(seed, episodes)
-    with progress_to(told, "listeners") as report:
+    with progress_to(progress, "listeners") as report:
         for first in range(0, len(seeds), AT_ONCE):
             languages = frozen_languages(speaker, chosen, seeds[first : first + AT_ONCE])
             scores = Acquisition(languages, chosen.samples, chosen.vocab_size + 1, settings).train(ended)

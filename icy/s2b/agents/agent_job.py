@@ -166,7 +166,7 @@ def run_options(spec: S2BSpec | RecallSpec, task: AgentTask, condition: str) -> 
 
 
 def _jobs(spec: S2BSpec) -> list[AgentJob]:
-    """Return the jobs of a spec with one value per option: the agent and, if requested, its deaf twin."""
+    """Return the jobs of a spec with one value per option: the agent, its deaf twin, or both."""
     preset, learner = SAME_PRESETS.get(spec.preset, spec.preset), str(spec.learner)
     how, core = find_learner(learner), core_name(str(spec.core), learner)
     game = _game(spec)
@@ -182,7 +182,8 @@ def _jobs(spec: S2BSpec) -> list[AgentJob]:
         preset=preset,
         observations=None if "observations" in settings else spec.observations,
     )
-    tasks = [replace(task, deaf=deaf) for deaf in ((False, True) if spec.deaf else (False,))]
+    twins = [deaf for deaf, wanted in ((False, spec.hearing), (True, spec.deaf or not spec.hearing)) if wanted]
+    tasks = [replace(task, deaf=deaf) for deaf in twins]
     eoa = spec.eoa if how.both else 0
     return [AgentJob(each, eoa=eoa, **run_options(spec, each, each.speaker)) for each in tasks]
 

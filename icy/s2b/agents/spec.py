@@ -27,6 +27,7 @@ class S2BSpec(RunSpec):
         least: smallest number of values of a dimension, V_min.
         game: further settings of the game, for example query=tss; see icy.s2b.GameSettings.
         deaf: also train a deaf twin of every agent: its listener gets no messages.
+        hearing: train agents that get messages; without them, only deaf twins are trained.
         seeds: number of seeds, counted from 123, or a list: [1, 2], "1,2", "123-127".
         preset: set of defaults for the learner's settings: "metarg22" or "metarg24", which print the same settings;
             "near32", of the authors' later program; or "default".
@@ -57,6 +58,7 @@ class S2BSpec(RunSpec):
     least: int = 2
     game: Mapping[str, Any] = field(default_factory=dict)
     deaf: bool = False
+    hearing: bool = True
     seeds: Numbers = 3
     preset: str = "default"
     updates: int | None = None

@@ -260,6 +260,9 @@ def parallel_env(settings: GameSettings | None = None, **given: Unpack[ParallelO
         **given: `actions`, `messages`, `latents`, `observations`, `observe_mask`, `render_mode`, and settings by name;
             see this module's docstring.
 
+    Returns:
+        The environment, with the agents "speaker" and "listener".
+
     Raises:
         IcyError: settings that are not accepted.
 

@@ -120,7 +120,7 @@ class GameOnCpu:
         return (lambda *args: on_cpu(value(*args))) if callable(value) else on_cpu(value)
 
     def cpu(self, array: Array) -> Any:
-        """Return a NumPy array unchanged."""
+        """Return the array, because the arrays of this game are already on the CPU."""
         return array
 
 

@@ -100,7 +100,7 @@ def evaluate_text(
     text_settings: TextSettings | None = None,
     max_tokens: int = 1024,
     cache: str | Path | None = None,
-    told: RepliedCallback | None = None,
+    progress: RepliedCallback | None = None,
     **given: Unpack[GameOptions],
 ) -> TextEvaluation:
     """Evaluate a text model as the listener (MetaRG24) or as the speaker, like other players in `icy.s2b.evaluate`.
@@ -118,8 +118,11 @@ def evaluate_text(
         text_settings: settings of sampling and of requests to a server, for a model given by name.
         max_tokens: largest number of tokens of an answer.
         cache: folder for answers; None: not saved. With saved answers, a repeated call resumes after an interruption.
-        told: progress callback, called with the number of new replies.
+        progress: callback, called with the number of new replies.
         **given: settings by name, see GameSettings.
+
+    Returns:
+        The scores of every episode, as for `icy.s2b.evaluate`, with counts of requests and of answers by finish reason.
 
     Raises:
         IcyError: unknown names, settings that are not accepted, or a server failure.
@@ -131,7 +134,7 @@ def evaluate_text(
     """
     made = keeping(text_model(model, text_settings) if isinstance(model, str) else model, cache)
     require_known("role", role, PLAYERS)
-    text = (TextListener if role == LISTENER else TextSpeaker)(made, max_tokens, replied=told, prompt=prompt)
+    text = (TextListener if role == LISTENER else TextSpeaker)(made, max_tokens, replied=progress, prompt=prompt)
     game = GameSettings.of(settings, **(game_of_prompt(prompt, given) if settings is None else given))
     players: tuple[str | Player, str | Player] = (speaker, text) if role == LISTENER else (text, listener)
     found = evaluate(*players, game, episodes=episodes, seeds=seeds)

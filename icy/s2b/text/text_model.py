@@ -148,6 +148,9 @@ def text_model(name: str, settings: TextSettings | None = None) -> TextModel:
             registered text model (`icy list text-models`), with its argument after `#`, as in "transformers#FOLDER".
         settings: settings of sampling, and of requests to a server.
 
+    Returns:
+        The text model. Its method `reply` answers one TextRequest.
+
     Raises:
         UnknownNameError: no text model has this name.
         InvalidSettingError: the URL or the name is wrong.

@@ -55,7 +55,7 @@ class StudyPlayer(ABC):
 
     @abstractmethod
     def answer(self, item: Item) -> str:
-        """Return the typed answer to an item."""
+        """Return the code that the player types for an item."""
 
     def looks(self, cards: int, seen: int) -> bool:
         """Return whether to view another card in Train.

@@ -41,7 +41,7 @@ class ConstantPlayer(StudyPlayer):
         self.code = ""
 
     def learn(self, item: Item, code: str) -> None:
-        """Remember the first code."""
+        """Remember the code if it is the first one; ignore all others."""
         self.code = self.code or code
 
     def answer(self, item: Item) -> str:
@@ -69,7 +69,7 @@ class Memoriser(StudyPlayer):
         self.known: dict[Item, str] = {}
 
     def learn(self, item: Item, code: str) -> None:
-        """Remember a code."""
+        """Remember the code of an item, for later answers."""
         self.known[item] = code
 
     def answer(self, item: Item) -> str:

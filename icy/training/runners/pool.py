@@ -68,7 +68,7 @@ class Worker:
         self._process = _fresh()
 
     def processes(self) -> list[Any]:
-        """Return the process in a list, which is empty while the process is starting."""
+        """Return the process, as a list; the list is empty while the process is starting."""
         return self._process.processes()
 
     def kill(self) -> None:

@@ -177,7 +177,7 @@ def test_cells_cut_in_both_do_not_agree() -> None:
 
 
 def test_a_cell_cut_in_one_never_agrees() -> None:
-    """The published runs of FC1L on shufdet took 11.00±3.43 times concat's steps; icy's are > 20."""
+    """The published runs of FC1L on shufdet took 11.00±3.43 times concat's updates; icy's are > 20."""
     wanted = published("icy22/table3").query("model == 'FC1L' and grammar == 'shufdet'")
     assert wanted["mean"].item() == 11.0
     (cell,) = judge_cells(

@@ -157,4 +157,4 @@ def test_reports_have_a_section_with_the_curves_of_every_measure(chains: ProbeRe
 
 
 def test_tables_of_survival_have_no_steps_of_concat(chains: ProbeResult) -> None:
-    assert "concat steps" not in chains.table("text")
+    assert "concat updates" not in chains.table("text")

@@ -21,7 +21,7 @@ def test_rows_of_other_representations_are_groups_with_marks_of_their_own() -> N
         ("soft, target 0.99", 3),
         ("discr, target 0.95", 3),
     ]
-    assert table.shown_labels == ["model", "parameters", "seeds", "concat steps"]
+    assert table.shown_labels == ["model", "parameters", "seeds", "concat updates"]
     assert len(marks(table)) == 4
     assert sum(cell.mark != "" for _, cells in table.rows for cell in cells.values()) == 8
     text = table.render("text").splitlines()

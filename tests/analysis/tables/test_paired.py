@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
@@ -122,6 +123,52 @@ def test_seeds_needed_are_those_of_the_pilots_effect_and_spread() -> None:
     assert table.loc["hol", "remark"] == "4 of 4 pairs cut in both: a higher cap is needed"
     asked = seeds_needed(pilot(), ["A", "B"], effect=1.2, power=0.9).set_index("grammar").loc["shufdet"]
     assert asked["seeds"] == pairs_needed(math.log(1.2), gaps.std(), 0.9, 0.05)
+
+
+def crossed(gaps: list[list[float]], **columns: object) -> pd.DataFrame:
+    """Models A and B, whose log ratios on rot differ by gaps [language, seed]."""
+    rows = [
+        (f"sender/{model}", f"word_seed={7 + language}", seed, math.exp(1 + size * (model == "A")))
+        for model in "AB"
+        for language, of in enumerate(gaps)
+        for seed, size in enumerate(of)
+    ]
+    table = long({"A": {"rot": [1.0] * (len(rows) // 2)}, "B": {"rot": [1.0] * (len(rows) // 2)}}, **RATIO)
+    found = pd.DataFrame(rows, columns=["model", "options", "seed", "value"])
+    return table.assign(**{name: found[name].tolist() for name in found}, **columns)
+
+
+GAPS = [[0.5, 0.8, 0.3], [0.1, 0.2, -0.1], [0.3, 0.7, 0.2]]
+
+
+def test_languages_crossed_with_weights_are_separated() -> None:
+    """In a balanced design, REML estimates above 0 are those of the mean squares."""
+    gaps = np.array(GAPS)
+    row, column = gaps.mean(1, keepdims=True) - gaps.mean(), gaps.mean(0, keepdims=True) - gaps.mean()
+    rest = ((gaps - gaps.mean() - row - column) ** 2).sum() / 4
+    language, weights = (3 * row**2).sum() / 2, (3 * column**2).sum() / 2
+    language, weights = (language - rest) / 3, (weights - rest) / 3
+    assert weights > 0
+    for per_language in (1, 4):
+        (one,) = seeds_needed(crossed(GAPS), effect=1.2, per_language=per_language).to_dict("records")
+        spread = math.sqrt(language + (weights + rest) / per_language)
+        assert one["spread"] == pytest.approx(spread, rel=1e-3)
+        assert one["seeds"] == pairs_needed(math.log(1.2), spread)
+        assert one["language_share"] == pytest.approx(language / (language + weights + rest), rel=1e-3)
+        assert (one["pairs"], one["languages"]) == (9, 3)
+        assert "options" not in one
+        assert one["remark"] == "only 3 languages: the spread is a poor estimate"
+
+
+def test_other_pilots_do_not_separate_them() -> None:
+    (one,) = seeds_needed(crossed(GAPS[:1]), effect=1.2).to_dict("records")
+    assert one["remark"].startswith("all 3 pairs share one language: the numbers hold only for it; only 3 pairs")
+    assert pd.isna(one["language_share"])
+    with pytest.raises(InvalidSettingError, match="need a pilot with languages crossed with seeds"):
+        seeds_needed(pilot(), ["A", "B"], effect=1.2, per_language=2)
+    (cut,) = seeds_needed(crossed(GAPS, cut=[True, *[False] * 17]), effect=1.2).to_dict("records")
+    assert pd.isna(cut["seeds"])
+    assert cut["remark"] == "1 of 9 pairs cut in one: too many cut runs"
 
 
 def test_cut_pairs_need_a_sign_test() -> None:

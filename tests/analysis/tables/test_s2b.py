@@ -57,6 +57,22 @@ def test_ease_of_acquisition_is_a_column_where_it_was_measured() -> None:
     assert "EoA" not in training_table(long()).grammars
 
 
+@pytest.mark.parametrize(
+    ("constants", "floor", "note"),
+    [
+        ([0.52, 0.54], 53.0, "constant answers included,"),
+        ([0.52, None], 51.0, "constant answers included for 1 of 2 agents,"),
+        (None, 50.0, "constant answers included for 0 of 2 agents,"),
+    ],
+)
+def test_the_note_says_whether_the_floor_has_constant_answers(
+    constants: list[float | None] | None, floor: float, note: str
+) -> None:
+    table = training_table(long(**({} if constants is None else {"constant_floor": constants})))
+    assert table.rows[0][1]["deaf"].mean == pytest.approx(floor)
+    assert f"ignores all messages, {note}" in " ".join(table.render("text").split())
+
+
 def test_reconstruction_accuracy_is_a_column_where_there_is_the_loss() -> None:
     table = training_table(long(reconstructed=[0.5, 0.7]))
     assert table.rows[0][1]["reconstructed"].mean == pytest.approx(60.0)

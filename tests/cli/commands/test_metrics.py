@@ -19,7 +19,7 @@ from icy.metrics import permutation_test, topsim
 
 
 def test_the_plug_in_of_the_documentation(tmp_path: Path, forgetting: None) -> None:
-    text = (Path(__file__).parents[3] / "docs" / "plug-ins-grammars.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "plug-ins.md").read_text()
     (block,) = [part.partition("\n")[2] for part in text.split("```") if part.startswith("python\n# my_metric.py")]
     (tmp_path / "mine.py").write_text(block)
     words = ["-m", "distinctness", "--plugin", str(tmp_path / "mine.py"), "--meanings", "2x3", "--seeds", "1"]

@@ -51,6 +51,24 @@ def test_command(pilot: Path) -> None:
     assert pd.read_csv(io.StringIO(asked))["seeds"].item() == 3
 
 
+def test_languages_crossed_with_weights(tmp_path: Path) -> None:
+    table = pd.concat(
+        long({"A": {"rot": [2.0, 3.0, 2.2]}, "B": {"rot": [b, b + 0.3, b - 0.1]}}, protocol="acquire", measure="ratio",
+             cap=20.0, options=f"word_seed={seed}")
+        for seed, b in enumerate((1.1, 1.9, 2.5))
+    )  # fmt: skip
+    table.to_parquet(tmp_path / "pilot.parquet")
+    one, four = (
+        run(str(tmp_path / "pilot.parquet"), "--effect", "1.3", "--per-language", count).stdout.splitlines()
+        for count in ("1", "4")
+    )
+    assert one[0].startswith("sender/A and sender/B: languages that find an effect of 1.3")
+    assert one[2].split()[3:8] == ["effect", "spread", "share", "languages", "Holm"]
+    assert one[3].split()[1] == "9"
+    assert int(one[3].split()[7]) > int(four[3].split()[7])
+    assert "languages: with 4 seeds of weights each" in four[6]
+
+
 @pytest.mark.parametrize(
     ("seeds", "stated", "low", "high"),
     [(3, True, 4, 21), (3, False, 3, 78), (5, True, 5, 18), (5, False, 4, 46), (10, True, 6, 15), (10, False, 5, 26)],

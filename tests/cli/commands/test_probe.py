@@ -113,7 +113,7 @@ def test_generalise_from_plan_to_table(out: str) -> None:
     assert "Nothing to train: 4 of 4" in run(*words, "--split", "combinations").stderr
     capped = run(*words, "--cap", "1", "--set", "check_every=5", "--set", "batch_size=8", "-g", "hol")
     assert "(cut at the cap)" in capped.stderr
-    assert "† not learned to the target within 1 times concat's steps" in capped.stdout
+    assert "† not learned to the target within 1 times concat's updates" in capped.stdout
     json.loads(run(*words, "--split", "combinations", "--format", "json").stdout)
 
 

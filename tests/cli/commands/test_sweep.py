@@ -26,7 +26,7 @@ def test_the_command_prints_a_table_per_protocol(tmp_path: Path) -> None:
     result = run(*words)
     assert result.exit_code == 0, result.output
     assert result.stdout.count("sender/FC1L") == 4
-    assert "acquire: steps to the target" in result.stdout
+    assert "acquire: updates to the target" in result.stdout
     assert "budget: accuracy" in result.stdout
     assert "Nothing to train" in run(*words).stderr
 

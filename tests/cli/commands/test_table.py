@@ -89,7 +89,7 @@ def test_several_protocols_are_one_json_and_one_csv(tmp_path: Path) -> None:
     assert "The measure of this table is unknown: ratio, accuracy or held_out?" in asked.stderr
     shown = run(str(tmp_path / "least.csv"), str(tmp_path / "least.csv"), "--measure", "ratio").stdout
     assert "sender/B" in shown
-    assert shown.splitlines()[0] == "steps to the target as a ratio to concat's"
+    assert shown.splitlines()[0] == "updates to the target as a ratio to concat's"
 
 
 @pytest.mark.slow

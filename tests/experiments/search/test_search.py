@@ -187,7 +187,7 @@ def test_another_search_does_not_replace_a_report(tmp_path: Path) -> None:
         search(tmp_path / "one", minimize="parameters")
     assert (tmp_path / "one" / "search.md").read_text() == report
     counted = Stop(0)
-    search(tmp_path / "two", minimize=["ratio:perm", "parameters"], start=tmp_path / "one", watcher=counted)
+    search(tmp_path / "two", minimize=["ratio:perm", "parameters"], initial_results=tmp_path / "one", watcher=counted)
     assert not counted.keys
     (tmp_path / "one" / "search.md").unlink()
     search(tmp_path / "one", minimize="parameters")

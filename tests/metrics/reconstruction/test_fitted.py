@@ -71,14 +71,14 @@ def test_the_published_program(steps: int, near: float, monkeypatch: pytest.Monk
     maps, bias = (given[0] for given in _first_maps(1, 2, 4, 5, "cpu"))
     said = torch.eye(5)[torch.from_numpy(language.messages.astype(int))].transpose(1, 2)  # [N, V + 2, L]
     vectors = torch.zeros(2, 3, 5, 4, requires_grad=True)
-    optimiser = torch.optim.Adam([vectors], lr=0.01)
+    optimizer = torch.optim.Adam([vectors], lr=0.01)
     meanings = torch.from_numpy(language.space.all())
     for _ in range(steps):
         parts = [vectors[a][meanings[:, a]] @ maps[a].T + bias[a] for a in range(2)]
         left = (sum(parts) - said).abs().sum((1, 2))
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         left.sum().backward()
-        optimiser.step()
+        optimizer.step()
     assert found.value == pytest.approx(float(left.detach().mean()), rel=near)
     assert found.conventions["preset"] == "published"
     assert tre(language, preset="published", seed=6).value != found.value
@@ -86,9 +86,9 @@ def test_the_published_program(steps: int, near: float, monkeypatch: pytest.Monk
 
 def test_the_first_version_of_the_published_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("icy.metrics.reconstruction.fitted.PUBLISHED_STEPS", 50)
-    found = tre(TWO, XOR, preset="published", optimiser="rmsprop")
+    found = tre(TWO, XOR, preset="published", optimizer="rmsprop")
     assert found.value != tre(TWO, XOR, preset="published").value
-    assert found.conventions["optimiser"] == "rmsprop"
+    assert found.conventions["optimizer"] == "rmsprop"
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from tests.metrics.reconstruction.helpers import THREE, TWO
 
 def test_conventions_have_what_moves_the_value() -> None:
     trained = tre(TWO, TWO, composition="linear", restarts=1, steps=3).conventions
-    assert {"restarts": 1, "steps": 3, "learning_rate": 0.05, "optimiser": "adam", "seed": 0}.items() <= trained.items()
+    assert {"restarts": 1, "steps": 3, "learning_rate": 0.05, "optimizer": "adam", "seed": 0}.items() <= trained.items()
     drawn = tre(THREE, THREE, rows=5, seed=2)
     assert (drawn.conventions["rows"], drawn.conventions["seed"]) == (5, 2)
     assert "seed" not in tre(TWO, TWO).conventions
@@ -50,7 +50,7 @@ def test_the_error_of_drawn_rows_by_hand() -> None:
         ({"preset": "publised"}, "did you mean published"),
         ({"composition": "permutation", "distance": "l2"}, "only supports the distance l1"),
         ({"preset": "published", "distance": "l2"}, "supports the composition linear and the distance l1"),
-        ({"optimiser": "sgd"}, "No optimiser is called 'sgd'"),
+        ({"optimizer": "sgd"}, "No optimizer is called 'sgd'"),
         ({"composition": 3}, "or a function of tensors, not 3"),
         ({"distance": 3}, "or a function of tensors, not 3"),
         ({"composition": "linear", "derivations": "left"}, "a function of two vectors"),

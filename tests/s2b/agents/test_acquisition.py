@@ -183,7 +183,7 @@ def test_a_speaker_that_learns_is_measured() -> None:
 def test_progress_counts_listeners() -> None:
     calls: list[tuple[int, int]] = []
     settings = AcquisitionSettings(epochs=1)
-    ease_of_acquisition(episodes=4, settings=settings, told=lambda *now: calls.append(now))
+    ease_of_acquisition(episodes=4, settings=settings, progress=lambda *now: calls.append(now))
     assert calls[-1] == (4, 4)
     assert [done for done, _ in calls] == sorted({done for done, _ in calls})
 

@@ -191,6 +191,19 @@ def test_a_training_without_ease_of_acquisition_still_has_a_record(
     assert "fewer than two meanings" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({}, ["pairs+ppo"]),
+        ({"deaf": True}, ["pairs+ppo", "pairs+ppo (deaf)"]),
+        ({"hearing": False}, ["pairs+ppo (deaf)"]),
+        ({"hearing": False, "deaf": True}, ["pairs+ppo (deaf)"]),
+    ],
+)
+def test_twins_of_an_agent(options: dict[str, bool], names: list[str]) -> None:
+    assert [job.name for job in agent_jobs(S2BSpec(most=2, **options))] == names
+
+
 @pytest.mark.slow
 def test_every_agent_gets_a_deaf_twin(tmp_path: Path) -> None:
     result = train(tmp_path, deaf=True, seeds=1, keep_models=True)

@@ -32,7 +32,7 @@ from icy.training.outcomes import Outcome
 from tests.pages import code, shell_commands, text
 from tests.training.resuming import killed, leave_often, resumed
 
-PAGE = "docs/iterated-learning-prior.md"  # its learner knows two languages, with these priors
+PAGE = "docs/iterated-learning.md"  # its learner knows two languages, with these priors
 PRIOR, NOISE = (0.3, 0.7), 0.1  # probability of the wrong token
 TINY: dict[str, Any] = {
     "meanings": "2x3",
@@ -78,7 +78,7 @@ def texts(outcomes: Sequence[Outcome]) -> list[str]:
 @pytest.fixture
 def plug_in(forgetting: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plug-in and the first language of the documentation, as files in the working folder."""
-    (block,) = code(PAGE)
+    (block,) = [block for block in code(PAGE) if block.startswith("# bayes.py")]
     (tmp_path / "bayes.py").write_text(block)
     (tmp_path / "first.csv").write_text(next(block for block in code(PAGE, "") if block.startswith("a,b,message")))
     monkeypatch.chdir(tmp_path)
@@ -127,7 +127,7 @@ def expected_survival(choice: str, generations: int) -> float:
 @pytest.mark.usefixtures("plug_in")
 @pytest.mark.parametrize("choice", ["sample", "maximum"])
 def test_chains_of_bayesian_learners_behave_as_computed(choice: str) -> None:
-    ((_, command),) = shell_commands(PAGE, "sh")
+    (command,) = [line for _, line in shell_commands(PAGE, "sh") if "bayes.py" in line]
     done = CliRunner().invoke(main, [*shlex.split(command)[1:], "--option", f"choice={choice}", "--workers", "1"])
     assert done.exit_code == 0, done.output
     records = icy.ProbeResult.load("icy-results").records

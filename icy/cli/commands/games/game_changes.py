@@ -10,7 +10,7 @@ from icy.cli.options import Assignment, agents_option, assigned, plugin_files, t
 from icy.core.registry import registry
 
 if TYPE_CHECKING:
-    from icy.games.comparison import GameChanges
+    from icy.games.comparison import GameOverrides
 
 game_options = together(
     agents_option("representation=qt"),
@@ -26,11 +26,11 @@ game_options = together(
 )  # fmt: skip
 
 
-def changes_of(given: dict[str, Any], count: int | None = None) -> GameChanges:
+def changes_of(given: dict[str, Any], count: int | None = None) -> GameOverrides:
     """Take the options of the game out of a command's arguments, and load plug-in files."""
-    from icy.games.comparison import GameChanges
+    from icy.games.comparison import GameOverrides
 
     registry.load_files(given.pop("plugin"))
     turns = assigned("--game", given.pop("turn"))
     options = assigned("--world-options", given.pop("world_options"))
-    return GameChanges(given.pop("world"), options, turns, count)
+    return GameOverrides(given.pop("world"), options, turns, count)

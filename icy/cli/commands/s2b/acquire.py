@@ -99,7 +99,7 @@ def _acquired(
 ) -> pd.DataFrame:
     parts = [
         ease_of_acquisition(
-            speaker.player, game, episodes=episodes, seed=seed, settings=settings, told=counting(advance)
+            speaker.player, game, episodes=episodes, seed=seed, settings=settings, progress=counting(advance)
         ).assign(seed=seed)
         for seed in seeds
     ]

@@ -97,7 +97,7 @@ def _evaluated(
     from icy.s2b import evaluate
 
     rows = evaluate(
-        speaker.player, listener.player, game, episodes=episodes, seeds=seeds, told=counting(advance)
+        speaker.player, listener.player, game, episodes=episodes, seeds=seeds, progress=counting(advance)
     ).table()
     facts = {"speaker": speaker.label, "listener": listener.label}
     facts |= {name: getattr(game, name) for name in (*SWEPT, *further)}

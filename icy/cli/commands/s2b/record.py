@@ -49,7 +49,7 @@ def record_command(
     pair = player_of(speaker, SPEAKER, where), player_of(listener, LISTENER, where)
     (((speaks, listens), game),) = tables_of([pair], settings_of(ctx, given), quiet)
     with progress(episodes, quiet) as advance:
-        games = record(speaks.player, listens.player, game, episodes=episodes, seed=seed, told=counting(advance))
+        games = record(speaks.player, listens.player, game, episodes=episodes, seed=seed, progress=counting(advance))
     try:
         write(games, target)
     except OSError as error:

@@ -226,7 +226,7 @@ class _Run:
         partner: dict[str, Any] = {_other(self.role): self.partner}
         return evaluate_text(
             model, game, role=self.role, prompt=self.prompt, episodes=self.episodes, seeds=self.seeds,
-            max_tokens=self.max_tokens, told=advance, **partner,
+            max_tokens=self.max_tokens, progress=advance, **partner,
         )  # fmt: skip
 
     def notes(self) -> list[str]:

@@ -159,7 +159,10 @@ class DealtLearning(DealtTraining):
         return self._speaker if isinstance(self._speaker, str) else self._speaker()
 
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
-        """Return the accuracies of the most likely decisions; see AgentTraining."""
+        """Evaluate the listener's most likely decisions on new episodes, without training on them.
+
+        Arguments as for `AgentTraining.read`. Returns the shares of right decisions, `zsct` (query) and `support`.
+        """
         return read(self.model, game or self.game, self.speaker(), episodes, seed)
 
     def update(self) -> float:

@@ -60,7 +60,10 @@ class Observation:
         return Observation(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
 
     def without_own(self) -> "Observation":
-        """Remove the player's previous choice, and the previous result and rewards."""
+        """Return a copy without the player's previous choice, and without the previous result and rewards.
+
+        They become NEVER and zeros, so the shapes stay and the same network takes observations with and without them.
+        """
         nothing = {name: torch.zeros_like(getattr(self, name)) for name in ("result", "reward", "earned")}
         return replace(self, **nothing, previous=torch.full_like(self.previous, NEVER))
 

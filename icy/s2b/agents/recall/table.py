@@ -47,7 +47,7 @@ class RecallTable:
         return {"task": self.task.state(), "idle": self._idle.tolist()}
 
     def load(self, state: Mapping[str, Any]) -> Turn:
-        """Load a state, and return its turn."""
+        """Continue from a state that `state` returned, and return the turn at which it was taken."""
         self._idle = np.array(state["idle"], dtype=bool)
         return self._turned(self.task.load(state["task"]))
 
