@@ -60,7 +60,7 @@ def _mark_column(column: Sequence[dict[str, TableCell]], grammar: str, sign: int
     Under a common budget, cut ratios differ: a cell is marked only if no cut cell may be more extreme.
     """
     shown = {i: cells[grammar] for i, cells in enumerate(column) if cells.get(grammar, EMPTY).seeds}
-    means = {i: round(cell.centre, 3) for i, cell in shown.items()}
+    means = {i: round(cell.center, 3) for i, cell in shown.items()}
     if len(shown) < MIN_ROWS or len(set(means.values())) < 2 or not _differ(list(shown.values()), spread):
         return False
     ends: dict[float, Mark] = {max(means.values()): "best" if sign > 0 else "worst"}
