@@ -71,9 +71,9 @@ def rank_correlation(x: Sequence[float] | Values, y: Sequence[float] | Values) -
     found = scipy.stats.spearmanr(a, b)
     value = float(found[0])
     width = float(scipy.stats.norm.ppf((1 + CONFIDENCE) / 2)) * math.sqrt((1 + value**2 / 2) / (count - 3))
-    centre = math.atanh(min(max(value, -1 + 1e-12), 1 - 1e-12))
+    center = math.atanh(min(max(value, -1 + 1e-12), 1 - 1e-12))
     p = _permutation_p(a, b, float(found[1]))
-    return RankCorrelation(value, math.tanh(centre - width), math.tanh(centre + width), count, p)
+    return RankCorrelation(value, math.tanh(center - width), math.tanh(center + width), count, p)
 
 
 def _permutation_p(a: Values, b: Values, otherwise: float) -> float:
@@ -527,8 +527,8 @@ def _jackknife(value: float, parts: Values, fisher: bool) -> Interval:
     width = student(len(parts) - 1) * error
     if not fisher:
         return Interval(value, value - width, value + width)
-    centre = float(_fisher(np.array(value)))
-    return Interval(value, math.tanh(centre - width), math.tanh(centre + width))
+    center = float(_fisher(np.array(value)))
+    return Interval(value, math.tanh(center - width), math.tanh(center + width))
 
 
 def _fisher(correlation: Values) -> Values:

@@ -413,9 +413,9 @@ def beyond(limits: Values, covariance: Values) -> tuple[float, Values, Values]:
         edge = (limits - pull / cavity) / width
         tail = scipy.special.log_ndtr(-edge)
         hazard = np.exp(-0.5 * edge**2 - 0.5 * math.log(2 * math.pi) - tail)
-        centre = pull / cavity + width * hazard
+        center = pull / cavity + width * hazard
         narrow = np.maximum(width**2 * (1 - hazard * (hazard - edge)), 1e-12)
-        precision, shift = np.maximum(1 / narrow - cavity, 0.0), centre / narrow - pull
+        precision, shift = np.maximum(1 / narrow - cavity, 0.0), center / narrow - pull
         root = np.sqrt(precision)
         inner = np.eye(len(limits)) + root[:, None] * covariance * root
         scaled = root[:, None] * covariance

@@ -119,14 +119,14 @@ class LogSummary:
     """Summary of positive numbers, or of their quotients, on the log scale.
 
     Attributes:
-        centre: geometric mean, or the value of the bound.
+        center: geometric mean, or the value of the bound.
         deviation: standard deviation of the natural logarithms; NaN if unknown.
         error: standard error of the mean of the logarithms; NaN if unknown.
         freedom: degrees of freedom of `error`.
         bound: ">" or "<" if only a bound of the geometric mean is known, else "".
     """
 
-    centre: float
+    center: float
     deviation: float = math.nan
     error: float = math.nan
     freedom: int = 0
@@ -142,17 +142,17 @@ class LogSummary:
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the geometric mean, by Student's t; NaN if unknown."""
         if self.bound:
-            return (self.centre, math.nan) if self.bound == ">" else (math.nan, self.centre)
-        return self.centre / self.factor("ci95"), self.centre * self.factor("ci95")
+            return (self.center, math.nan) if self.bound == ">" else (math.nan, self.center)
+        return self.center / self.factor("ci95"), self.center * self.factor("ci95")
 
     def text(self, decimals: int, spread: str = "sd") -> str:
         """Return the summary as text: `1.73×/1.02` (1.73, multiplied or divided by 1.02), or a bound such as `> 20`."""
         if self.bound:
-            shown = f"{self.centre:.{decimals}f}"
+            shown = f"{self.center:.{decimals}f}"
             return f"{self.bound} {shown.rstrip('0').rstrip('.') if '.' in shown else shown}"
         factor = self.factor(spread)
         wide = "" if math.isnan(factor) else f"×/{factor:.{decimals}f}" if factor < 100 else f"×/{factor:.0e}"
-        return f"{self.centre:.{decimals}f}{wide}"
+        return f"{self.center:.{decimals}f}{wide}"
 
 
 def log_summary(values: Sequence[float] | Values, cut: Sequence[bool] | Mask) -> LogSummary:
@@ -181,12 +181,12 @@ def log_summary(values: Sequence[float] | Values, cut: Sequence[bool] | Mask) ->
     logs = np.log(raised)
     known = logs[~censored]
     # Clipped to the extremes, so that the mean of equal values is exactly this value.
-    centre = float(np.clip(_exp_of_mean(logs), raised.min(), raised.max())) if len(raised) else math.nan
+    center = float(np.clip(_exp_of_mean(logs), raised.min(), raised.max())) if len(raised) else math.nan
     if len(known) < (FEWEST_KNOWN if censored.any() else 2):
-        return LogSummary(centre, bound=">" if censored.any() else "")
+        return LogSummary(center, bound=">" if censored.any() else "")
     if not censored.any() or (np.ptp(known) < LEAST_SPREAD and logs.max() <= known.max()):
         deviation = float(logs.std(ddof=1)) if np.ptp(logs) >= LEAST_SPREAD else 0.0
-        return LogSummary(centre, deviation, deviation / math.sqrt(len(logs)), len(known) - 1)
+        return LogSummary(center, deviation, deviation / math.sqrt(len(logs)), len(known) - 1)
     mean, deviation, error = _censored_normal(known, logs[censored])
     fair = math.sqrt(len(known) / (len(known) - 1))
     return LogSummary(float(np.exp(min(mean, 700.0))), fair * deviation, fair * error, len(known) - 1)
@@ -494,7 +494,7 @@ def _mean_and_error(values: Values, cut: Mask, log: bool) -> tuple[float, float,
     """Return the mean of values or of logarithms, its standard error and degrees of freedom; NaN if unknown."""
     if log:
         found = log_summary(values, cut)
-        return (math.nan if found.bound else math.log(found.centre)), found.error, found.freedom
+        return (math.nan if found.bound else math.log(found.center)), found.error, found.freedom
     error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
     return float(values.mean()) if len(values) else math.nan, error, len(values) - 1
 

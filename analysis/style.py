@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 # Okabe and Ito's colors, which are distinct under every common color blindness; dashes help in gray print.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----")
-GREY = "#8c8c8c"  # for lines and marks in the background
+GRAY = "#8c8c8c"  # for lines and marks in the background
 DIM = "#595959"  # for secondary text
 WIDTH, TALLEST = 7.0, 10.0  # text area of a page, in inches
 SMALL, MEDIUM, LARGE = 7.0, 8.0, 8.5  # points: tick labels and notes, names, titles
@@ -61,7 +61,7 @@ STYLES: dict[str, Facts] = {
 class Look:
     """Color, dash and mark of a model or grammar, the same in every plot."""
 
-    colour: str
+    color: str
     dash: Any = "-"
     marker: str = "o"
     hollow: bool = False
@@ -69,14 +69,14 @@ class Look:
     @property
     def face(self) -> str:
         """Fill color of the mark."""
-        return "white" if self.hollow else self.colour
+        return "white" if self.hollow else self.color
 
     def handle(self, label: str, size: float = 4.0, line: bool = True, **more: Any) -> Line2D:
         """Return a legend entry: a mark of `size` points, with or without a line."""
         from matplotlib.lines import Line2D
 
         mark = {"marker": self.marker, "markersize": size, "markerfacecolor": self.face}
-        look: Facts = {**mark, "color": self.colour, "linestyle": self.dash if line else "", **more}
+        look: Facts = {**mark, "color": self.color, "linestyle": self.dash if line else "", **more}
         return Line2D([], [], label=label, **look)
 
 
@@ -88,7 +88,7 @@ GRAMMARS = {
     "rot": Look("#D55E00", (0, (9, 1.5, 1, 1.5, 1, 1.5)), "D"),
     "shuf": Look("#56B4E9", (0, (3, 1, 1, 1, 1, 1)), "P"),
     "shufdet": Look("#009E73", (0, (8, 2)), "X"),
-    "hol": Look(GREY, (0, (1, 2.5)), "p"),
+    "hol": Look(GRAY, (0, (1, 2.5)), "p"),
 }
 
 
@@ -96,19 +96,19 @@ def grammar_looks(grammars: Iterable[str]) -> dict[str, Look]:
     """Return the look of each grammar: fixed for the papers' grammars; others, such as languages, get looks in order.
 
     Example:
-        >>> grammar_looks(["rot", "rot+perm"])["rot"].colour
+        >>> grammar_looks(["rot", "rot+perm"])["rot"].color
         '#D55E00'
     """
     names = list(grammars)
-    used = [GRAMMARS[name].colour for name in names if name in GRAMMARS]
-    colours = sorted(COLOURS[:7], key=lambda colour: colour in used)  # unused colors first
+    used = [GRAMMARS[name].color for name in names if name in GRAMMARS]
+    colors = sorted(COLORS[:7], key=lambda color: color in used)  # unused colors first
     places = {name: i for i, name in enumerate(name for name in names if name not in GRAMMARS)}
-    return {name: GRAMMARS[name] if name in GRAMMARS else _nth(places[name], colours) for name in names}
+    return {name: GRAMMARS[name] if name in GRAMMARS else _nth(places[name], colors) for name in names}
 
 
-def _nth(place: int, colours: Sequence[str]) -> Look:
+def _nth(place: int, colors: Sequence[str]) -> Look:
     dash, marker = DASHES[place % len(DASHES)], MARKERS[place % len(MARKERS)]
-    return Look(colours[place % len(colours)], dash, marker, hollow=True)
+    return Look(colors[place % len(colors)], dash, marker, hollow=True)
 
 
 def family(model: str) -> str:
@@ -134,13 +134,13 @@ def model_looks(models: Iterable[str]) -> dict[str, Look]:
     """
     models = sorted(set(models), key=natural)
     if len(models) <= PER_MODEL:
-        return {name: Look(COLOURS[i], DASHES[i % len(DASHES)], MARKERS[i]) for i, name in enumerate(models)}
+        return {name: Look(COLORS[i], DASHES[i % len(DASHES)], MARKERS[i]) for i, name in enumerate(models)}
     families = list(dict.fromkeys(map(family, models)))
     marked = list(dict.fromkeys(filter(None, map(cell, models))))  # cells first, then families without cells
     marked += [name for name in families if name not in {family(model) for model in models if cell(model)}]
     return {
         name: Look(
-            COLOURS[families.index(family(name)) % 7],
+            COLORS[families.index(family(name)) % 7],
             "-",
             MARKERS[marked.index(cell(name) or family(name)) % len(MARKERS)],
             hollow="2L" in name,
@@ -470,7 +470,7 @@ def _legend_below(figure: Figure, handles: Sequence[Artist], style: Facts) -> No
     figure.legend(handles=handles, **{**gaps, **style, "loc": "outside lower center", "ncols": columns})
 
 
-def ink(colour: Sequence[float]) -> str:
+def ink(color: Sequence[float]) -> str:
     """Return "black" or "white", whichever has more contrast (WCAG 2) with a color (red, green, blue from 0 to 1).
 
     Example:
@@ -481,6 +481,6 @@ def ink(colour: Sequence[float]) -> str:
     def linear(part: float) -> float:
         return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
 
-    red, green, blue = map(linear, colour[:3])
+    red, green, blue = map(linear, color[:3])
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     return "black" if (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) else "white"

@@ -113,9 +113,9 @@ class TableCell:
         return 0 < self.seeds < self.row_seeds
 
     @property
-    def centre(self) -> float:
+    def center(self) -> float:
         """The number that tables and figures show: the mean, or for a cell on the log scale its geometric mean."""
-        return self.log.centre if self.log_scale and self.log is not None else self.mean
+        return self.log.center if self.log_scale and self.log is not None else self.mean
 
     def to_dict(self) -> Facts:
         """Return the cell as a dictionary for csv and json.
@@ -130,8 +130,8 @@ class TableCell:
         more: dict[str, float] = {}
         if self.log is not None:
             low, high = self.log.interval
-            centre = math.nan if self.log.bound else self.log.centre
-            more |= dict(zip(LOG_COLUMNS, (centre, self.log.factor("sd"), low, high), strict=True))
+            center = math.nan if self.log.bound else self.log.center
+            more |= dict(zip(LOG_COLUMNS, (center, self.log.factor("sd"), low, high), strict=True))
         numbers = {"updates": self.updates, "p": self.p, "resolution": self.resolution}
         more |= {name: v for name, v in numbers.items() if math.isfinite(v)}
         if self.reference is not None:
@@ -146,7 +146,7 @@ class TableCell:
             return "" if math.isnan(self.p) else p_text(self.p)
         if kind == "updates":
             return "" if math.isnan(self.updates) else f"{'> ' * bool(self.cut)}{updates_text(self.updates)}"
-        return "" if self.log is None or math.isnan(self.log.centre) else self.log.text(decimals, spread)
+        return "" if self.log is None or math.isnan(self.log.center) else self.log.text(decimals, spread)
 
     def text(self, decimals: int, signed: bool = False) -> str:
         """Return mean and spread as text, with marks for cut, failed and missing runs."""

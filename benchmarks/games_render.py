@@ -133,14 +133,14 @@ def accuracies(world: World, steps: int = STEPS) -> list[float]:
     """Train a reader, and return the accuracy for each attribute on new images."""
     torch.manual_seed(0)
     reader = Reader(world)
-    optimiser = torch.optim.Adam(reader.parameters())
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, LEARNING_RATE, steps)
+    optimizer = torch.optim.Adam(reader.parameters())
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, steps)
     for images, objects in examples(world, steps):
         scores = reader(images).split(world.sizes, -1)
         loss = torch.stack([nn.functional.cross_entropy(s, o) for s, o in zip(scores, objects.T, strict=True)]).sum()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         schedule.step()
     reader.eval()
     with torch.no_grad():

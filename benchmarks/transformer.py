@@ -36,13 +36,13 @@ def plain_update(layers: int, device: str) -> Update:
     with torch.device(device):
         model = plain.senders.TransDecSoft(A, K, L, V + 1, E, layers=layers)
         meanings, messages = torch.randint(K, (BATCH, A)), torch.randint(V, (BATCH, L))
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 
     def update() -> None:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         F.cross_entropy(model(meanings).flatten(0, 1), messages.flatten()).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 5.0)
-        optimiser.step()
+        optimizer.step()
 
     return update
 

@@ -39,8 +39,8 @@ class Convolve(Fused):
     @staticmethod
     def forward(x: Tensor, weight: Tensor, bias: Tensor, outputs: int) -> Tensor:
         stack, length, batch, _ = x.shape
-        centre = _rows(x, slice(outputs))
-        y = product(centre, weight[:, 1], bias.unsqueeze(1)).view(stack, outputs, batch, weight.shape[-1])
+        center = _rows(x, slice(outputs))
+        y = product(center, weight[:, 1], bias.unsqueeze(1)).view(stack, outputs, batch, weight.shape[-1])
         for k in (0, 2):
             to, of = _overlap(k - 1, length, outputs)
             add_product(_rows(y, to), _rows(x, of), weight[:, k])

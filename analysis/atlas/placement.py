@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
-LISTED_NEIGHBOURS, DRAWN_NEIGHBOURS = 5, 3
+LISTED_NEIGHBORS, DRAWN_NEIGHBORS = 5, 3
 MIN_SHARED = 2  # least number of shared grammars, without concat, for the distance of two models
 AXIS_NAMES = {"ratio": "updates to the target, as a ratio to concat's", "accuracy": "accuracy"}  # by measure
 BINS = 24  # bins of values of one grammar; dots in the same bin are drawn side by side
@@ -120,7 +120,7 @@ class Placement:
         return bool(cut[name]), int(better.sum()) + 1, len(gaps) + 1 - int(worse.sum())
 
     @cached_property
-    def neighbours(self) -> pd.DataFrame:
+    def neighbors(self) -> pd.DataFrame:
         """The nearest models of the atlas in bias space: model, neighbor, distance, grammars.
 
         Rows are sorted by the number of grammars that they share with the model, then by distance, since a distance
@@ -136,7 +136,7 @@ class Placement:
             near = pd.DataFrame({"distance": np.sqrt((gaps**2).mean(axis=1)), "common": gaps.notna().sum(axis=1)})
             near = near[near["common"] >= max(1, min(MIN_SHARED, own.notna().sum(axis=1).iloc[0]))]
             near = near.sort_values(["common", "distance"], ascending=[False, True], kind="stable")
-            nearest = near.index[:LISTED_NEIGHBOURS]
+            nearest = near.index[:LISTED_NEIGHBORS]
             rows += [[name, row, near.at[row, "distance"], near.at[row, "common"]] for row in nearest]
         return pd.DataFrame(rows, columns=["model", "neighbour", "distance", "grammars"])
 
@@ -160,7 +160,7 @@ class Placement:
         found = []
         for name in self.mine.index:
             ranks = self.ranks.query("model == @name").drop(columns="model")
-            near = self.neighbours.query("model == @name").drop(columns="model")
+            near = self.neighbors.query("model == @name").drop(columns="model")
             best = "fewest steps" if self.measure == "ratio" else "highest accuracy"
             among = f"{name} among {len(self.rest(str(name)))} of the {self.atlas}"
             found.append((f"{among}: {self.setting}; rank 1 is the {best}", ranks))
@@ -230,9 +230,7 @@ def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
         _column(ax, place, placement.others[grammar].dropna(), log)
     mine, others = (table[names].T for table in (placement.mine, placement.others))
     handles = [_line(ax, mine[name], placement.bars(name), name, look) for name, look in _looks(placement)]
-    handles += [
-        _ring(ax, others[name], name, colour, place) for place, (name, colour) in enumerate(_nearest(placement))
-    ]
+    handles += [_ring(ax, others[name], name, color, place) for place, (name, color) in enumerate(_nearest(placement))]
     ax.set_xticks(range(len(names)), names, fontsize=style.MEDIUM)
     ax.set_xlim(-0.6, len(names) - 0.4)
     ax.set_ylabel(AXIS_NAMES.get(placement.measure, "accuracy on held-out meanings"))
@@ -290,11 +288,11 @@ def _nearest(placement: Placement) -> list[tuple[str, str]]:
     """Return each nearest neighbor once, with the color of the new model that it is near."""
     looks = dict(_looks(placement))
     found: dict[str, str] = {}
-    near = placement.neighbours.groupby("model", sort=False).head(DRAWN_NEIGHBOURS if len(looks) == 1 else 1)
+    near = placement.neighbors.groupby("model", sort=False).head(DRAWN_NEIGHBORS if len(looks) == 1 else 1)
     for model, name in near[["model", "neighbour"]].itertuples(index=False):
         if name not in looks:
-            found.setdefault(str(name), "black" if len(looks) == 1 else looks[model].colour)
-    return list(found.items())[:DRAWN_NEIGHBOURS]
+            found.setdefault(str(name), "black" if len(looks) == 1 else looks[model].color)
+    return list(found.items())[:DRAWN_NEIGHBORS]
 
 
 def _column(ax: Axes, place: int, values: pd.Series[float], log: bool) -> None:
@@ -308,25 +306,25 @@ def _column(ax: Axes, place: int, values: pd.Series[float], log: bool) -> None:
         members = np.flatnonzero(bins == one)
         aside[members] = np.arange(len(members)) - (len(members) - 1) / 2
     widest = max(8.0, 2 * np.abs(aside).max())
-    ax.plot(place + aside * 2 * DOTS_SPREAD / widest, values, "o", color=style.GREY, alpha=0.55, markersize=3.2, mew=0)
+    ax.plot(place + aside * 2 * DOTS_SPREAD / widest, values, "o", color=style.GRAY, alpha=0.55, markersize=3.2, mew=0)
 
 
 def _line(
     ax: Axes, values: pd.Series[float], bars: Sequence[tuple[float, float]], name: str, look: style.Look
 ) -> Line2D:
     errors = list(zip(*bars, strict=True))
-    ax.errorbar(range(len(values)), values, yerr=errors, fmt="none", ecolor=look.colour, elinewidth=1.2, capsize=2,
+    ax.errorbar(range(len(values)), values, yerr=errors, fmt="none", ecolor=look.color, elinewidth=1.2, capsize=2,
                 zorder=3)  # fmt: skip
     (line,) = ax.plot(
-        range(len(values)), values, color=look.colour, marker=look.marker, markersize=7, linewidth=style.LINE,
+        range(len(values)), values, color=look.color, marker=look.marker, markersize=7, linewidth=style.LINE,
         linestyle=look.dash, label=name, zorder=4,
     )  # fmt: skip
     return line
 
 
-def _ring(ax: Axes, values: pd.Series[float], name: str, colour: str, place: int) -> Line2D:
+def _ring(ax: Axes, values: pd.Series[float], name: str, color: str, place: int) -> Line2D:
     (line,) = ax.plot(
-        np.arange(len(values)) + RING_STEP * (place - 1), values, RINGS[place % len(RINGS)], color=colour,
+        np.arange(len(values)) + RING_STEP * (place - 1), values, RINGS[place % len(RINGS)], color=color,
         markerfacecolor="white", markersize=6, markeredgewidth=1.3, label=f"near: {name}", zorder=5,
     )  # fmt: skip
     return line

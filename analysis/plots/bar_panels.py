@@ -130,7 +130,7 @@ def _groups(ax: Axes, part: ResultBlock, labels: Sequence[str], spread: str, roo
 def _fill(place: int) -> Facts:
     """Return the fill of a model: a color for the screen, a hatch for gray print."""
     return {
-        "facecolor": style.COLOURS[place % 7],
+        "facecolor": style.COLORS[place % 7],
         "hatch": style.HATCHES[place % len(style.HATCHES)],
         "edgecolor": "white",
         "linewidth": 0,
@@ -163,7 +163,7 @@ def _by_grammar(
 
 
 def _panel(ax: Axes, part: ResultBlock, lines: Sequence[Line], grammar: str, spread: str) -> None:
-    fill = {"facecolor": style.COLOURS[0], "linewidth": 0}
+    fill = {"facecolor": style.COLORS[0], "linewidth": 0}
     _bars(ax, "x", np.arange(len(lines)), [(line, line.cell(grammar, spread)) for line in lines], part, 0.75, fill)
     ax.set_yticks(range(len(lines)), [line.label for line in lines])
     ax.set_ylim(len(lines) - 0.4, -0.6)
@@ -189,7 +189,7 @@ def _bars(
     base = 1.0 if part.is_ratio else 0.0
     found = [(at, line, cell) for at, (line, cell) in zip(places, cells, strict=True) if cell and cell.seeds]
     at = [place for place, _, _ in found]
-    means = np.array([cell.centre for _, _, cell in found])
+    means = np.array([cell.center for _, _, cell in found])
     errors = np.array([line.bar(cell) for _, line, cell in found]).reshape(-1, 2).T
     if along == "y":
         ax.bar(at, means - base, thick, bottom=base, yerr=errors, error_kw=ERROR, **fill)
@@ -197,7 +197,7 @@ def _bars(
         ax.barh(at, means - base, thick, left=base, xerr=errors, error_kw=ERROR, **fill)
     for place, (line, cell) in zip(places, cells, strict=True):
         if text := _remark(cell):
-            end = base if cell is None or not cell.seeds else cell.centre + line.bar(cell)[1]
+            end = base if cell is None or not cell.seeds else cell.center + line.bar(cell)[1]
             _write(ax, along, float(place), end, text)
 
 

@@ -130,11 +130,11 @@ def _points(results: Results, measures: Sequence[str]) -> tuple[pd.DataFrame, Se
 def _draw_line(ax: Axes, own: pd.DataFrame, measure: str, look: style.Look, spread: str) -> None:
     wide = own.pivot_table(index="generation", columns="seed", values=measure)
     mean, band = wide.mean(axis=1), wide.apply(SPREADS[spread][1], axis=1).fillna(0)
-    ax.fill_between(wide.index, mean - band, mean + band, color=look.colour, alpha=0.15, linewidth=0)
-    ax.plot(wide.index, mean, look.marker, color=look.colour, linestyle=look.dash, linewidth=style.LINE, markersize=3)
+    ax.fill_between(wide.index, mean - band, mean + band, color=look.color, alpha=0.15, linewidth=0)
+    ax.plot(wide.index, mean, look.marker, color=look.color, linestyle=look.dash, linewidth=style.LINE, markersize=3)
     if f"{measure}{CHANCE}" in own:
         chance = own.groupby("generation")[f"{measure}{CHANCE}"].mean()
-        ax.plot(chance.index, chance, color=look.colour, linestyle=":", linewidth=0.7)
+        ax.plot(chance.index, chance, color=look.color, linestyle=":", linewidth=0.7)
 
 
 @style.with_own_settings
@@ -180,9 +180,9 @@ def chain_paths(results: Results, *, title: str | None = None, width: float | No
             own = table[table["model"].eq(model) & table["grammar"].eq(grammar)]
             if len(own):
                 path = project(own.groupby("generation")[columns].mean().to_numpy())
-                ax.plot(*path.T, color=look.colour, linestyle=look.dash, linewidth=style.LINE)
-                ax.plot(*path[0], look.marker, color=look.colour, markersize=4, markerfacecolor="white")
-                ax.plot(*path[-1], look.marker, color=look.colour, markersize=4)
+                ax.plot(*path.T, color=look.color, linestyle=look.dash, linewidth=style.LINE)
+                ax.plot(*path[0], look.marker, color=look.color, markersize=4, markerfacecolor="white")
+                ax.plot(*path[-1], look.marker, color=look.color, markersize=4)
         style.head(ax, model.rpartition("/")[2], width / across)
         style.tidy(ax)
         ax.margins(0.12)
@@ -212,11 +212,11 @@ class _Projection:
     """Projection of agreements on the first two principal components of some agreements [language, grammar]."""
 
     def __init__(self, agreements: NDArray[np.float64]) -> None:
-        self.centre = agreements.mean(0)
-        self.directions = np.linalg.svd(agreements - self.centre, full_matrices=False)[2][:2]
+        self.center = agreements.mean(0)
+        self.directions = np.linalg.svd(agreements - self.center, full_matrices=False)[2][:2]
 
     def __call__(self, agreements: NDArray[np.float64]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = (agreements - self.centre) @ self.directions.T
+        found: NDArray[np.float64] = (agreements - self.center) @ self.directions.T
         return found
 
 

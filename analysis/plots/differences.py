@@ -13,7 +13,7 @@ from icy.core.errors import InvalidSettingError
 
 ROW = 0.19  # inches
 ROOM = 1.3  # factor between the limits of the axis and the smallest and largest quotient
-UP, DOWN = style.COLOURS[1], style.COLOURS[0]  # colors of effects that are larger, or smaller, in the second result
+UP, DOWN = style.COLORS[1], style.COLORS[0]  # colors of effects that are larger, or smaller, in the second result
 
 
 @style.with_own_settings
@@ -47,7 +47,7 @@ def differences(comparison: ResultsComparison, width: float | None = None) -> Fi
     for ax, part in zip(axes, parts, strict=True):
         _panel(ax, part, comparison)
     shown = {_looks(cell, comparison) for _, cell in cells.iterrows()}
-    entries = [(label, style.Look(colour)) for label, colour in sorted(shown)]
+    entries = [(label, style.Look(color)) for label, color in sorted(shown)]
     if cells["bound"].ne("").any():
         entries.append(("a bound: further that way", style.Look("black", marker=">", hollow=True)))
     style.legend(figure, axes, True, [look.handle(label, 4.5, line=False) for label, look in entries])
@@ -73,19 +73,19 @@ def _panel(ax: Axes, part: pd.DataFrame, comparison: ResultsComparison) -> None:
             ax.axhspan(y - 0.5, y + 0.5, color="#f3f3f3", zorder=0, linewidth=0)
         runs = comparison.runs[comparison.runs["cell"] == place]
         gaps = runs["second"] / runs["first"] if ratio else runs["difference"]
-        ax.plot(gaps, [y] * len(gaps), "|", color=style.GREY, markersize=5, markeredgewidth=0.8, zorder=2)
-        _, colour = _looks(cell, comparison)
-        face = "white" if cell["bound"] else colour
+        ax.plot(gaps, [y] * len(gaps), "|", color=style.GRAY, markersize=5, markeredgewidth=0.8, zorder=2)
+        _, color = _looks(cell, comparison)
+        face = "white" if cell["bound"] else color
         mark = cell["bound"] or "o"  # "<" and ">" are marks too
-        ax.plot([cell["effect"]], [y], mark, markersize=4.5, markerfacecolor=face, markeredgecolor=colour, zorder=4)
+        ax.plot([cell["effect"]], [y], mark, markersize=4.5, markerfacecolor=face, markeredgecolor=color, zorder=4)
     low, high = _ends(ax, ratio)
     for y, (_, cell) in enumerate(part.iterrows()):
         if cell["test"] == "t":
-            colour = _looks(cell, comparison)[1]
-            ax.plot([cell["low"], cell["high"]], [y, y], color=colour, linewidth=1.2, zorder=3)
+            color = _looks(cell, comparison)[1]
+            ax.plot([cell["low"], cell["high"]], [y, y], color=color, linewidth=1.2, zorder=3)
             for end, mark, beyond in ((low, "<", cell["low"] < low), (high, ">", cell["high"] > high)):
                 if beyond:
-                    ax.plot([end], [y], mark, color=colour, markersize=4, clip_on=False, zorder=3)
+                    ax.plot([end], [y], mark, color=color, markersize=4, clip_on=False, zorder=3)
     first, second = comparison.names
     effect = f"{second} / {first}, of geometric means" if ratio else f"{second} - {first}"
     ax.set_xlabel(f"{effect}; lines: 95 % intervals, ticks: seeds")

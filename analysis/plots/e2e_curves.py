@@ -154,9 +154,9 @@ def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem", 
             continue
         mean, error = runs.mean(axis=1), runs.apply(SPREADS[spread][1], axis=1).fillna(0)
         look = looks[grammar]
-        how: Any = {"color": look.colour, "linestyle": look.dash, "linewidth": style.LINE, "label": grammar}
+        how: Any = {"color": look.color, "linestyle": look.dash, "linewidth": style.LINE, "label": grammar}
         ax.plot(runs.index, mean, marker="." if len(runs) == 1 else None, **how)  # a line of one point is invisible
-        ax.fill_between(runs.index, mean - error, mean + error, color=look.colour, alpha=0.2, linewidth=0)
+        ax.fill_between(runs.index, mean - error, mean + error, color=look.color, alpha=0.2, linewidth=0)
     used = conventions_of(curves, "e2e")
     ax.set_ylabel(fill(used[panel].heading(PANELS[panel]), LABEL_WIDTH) if panel in used else PANELS[panel])
     style.tidy(ax)

@@ -43,7 +43,7 @@ def plot_emergence(
             error = part[f"{score}_sd"] / np.sqrt(part["seeds"])
             ax.errorbar(
                 part[bias], part[score], yerr=error.fillna(0), fmt=MARKS[place % len(MARKS)], markersize=4,
-                linewidth=0.7, color=style.COLOURS[place % len(style.COLOURS)], label=family,
+                linewidth=0.7, color=style.COLORS[place % len(style.COLORS)], label=family,
             )  # fmt: skip
         rho = emergence.correlation(score, bias)
         style.head(ax, f"{emergence.heading(score)}\nSpearman {rho}", style.WIDTH / len(scores))

@@ -23,7 +23,7 @@ from icy.records.load import Results
 from .bar_panels import bars
 from .panels import Line, ResultBlock, blocks, measured, title_and_notes
 
-COLOURS = "viridis"  # perceptually uniform, also under color blindness and in gray; bright means easy
+COLORS = "viridis"  # perceptually uniform, also under color blindness and in gray; bright means easy
 MISSING = {"facecolor": "#e6e6e6", "edgecolor": "#b0b0b0", "hatch": "////", "linewidth": 0}
 KEYS = 0.52  # height of a row of color bars with their names, in inches
 KEY_WIDTH, NARROWEST_KEY = 2.0, 1.4  # usual and least width of a color bar, in inches
@@ -110,7 +110,7 @@ def heat(
     whole = [HeatPanel(part, part.lines, part.name) for part in blocks(long)]
     if axes is None and len(whole) <= MOST_SINGLE and all(len(panel.lines) == 1 for panel in whole):
         return bars(results, title=title, width=width)
-    scales = {part.measure: _colours(part.measure, whole) for part in (panel.block for panel in whole)}
+    scales = {part.measure: _colors(part.measure, whole) for part in (panel.block for panel in whole)}
     hatched = any(line.cell(g, "sd") is None for panel in whole for line in panel.lines for g in panel.block.grammars)
     usual, notes = title_and_notes(long)
     if axes is None:
@@ -231,7 +231,7 @@ def _new_figure(
 # -- color bars --------------------------------------------------------------------------------------------------------
 
 
-def _colours(measure: str, panels: Sequence[HeatPanel]) -> tuple[Normalize, Colormap]:
+def _colors(measure: str, panels: Sequence[HeatPanel]) -> tuple[Normalize, Colormap]:
     """Return the color scale that all panels of a measure share.
 
     The scale of accuracies is from 0 to 1; the scale of ratios is logarithmic and includes 1, the ratio of concat.
@@ -240,9 +240,9 @@ def _colours(measure: str, panels: Sequence[HeatPanel]) -> tuple[Normalize, Colo
     cells = [line.cell(grammar, "sd") for part in same for line in part.lines for grammar in part.grammars]
     means = [cell.mean for cell in cells if cell is not None and math.isfinite(cell.mean)]
     if not same[0].is_ratio:
-        return Normalize(min([0.0, *means]), max([1.0, *means])), colormaps[COLOURS]
+        return Normalize(min([0.0, *means]), max([1.0, *means])), colormaps[COLORS]
     norm = LogNorm(min([1.0, *(m for m in means if m > 0)]), max([2.0, *means]))
-    return norm, colormaps[COLOURS].reversed()
+    return norm, colormaps[COLORS].reversed()
 
 
 def _keys_below(
@@ -255,9 +255,9 @@ def _keys_below(
     across = -(-keys // rows)
     bar = min(KEY_WIDTH, 0.9 * width / across)
     grid = place[0].subgridspec(rows, across + 1, width_ratios=[*[bar] * across, max(0.01, width - bar * across)])
-    for i, (label, norm, colours) in enumerate(scales):
+    for i, (label, norm, colors) in enumerate(scales):
         ax = figure.add_subplot(grid[divmod(i, across)])
-        shown = figure.colorbar(ScalarMappable(norm, colours), cax=ax, orientation="horizontal")
+        shown = figure.colorbar(ScalarMappable(norm, colors), cax=ax, orientation="horizontal")
         _name_bar(shown, label, norm)
     if hatched:
         ax = figure.add_subplot(grid[divmod(len(scales), across)])
@@ -276,8 +276,8 @@ def _keys_beside(
     """Draw color bars next to the user's axes: one bar if all axes show one measure, else a bar per axes."""
     groups = [list(axes)] if len(scales) == 1 else [[ax] for ax in axes]
     for group, part in zip(groups, parts, strict=False):
-        norm, colours = scales[part.measure]
-        bar = figure.colorbar(ScalarMappable(norm, colours), ax=group, aspect=25, pad=0.015, fraction=0.05)
+        norm, colors = scales[part.measure]
+        bar = figure.colorbar(ScalarMappable(norm, colors), ax=group, aspect=25, pad=0.015, fraction=0.05)
         _name_bar(bar, part.axis, norm)
     if hatched:
         axes[-1].legend(handles=_hatching(), loc="upper right", bbox_to_anchor=(1, 0), fontsize=style.SMALL,
@@ -300,20 +300,20 @@ def _hatching() -> list[Patch]:
 # -- panels ------------------------------------------------------------------------------------------------------------
 
 
-def _draw(ax: Axes, panel: HeatPanel, norm: Normalize, colours: Colormap, sizes: Cells, room: float) -> None:
+def _draw(ax: Axes, panel: HeatPanel, norm: Normalize, colors: Colormap, sizes: Cells, room: float) -> None:
     """Draw a panel with columns of `room` inches."""
     part = panel.block
     cells = [[line.cell(grammar, "sd") for grammar in part.grammars] for line in panel.lines]
     means = np.array([[cell.mean if cell else math.nan for cell in row] for row in cells], dtype=float)
-    ax.imshow(np.ma.masked_invalid(means), norm=norm, cmap=colours, aspect="auto", interpolation="nearest")
+    ax.imshow(np.ma.masked_invalid(means), norm=norm, cmap=colors, aspect="auto", interpolation="nearest")
     decimals, size = _letters([cell for row in cells for cell in row if cell and cell.seeds], sizes.numbers, room, part)
     for y, row in enumerate(cells):
         for x, cell in enumerate(row):
             if cell is None or not cell.seeds:
                 _missing(ax, x, y, cell, size)
                 continue
-            colour = style.ink(colours(float(norm(max(cell.mean, norm.vmin or 0)))))
-            ax.text(x, y, _number(cell, decimals), ha="center", va="center_baseline", fontsize=size, color=colour)
+            color = style.ink(colors(float(norm(max(cell.mean, norm.vmin or 0)))))
+            ax.text(x, y, _number(cell, decimals), ha="center", va="center_baseline", fontsize=size, color=color)
     _name(ax, panel, sizes, room)
 
 

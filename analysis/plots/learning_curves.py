@@ -27,10 +27,10 @@ from .panels import blocks, records_of, title_and_notes
 PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # the axis is logarithmic if the longest run has more than this many times the steps of the shortest
 THIN: Facts = {"linewidth": 0.6, "alpha": 0.6}
-DOTTED: Facts = {"color": style.GREY, "linewidth": style.LINE, "linestyle": ":"}
+DOTTED: Facts = {"color": style.GRAY, "linewidth": style.LINE, "linestyle": ":"}
 SURVIVAL = "survival"  # the measure of chains of learners
 RECONSTRUCTED = "reconstructed"  # column of the curves of S2B agents
-TARGET: Facts = {"color": style.GREY, "linewidth": 0.8, "linestyle": "--"}
+TARGET: Facts = {"color": style.GRAY, "linewidth": 0.8, "linestyle": "--"}
 
 
 @style.with_own_settings
@@ -140,7 +140,7 @@ def _reconstruction(ax: Axes, runs: pd.DataFrame, looks: dict[str, style.Look]) 
     """Draw the mean reconstruction accuracy over the seeds that have one."""
     for grammar, part in runs.dropna(subset=[RECONSTRUCTED]).groupby("grammar", sort=False):
         mean = part.groupby("steps")[RECONSTRUCTED].mean()
-        ax.plot(mean.index, mean, **{**DOTTED, "color": looks[str(grammar)].colour})
+        ax.plot(mean.index, mean, **{**DOTTED, "color": looks[str(grammar)].color})
 
 
 def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: str) -> None:
@@ -150,21 +150,21 @@ def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: st
     mean = shared.mean(axis=1)
     if every.shape[1] > 1:
         wide = shared.apply(SPREADS[spread][1], axis=1) if len(shared) else mean
-        ax.fill_between(shared.index, mean - wide, mean + wide, color=look.colour, alpha=0.2, linewidth=0)
-    ax.plot(shared.index, mean, color=look.colour, linestyle=look.dash, linewidth=style.LINE, label=label)
+        ax.fill_between(shared.index, mean - wide, mean + wide, color=look.color, alpha=0.2, linewidth=0)
+    ax.plot(shared.index, mean, color=look.color, linestyle=look.dash, linewidth=style.LINE, label=label)
     for key in every:
         own = every[key].dropna()
         later = own[own.index >= shared.index[-1]] if len(shared) else own
         if len(later) > 1:
-            ax.plot(later.index, later, color=look.colour, **THIN)
+            ax.plot(later.index, later, color=look.color, **THIN)
         cut = part.loc[part["key"] == key, "reason"].iloc[0] == "cap"
         ax.plot(
             [own.index[-1]],
             [own.iloc[-1]],
             look.marker,
             markersize=3.2,
-            markerfacecolor="white" if cut else look.colour,
-            markeredgecolor=look.colour,
+            markerfacecolor="white" if cut else look.color,
+            markeredgecolor=look.color,
             markeredgewidth=0.7,
             clip_on=False,
             zorder=3,

@@ -68,7 +68,7 @@ def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str, used:
         columns = [str(metric) for metric in part.index]
         spread = pd.concat([_spread(scores, metric, [name]) for metric in columns]).to_numpy()
         place, form = np.arange(len(part)), ".4g" if part.abs().max() > 1 else ".3f"
-        ax.barh(place, part.fillna(0), 0.7, color=style.COLOURS[0], xerr=np.nan_to_num(spread), error_kw=ERROR)
+        ax.barh(place, part.fillna(0), 0.7, color=style.COLORS[0], xerr=np.nan_to_num(spread), error_kw=ERROR)
         for y, mean, error in zip(place, part, spread, strict=True):
             shown = (
                 "undefined" if np.isnan(mean) else f"{mean:{form}}" + ("" if np.isnan(error) else f" ± {error:{form}}")
@@ -119,7 +119,7 @@ def _draw_chance(ax: Axes, scores: pd.DataFrame, metric: str, y: float) -> float
     if f"{metric}_chance_low" not in scores:
         return 0.0
     low, high = (float(scores[f"{metric}_chance_{end}"].mean()) for end in ("low", "high"))
-    ax.plot([low, high], [y + 0.42, y + 0.42], color=style.COLOURS[1], linewidth=2 * style.LINE, solid_capstyle="butt")
+    ax.plot([low, high], [y + 0.42, y + 0.42], color=style.COLORS[1], linewidth=2 * style.LINE, solid_capstyle="butt")
     return 0.0 if np.isnan(high) else high
 
 
@@ -134,14 +134,14 @@ def _spread(scores: pd.DataFrame, metric: str, names: list[str]) -> pd.Series[fl
 def _bars(ax: Axes, scores: pd.DataFrame, metric: str, names: list[str]) -> None:
     mean, spread = scores.groupby("name")[metric].mean().reindex(names), _spread(scores, metric, names)
     place = np.arange(len(names))
-    ax.barh(place, mean.fillna(0), 0.7, color=style.COLOURS[0], xerr=spread.fillna(0), error_kw=ERROR)
+    ax.barh(place, mean.fillna(0), 0.7, color=style.COLORS[0], xerr=spread.fillna(0), error_kw=ERROR)
     for y, name in zip(place, names, strict=True):
         own = scores[scores["name"].astype(str) == name]
         _draw_chance(ax, own, metric, float(y))
         if _reasons(own, metric) and not np.isnan(mean.iloc[y]):
             ax.text(max(0.0, mean.iloc[y]), float(y), " ‡", va="center", fontsize="small")
     for y in place[mean.isna()]:
-        ax.text(0, y, " undefined", va="center", fontsize="small", color=style.GREY)
+        ax.text(0, y, " undefined", va="center", fontsize="small", color=style.GRAY)
     ax.set_yticks(place, names)
     ax.invert_yaxis()
     ax.spines[["top", "right"]].set_visible(False)

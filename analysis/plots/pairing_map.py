@@ -19,7 +19,7 @@ from icy.records.load import Results
 from icy.records.long_table import ROW, to_long
 from icy.records.record import Record
 
-from .heat_map import COLOURS
+from .heat_map import COLORS
 from .panels import lines_of, records_of
 
 CELL, MARGIN = 0.3, 0.6  # inches: the height of a cell, and of the names of a panel
@@ -64,22 +64,22 @@ def pairings(
     else:
         drawn = style.given_axes(names, axes)
         figure = style.figure_of(drawn[0])
-    norm, colours = Normalize(0, 1), colormaps[COLOURS]
+    norm, colors = Normalize(0, 1), colormaps[COLORS]
     for ax, record, name in zip(drawn, [record for some in shown for record in some], names, strict=True):
-        _draw(ax, record, norm, colours)
+        _draw(ax, record, norm, colors)
         ax.set_title(f"seed {record['seed']}" if axes is None else name, fontsize=style.SMALL)
     notes = ["rows are senders, columns are receivers; each number is the accuracy of this pairing at the end"]
     style.entitle(figure, drawn, axes is None, title, setting(long), notes)
     return figure
 
 
-def _draw(ax: Axes, record: Record, norm: Normalize, colours: Colormap) -> None:
+def _draw(ax: Axes, record: Record, norm: Normalize, colors: Colormap) -> None:
     """Draw the accuracies of one population."""
     accuracies: NDArray[np.float64] = np.array(record["pairings"], dtype=float)
-    ax.imshow(accuracies, norm=norm, cmap=colours, aspect="auto", interpolation="nearest")
+    ax.imshow(accuracies, norm=norm, cmap=colors, aspect="auto", interpolation="nearest")
     for (i, j), accuracy in np.ndenumerate(accuracies):
-        colour = style.ink(colours(float(norm(accuracy))))
-        ax.text(j, i, f"{accuracy:.2f}", ha="center", va="center", fontsize=style.SMALL, color=colour)
+        color = style.ink(colors(float(norm(accuracy))))
+        ax.text(j, i, f"{accuracy:.2f}", ha="center", va="center", fontsize=style.SMALL, color=color)
     senders, receivers = accuracies.shape
     ax.set_xticks(range(receivers), [f"r{j + 1}" for j in range(receivers)])
     ax.set_yticks(range(senders), [f"s{i + 1}" for i in range(senders)])

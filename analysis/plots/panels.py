@@ -67,7 +67,7 @@ class Line:
         if cell.log_scale and cell.log is not None:
             low, high = cell.log.interval
             known = not (math.isnan(low) or math.isnan(high))
-            return (cell.centre - low, max(0.0, min(high, self.cap) - cell.centre)) if known else (0.0, 0.0)
+            return (cell.center - low, max(0.0, min(high, self.cap) - cell.center)) if known else (0.0, 0.0)
         return error_lengths(cell.mean, cell.spread, bool(self.long["measure"].iloc[0] == "ratio"), self.cap)
 
 
@@ -229,7 +229,7 @@ def limits(lines: Iterable[Line], grammars: Iterable[str], spread: str, ratio: b
     """Return axis limits that include all lines and error bars and, for ratios, 1 (the ratio of concat)."""
     names = list(grammars)
     cells = [(line, line.cell(grammar, spread)) for line in lines for grammar in names]
-    found = [(cell.centre, *line.bar(cell)) for line, cell in cells if cell is not None and cell.seeds]
+    found = [(cell.center, *line.bar(cell)) for line, cell in cells if cell is not None and cell.seeds]
     high = max([mean + up for mean, _, up in found], default=1.0)
     if not ratio:
         lowest = min([mean for mean, _, _ in found], default=0.0)

@@ -173,8 +173,8 @@ def _move_apart(ax: Axes, points: Sequence[Point]) -> dict[Point, float]:
     scale = 72 / style.figure_of(ax).dpi
     found: dict[Point, float] = {}
     occupied = np.empty((0, 2))
-    for size, cell in sorted(points, key=lambda point: (point[0], point[1].centre)):
-        own = scale * ax.transData.transform((size, cell.centre))
+    for size, cell in sorted(points, key=lambda point: (point[0], point[1].center)):
+        own = scale * ax.transData.transform((size, cell.center))
         steps = np.arange(0, FARTHEST + STEP, STEP)
         places = own + np.column_stack([np.column_stack([steps, -steps]).ravel(), np.zeros(2 * len(steps))])
         nearest = np.min(np.hypot(*(places[:, None] - occupied[None]).T).T, axis=1, initial=math.inf)
@@ -189,13 +189,13 @@ def _series(ax: Axes, line: Line, points: Sequence[Point], look: style.Look, asi
     """Draw a line through the sizes of a model, with errors, and an arrow upward if runs were cut."""
     if not points:
         return
-    sizes, means = [aside.get(point, point[0]) for point in points], [cell.centre for _, cell in points]
+    sizes, means = [aside.get(point, point[0]) for point in points], [cell.center for _, cell in points]
     errors = [line.bar(cell) for _, cell in points]
     _, _, (bars,) = ax.errorbar(
         sizes,
         means,
         yerr=list(zip(*errors, strict=True)),
-        color=look.colour,
+        color=look.color,
         linestyle=look.dash,
         linewidth=style.LINE - 0.3,
         elinewidth=0.6 if aside else 0.7,
@@ -209,7 +209,7 @@ def _series(ax: Axes, line: Line, points: Sequence[Point], look: style.Look, asi
     for place, mean, (_, up), (_, cell) in zip(sizes, means, errors, points, strict=True):
         if cell.cut and line.long["measure"].iloc[0] == "ratio":
             start = mean + up
-            ax.annotate("", (place, start * 1.5), (place, start), arrowprops={**style.ARROW, "color": look.colour})
+            ax.annotate("", (place, start * 1.5), (place, start), arrowprops={**style.ARROW, "color": look.color})
 
 
 def _handles(looks: dict[str, style.Look]) -> list[Line2D]:
@@ -220,10 +220,10 @@ def _handles(looks: dict[str, style.Look]) -> list[Line2D]:
         shown = {name.rpartition("/")[2] if one_side else name: looks[name] for name in names}
         return [look.handle(name, MARK) for name, look in shown.items()]
     cells = {style.cell(name): look.marker for name, look in looks.items() if style.cell(name)}
-    families = {style.family(name): (look.colour, look.marker, not style.cell(name)) for name, look in looks.items()}
+    families = {style.family(name): (look.color, look.marker, not style.cell(name)) for name, look in looks.items()}
     found = [
-        style.Look(colour, marker=marker if alone else "s").handle(name, MARK, line=False)
-        for name, (colour, marker, alone) in families.items()
+        style.Look(color, marker=marker if alone else "s").handle(name, MARK, line=False)
+        for name, (color, marker, alone) in families.items()
     ]
     found += [style.Look(style.DIM, marker=mark).handle(name, MARK, line=False) for name, mark in cells.items()]
     if any(look.hollow for look in looks.values()):

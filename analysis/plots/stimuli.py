@@ -40,12 +40,12 @@ def plot_stimuli(
 def _densities(ax: Axes, count: int, means: Values, deviations: Values, samples: Values) -> None:
     for value in range(count):
         x = means[value] + deviations[value] * np.linspace(-REACH, REACH, STEPS)
-        colour = style.COLOURS[value % len(style.COLOURS)]
+        color = style.COLORS[value % len(style.COLORS)]
         height = np.exp(-0.5 * ((x - means[value]) / deviations[value]) ** 2) / (deviations[value] * np.sqrt(2 * np.pi))
-        ax.plot(x, height, color=colour, linewidth=1.5)
-        ax.fill_between(x, height, color=colour, alpha=0.15, linewidth=0)
-        ax.plot(samples[value], np.zeros(samples.shape[1]), "|", color=colour, markersize=12, markeredgewidth=1.5)
-        ax.annotate(str(value), (means[value], height.max()), ha="center", va="bottom", color=colour, fontsize="small")
+        ax.plot(x, height, color=color, linewidth=1.5)
+        ax.fill_between(x, height, color=color, alpha=0.15, linewidth=0)
+        ax.plot(samples[value], np.zeros(samples.shape[1]), "|", color=color, markersize=12, markeredgewidth=1.5)
+        ax.annotate(str(value), (means[value], height.max()), ha="center", va="bottom", color=color, fontsize="small")
     for edge in np.linspace(-1, 1, count + 1):
         ax.axvline(edge, color="grey", linewidth=0.8, linestyle=":")
     ax.set_xlim(-1.02, 1.02)

@@ -63,14 +63,14 @@ def _labels(report: pd.DataFrame) -> list[str]:
 
 def _looks(named: pd.DataFrame) -> dict[str, style.Look]:
     """Return the look of each agent: black for published people, hollow marks for further protocols and presets."""
-    colours = [colour for colour in style.COLOURS if colour != "#000000"]
+    colors = [color for color in style.COLORS if color != "#000000"]
     found = {label: style.Look("#000000", marker="_") for label in named.loc[named["agent_kind"] == PUBLISHED, "label"]}
     others = named[named["agent_kind"] != PUBLISHED].drop_duplicates("label")
     agents, variants = (list(dict.fromkeys(keys)) for keys in (others["agent"], _variants(others)))
     for label, agent, variant in zip(others["label"], others["agent"], _variants(others), strict=True):
         i = agents.index(agent)
-        colour, marker = colours[i % len(colours)], style.MARKERS[i % len(style.MARKERS)]
-        found[label] = style.Look(colour, marker=marker, hollow=variant != variants[0])
+        color, marker = colors[i % len(colors)], style.MARKERS[i % len(style.MARKERS)]
+        found[label] = style.Look(color, marker=marker, hollow=variant != variants[0])
     return found
 
 
@@ -83,9 +83,9 @@ def _draw_dataset(ax: Axes, part: pd.DataFrame, grammars: Sequence[str], looks: 
     for row in part.to_dict("records"):
         look, x = looks[row["label"]], grammars.index(row["grammar"]) + offsets[row["label"]]
         mean, low, high = (100 * float(row[name]) for name in ("accuracy", "low", "high"))
-        ax.plot([x, x], [low, high], color=look.colour, linewidth=1.0, solid_capstyle="butt")
+        ax.plot([x, x], [low, high], color=look.color, linewidth=1.0, solid_capstyle="butt")
         size = 7 if look.marker == "_" else 4
-        ax.plot(x, mean, look.marker, color=look.colour, markerfacecolor=look.face, markersize=size, clip_on=False)
+        ax.plot(x, mean, look.marker, color=look.color, markerfacecolor=look.face, markersize=size, clip_on=False)
     for place in range(1, len(grammars)):
         ax.axvline(place - 0.5, color="#dddddd", linewidth=0.6)
     ax.set(xticks=range(len(grammars)), xticklabels=grammars, xlim=(-0.5, len(grammars) - 0.5), ylim=(0, 100))
@@ -143,11 +143,9 @@ def _draw_line(ax: Axes, own: pd.DataFrame, look: style.Look) -> None:
     held_out = own["held_out"].astype(bool)
     usual = 100 * own[~held_out].groupby("example")["correct"].mean()
     smooth = usual.rolling(WINDOW, min_periods=1, center=True).mean()
-    ax.plot(smooth.index, smooth, color=look.colour, linestyle=look.dash, linewidth=1.0)
+    ax.plot(smooth.index, smooth, color=look.color, linestyle=look.dash, linewidth=1.0)
     marks = 100 * own[held_out].groupby("example")["correct"].mean()
-    ax.plot(
-        marks.index, marks, look.marker, color=look.colour, markerfacecolor=look.face, markersize=3.5, clip_on=False
-    )
+    ax.plot(marks.index, marks, look.marker, color=look.color, markerfacecolor=look.face, markersize=3.5, clip_on=False)
 
 
 @style.with_own_settings
@@ -182,8 +180,8 @@ def draw_design(design: pd.DataFrame, title: str | None = None, width: float = s
 
 def _draw_items(ax: Axes, second: Axes, part: pd.DataFrame) -> None:
     places = np.arange(len(part))
-    for offset, name, colour in ((-0.19, "colour", style.COLOURS[1]), (0.19, "shape", style.COLOURS[0])):
-        ax.bar(places + offset, part[name], 0.36, color=colour)
+    for offset, name, color in ((-0.19, "colour", style.COLORS[1]), (0.19, "shape", style.COLORS[0])):
+        ax.bar(places + offset, part[name], 0.36, color=color)
     for name, face in (("told", "white"), ("untold", "black")):
         second.plot(places, 100 * part[name], "D", color="black", markerfacecolor=face, markersize=4.5, clip_on=False)
     ax.set_xticks(places, [text.replace(" ", "\n") for text in part["item"]])
@@ -195,7 +193,7 @@ def _draw_items(ax: Axes, second: Axes, part: pd.DataFrame) -> None:
 
 
 def _design_handles() -> list[Artist]:
-    bars = [Patch(color=style.COLOURS[1], label="its colour"), Patch(color=style.COLOURS[0], label="its shape")]
+    bars = [Patch(color=style.COLORS[1], label="its colour"), Patch(color=style.COLORS[0], label="its shape")]
     marks = {"composer, errors corrected": True, "composer, not corrected": False}
     looks = {name: style.Look("black", marker="D", hollow=hollow) for name, hollow in marks.items()}
     return [*bars, *(look.handle(name, 4.5, line=False) for name, look in looks.items())]

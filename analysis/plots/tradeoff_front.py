@@ -192,7 +192,7 @@ def _point(line: Line, easy: Sequence[str], spread: str) -> Point | None:
         for names in (list(NOISE), list(easy))
     )
     cut = bool(good.loc[good["grammar"].isin([*easy, *NOISE]), "cut"].any())
-    return Point(line, noise.centre, both.centre, (line.bar(noise), line.bar(both)), cut)
+    return Point(line, noise.center, both.center, (line.bar(noise), line.bar(both)), cut)
 
 
 def _score(point: Point, part: ResultBlock) -> float:
@@ -232,7 +232,7 @@ def _panel(
         look = looks[point.line.model]
         for bar in _bars(point):
             ax.plot(*zip(*bar, strict=True), color="#d0d0d0", linewidth=0.8, zorder=1)
-        ax.plot(*point.place, look.marker, markersize=MARK, markerfacecolor=look.face, markeredgecolor=look.colour,
+        ax.plot(*point.place, look.marker, markersize=MARK, markerfacecolor=look.face, markeredgecolor=look.color,
                 markeredgewidth=1.0, zorder=3)  # fmt: skip
     if part.is_ratio:
         _invert(ax, points)

@@ -64,7 +64,7 @@ def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Has
     draw_translation(axes, board)
     axes.set_title(_title(score), fontsize=9, pad=22)
     used = Convention("cbm", score.conventions).note("CBM")
-    axes.set_xlabel(f"{board.legend()}\n{used}".strip(), fontsize=8, color=style.GREY)
+    axes.set_xlabel(f"{board.legend()}\n{used}".strip(), fontsize=8, color=style.GRAY)
     return style.figure_of(axes)
 
 
@@ -128,10 +128,10 @@ class Board:
         """Return a concept as text."""
         return f"{concept[0]} = {concept[1]}" if self.of_attributes else str(concept)
 
-    def colour(self, concept: Any) -> str:
+    def color(self, concept: Any) -> str:
         """Return the color of a concept, by its attribute or group."""
         number = concept[0] if self.of_attributes else self.groups.get(concept, 0)
-        return style.COLOURS[number % len(style.COLOURS)]
+        return style.COLORS[number % len(style.COLORS)]
 
 
 def _pairs(table: pd.DataFrame) -> list[Pair]:
@@ -160,42 +160,42 @@ def draw_translation(axes: Axes, board: Board) -> None:
     heaviest = max(pair[2] for pair in board.matched + board.others)
     faintness = min(0.5, 60 / max(1, len(board.others)))  # many lines must not become a gray surface
     _draw_lines(
-        axes, board, board.others, heaviest * THICKEST / FAINT_THICKEST, [style.GREY] * len(board.others), faintness
+        axes, board, board.others, heaviest * THICKEST / FAINT_THICKEST, [style.GRAY] * len(board.others), faintness
     )
-    _draw_lines(axes, board, board.matched, heaviest, [board.colour(pair[1]) for pair in board.matched], 0.85)
+    _draw_lines(axes, board, board.matched, heaviest, [board.color(pair[1]) for pair in board.matched], 0.85)
     for word, concept, weight in board.matched:
-        _write_weight(axes, weight, board.words[word], board.colour(concept))
-    partners = {word: board.colour(concept) for word, concept, _ in board.matched}
+        _write_weight(axes, weight, board.words[word], board.color(concept))
+    partners = {word: board.color(concept) for word, concept, _ in board.matched}
     for word, height in board.words.items():
         _mark(axes, 0, height, str(word), partners.get(word))
     matched = {pair[1] for pair in board.matched}
     for concept, height in board.concepts.items():
-        _mark(axes, 1, height, board.name(concept), board.colour(concept) if concept in matched else None)
+        _mark(axes, 1, height, board.name(concept), board.color(concept) if concept in matched else None)
     for place, side, title in ((0, "right", "words"), (1, "left", "concepts")):
         axes.annotate(title, (place, 1), (0, 4), xycoords=("data", "axes fraction"), textcoords="offset points",
-                      ha=side, va="bottom", fontsize=8, color=style.GREY)  # fmt: skip
+                      ha=side, va="bottom", fontsize=8, color=style.GRAY)  # fmt: skip
     axes.set(xlim=(-0.35, 1.45), ylim=(board.bottom + 0.7, -0.7), xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
 
 
 def _draw_lines(
-    axes: Axes, board: Board, pairs: list[Pair], heaviest: float, colours: list[str], opacity: float
+    axes: Axes, board: Board, pairs: list[Pair], heaviest: float, colors: list[str], opacity: float
 ) -> None:
     """Draw lines between words and concepts; their width is proportional to the weight."""
     ends = [((0, board.words[word]), (1, board.concepts[concept])) for word, concept, _ in pairs]
     widths = [max(THINNEST, THICKEST * pair[2] / heaviest) for pair in pairs]
-    axes.add_collection(LineCollection(ends, linewidths=widths, colors=colours, alpha=opacity, capstyle="butt"))
+    axes.add_collection(LineCollection(ends, linewidths=widths, colors=colors, alpha=opacity, capstyle="butt"))
 
 
-def _write_weight(axes: Axes, weight: int, height: float, colour: str) -> None:
-    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": colour, "linewidth": 0.8}
+def _write_weight(axes: Axes, weight: int, height: float, color: str) -> None:
+    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": color, "linewidth": 0.8}
     axes.text(WEIGHT_AT, height, str(weight), ha="center", va="center", fontsize=7, bbox=box)
 
 
-def _mark(axes: Axes, place: int, height: float, name: str, colour: str | None) -> None:
+def _mark(axes: Axes, place: int, height: float, name: str, color: str | None) -> None:
     """Draw a dot and its name, at the left (0) or the right (1); without a color, the dot is hollow."""
-    axes.plot([place], [height], "o", markersize=DOT, markeredgewidth=1.2, markeredgecolor=colour or style.GREY,
-              markerfacecolor=colour or "white", clip_on=False)  # fmt: skip
+    axes.plot([place], [height], "o", markersize=DOT, markeredgewidth=1.2, markeredgecolor=color or style.GRAY,
+              markerfacecolor=color or "white", clip_on=False)  # fmt: skip
     away, side = (8, "left") if place else (-8, "right")
     axes.annotate(name, (place, height), (away, 0), textcoords="offset points", ha=side, va="center", fontsize=9,
-                  color="black" if colour else style.GREY)  # fmt: skip
+                  color="black" if color else style.GRAY)  # fmt: skip

@@ -19,7 +19,7 @@ Floats = NDArray[np.floating[Any]]  # of any precision
 Whole: TypeAlias = NDArray[np.int64]
 GAP = 3  # pixels between images
 PAPER = 0.85  # the gray between images on black
-TARGET, DISTRACTOR = style.COLOURS[0], style.COLOURS[1]
+TARGET, DISTRACTOR = style.COLORS[0], style.COLORS[1]
 FREE, MATCHED, VIOLATED = range(3)  # relation of a value to a rule: no condition, condition met, condition not met
 CELLS = ListedColormap(["white", "#b8d9ef", "#f5c9a5"])
 LABEL_HEIGHT, NAME_HEIGHT, CELL_HEIGHT = 0.22, 0.3, 0.24  # inches
@@ -77,7 +77,7 @@ def plot_vectors(vectors: Floats, blocks: int, names: Sequence[str], title: str 
     figure = style.figure(style.WIDTH, each * len(vectors) + LABEL_HEIGHT + (NAME_HEIGHT if title else 0))
     panels = figure.subplots(len(vectors), 1, squeeze=False)[:, 0]
     for axes, vector, name in zip(panels, vectors, names, strict=True):
-        _grid(axes, vector.reshape(blocks, width), ListedColormap(["white", style.COLOURS[0]]), 1)
+        _grid(axes, vector.reshape(blocks, width), ListedColormap(["white", style.COLORS[0]]), 1)
         axes.set_title(name, fontsize=style.MEDIUM, loc="left", pad=2)
         axes.set_yticks(np.arange(blocks) + 0.5, [str(block + 1) for block in range(blocks)], fontsize=style.SMALL)
     panels[len(panels) // 2].set_ylabel("attribute", fontsize=style.MEDIUM)
@@ -108,9 +108,9 @@ def plot_turns_of_images(images: Floats, rules: Sequence[str], targets: int) -> 
     figure = style.figure(style.WIDTH, len(images) * (2 * side + NAME_HEIGHT + 0.1))
     for part, turn, rule in _turns(figure, images, rules):
         shares = zip(part.subplots(2, 1), (turn[:targets], turn[targets:]), _sides(), strict=True)
-        for axes, candidates, (name, colour) in shares:
+        for axes, candidates, (name, color) in shares:
             _tile(axes, candidates[None], wide=max(counts))
-            _name_side(axes, name, colour)
+            _name_side(axes, name, color)
         part.axes[0].set_title(rule, fontsize=style.LARGE, loc="left", pad=3)
     return figure
 
@@ -141,12 +141,12 @@ def plot_turns_of_values(
     for part, (turn, state), rule in _turns(figure, list(zip(objects, states, strict=True)), rules):
         cuts = slice(0, targets), slice(targets, None)
         panels = part.subplots(1, 2, width_ratios=(targets, len(turn) - targets), squeeze=False)[0]
-        for axes, cut, (name, colour) in zip(panels, cuts, _sides(), strict=True):
+        for axes, cut, (name, color) in zip(panels, cuts, _sides(), strict=True):
             _grid(axes, state[cut].T, CELLS, VIOLATED)
             axes.set_aspect(CELL_HEIGHT / cell)
             for (column, row), value in np.ndenumerate(turn[cut]):
                 axes.text(column + 0.5, row + 0.5, str(value + 1), ha="center", va="center", fontsize=style.SMALL)
-            axes.set_xlabel(name, color=colour, fontsize=style.MEDIUM, labelpad=2)
+            axes.set_xlabel(name, color=color, fontsize=style.MEDIUM, labelpad=2)
         panels[0].set_yticks(np.arange(len(attributes)) + 0.5, attributes, fontsize=style.SMALL)
         panels[0].set_title(rule, fontsize=style.LARGE, loc="left", pad=3)
     return figure
@@ -162,8 +162,8 @@ def _sides() -> tuple[tuple[str, str], tuple[str, str]]:
     return ("targets", TARGET), ("distractors", DISTRACTOR)
 
 
-def _name_side(axes: Axes, name: str, colour: str) -> None:
-    axes.set_ylabel(name, color=colour, fontsize=style.MEDIUM, rotation=0, ha="right", va="center")
+def _name_side(axes: Axes, name: str, color: str) -> None:
+    axes.set_ylabel(name, color=color, fontsize=style.MEDIUM, rotation=0, ha="right", va="center")
     axes.set(xticks=[], yticks=[])
 
 
@@ -179,10 +179,10 @@ def _tile(axes: Axes, images: Floats, wide: int = 0) -> None:
     axes.spines[:].set_visible(False)
 
 
-def _grid(axes: Axes, cells: Values, colours: ListedColormap, most: int) -> None:
+def _grid(axes: Axes, cells: Values, colors: ListedColormap, most: int) -> None:
     """Draw cells [row, column] as squares with thin lines between."""
     down, across = cells.shape
-    axes.pcolormesh(cells, cmap=colours, vmin=0, vmax=most, edgecolors="#cccccc", linewidth=0.4)
+    axes.pcolormesh(cells, cmap=colors, vmin=0, vmax=most, edgecolors="#cccccc", linewidth=0.4)
     axes.set(xlim=(0, across), ylim=(down, 0), xticks=[], yticks=[], aspect="equal")
     axes.tick_params(length=0)
     axes.spines[:].set_linewidth(0.6)

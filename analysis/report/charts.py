@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from icy.analysis.row_types import Facts
-from icy.analysis.style import COLOURS
+from icy.analysis.style import COLORS
 
 Spec = Facts
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # only identifies the language; never fetched
@@ -47,7 +47,7 @@ def bars(log: bool = False) -> Spec:
         height=BAR,  # per bar; the page's script multiplies it by their number
         encoding={"y": column, "x": mean, "tooltip": _tips(**TOOLTIPS)},
         layer=[
-            {"mark": {"type": "bar", "color": COLOURS[0], "height": {"band": 0.7}}}
+            {"mark": {"type": "bar", "color": COLORS[0], "height": {"band": 0.7}}}
             | ({"encoding": {"x2": {"datum": 1}}} if log else {}),
             {"mark": {"type": "text", "align": "left", "dx": 5}, "encoding": {"text": {"field": "text"}}},
         ],
@@ -67,7 +67,7 @@ def tradeoff(log: bool) -> Spec:
         encoding={
             "x": {"field": "hard", "type": "quantitative", "scale": scale, "title": f"{measure} rot, pairsum, proj"},
             "y": {"field": "easy", "type": "quantitative", "scale": scale, "title": f"{measure} "},
-            "color": {"field": "side", "type": "nominal", "scale": {"range": list(COLOURS)}, "title": None},
+            "color": {"field": "side", "type": "nominal", "scale": {"range": list(COLORS)}, "title": None},
             "tooltip": _tips(label="row", easy="compositional", hard="noise", n="runs", seeds="seeds"),
         },
     )
@@ -83,7 +83,7 @@ def curves() -> Spec:
         encoding={
             "x": {"field": "x", "type": "quantitative", "title": "updates"},
             "y": {"field": "y", "type": "quantitative", "scale": {"zero": False}, "title": None},
-            "color": {"field": "grammar", "type": "nominal", "scale": {"range": list(COLOURS)}, "title": None},
+            "color": {"field": "grammar", "type": "nominal", "scale": {"range": list(COLORS)}, "title": None},
             "detail": {"field": "seed"},
             "tooltip": _tips(grammar="grammar", seed="seed", x="updates", y="value"),
         },

@@ -11,7 +11,7 @@ import pandas as pd
 
 from icy.analysis import style
 from icy.analysis.atlas.atlas import MODEL, SETTING, Atlas, model_label
-from icy.analysis.atlas.placement import LISTED_NEIGHBOURS, MIN_SHARED
+from icy.analysis.atlas.placement import LISTED_NEIGHBORS, MIN_SHARED
 from icy.analysis.order import COMPOSITIONAL, NOISE, in_order
 from icy.analysis.row_types import Facts, SortKey
 from icy.analysis.table_cells import LEAST_RATIO, updates_text, updates_to_target
@@ -46,8 +46,8 @@ def explorer_page(atlas: Atlas) -> str:
         "names": list(SETTING),
         "least": LEAST_RATIO,
         "shared": MIN_SHARED,
-        "listed": LISTED_NEIGHBOURS,
-        "colours": _colours(settings),
+        "listed": LISTED_NEIGHBORS,
+        "colours": _colors(settings),
         "charts": {"space": charts.space()},
     }
     return whole_page(TITLE, _body(atlas, settings), data, "explorer.js")
@@ -84,7 +84,7 @@ def _unusual(setting: Facts) -> int:
     return sum(setting[name] != value for name, value in usual.items())
 
 
-def _colours(settings: list[Facts]) -> dict[str, str]:
+def _colors(settings: list[Facts]) -> dict[str, str]:
     """Return the colors of families: the same on both sides, and distinct within a side if there are enough colors."""
     sides: dict[str, set[str]] = {}
     for one in settings:
@@ -94,8 +94,8 @@ def _colours(settings: list[Facts]) -> dict[str, str]:
         set().union(*sides.values()), key=lambda name: (-sum(name in of for of in sides.values()), name)
     ):
         used = {found[other] for of in sides.values() if family in of for other in of & set(found)}
-        free = [colour for colour in style.COLOURS if colour not in used]
-        found[family] = (free or style.COLOURS)[0]
+        free = [color for color in style.COLORS if color not in used]
+        found[family] = (free or style.COLORS)[0]
     return found
 
 
@@ -180,15 +180,15 @@ def _principal(models: list[Facts], grammars: list[str], ratio: bool) -> Facts |
     if len(rows) < 3 or len(grammars) < 2:
         return None
     table = np.array([[_coordinate(row[g], ratio) for g in grammars] for row in rows])
-    centre = table.mean(0)
-    _, sizes, directions = np.linalg.svd(table - centre, full_matrices=False)
+    center = table.mean(0)
+    _, sizes, directions = np.linalg.svd(table - center, full_matrices=False)
     shares = sizes**2 / max(float((sizes**2).sum()), 1e-12)
     weights = [(d * np.sign(d[np.abs(d).argmax()])).tolist() for d in directions[:2]]
     titles = [
         f"component {n + 1} ({share:.0%}): {_largest(weights[n], grammars)}" for n, share in enumerate(shares[:2])
     ]
     about = {"name": "principal components", "titles": titles, "grammars": grammars}
-    return {**about, "centre": centre.tolist(), "weights": weights}
+    return {**about, "centre": center.tolist(), "weights": weights}
 
 
 def _largest(weights: list[float], grammars: list[str]) -> str:

@@ -184,7 +184,7 @@ def _row(section: Section, line: int) -> str:
         small = "".join(f"<small>{escaped(text)}</small>" for text in lines)
         other = "" if cell.reference is None else f"<small>{escaped(cell.reference.text(table.decimals))}</small>"
         mark = f' class="{cell.mark}"' if cell.mark else ""
-        value = f' data-value="{cell.centre!r}"' if cell.seeds else ""
+        value = f' data-value="{cell.center!r}"' if cell.seeds else ""
         parts.append(f"<td{mark}{value}>{escaped(cell.text(table.decimals, table.signed))}{small}{other}</td>")
     return f"<tr>{''.join(parts)}</tr>"
 

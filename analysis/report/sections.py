@@ -214,11 +214,11 @@ class Section:
         for at, (_, cells) in enumerate(self.table.rows):
             place, label = self.lines[at]
             for name, cell in cells.items():
-                if cell.seeds and math.isfinite(cell.centre):
+                if cell.seeds and math.isfinite(cell.center):
                     text = cell.text(self.table.decimals, self.table.signed)
                     text += f", {cell.cut} of {cell.seeds} cut" if 0 < cell.cut < cell.seeds else ""
                     least = LEAST_RATIO if self.log else -math.inf  # above 0 for a logarithmic scale
-                    shade = max(cell.centre, least)
+                    shade = max(cell.center, least)
                     about = {
                         "line": at,
                         "row": place,
@@ -228,7 +228,7 @@ class Section:
                         "text": text,
                     }
                     seeds = self._seeds(place, name)
-                    found.append({**about, "mean": cell.centre, "n": cell.seeds, "seeds": seeds})
+                    found.append({**about, "mean": cell.center, "n": cell.seeds, "seeds": seeds})
         return _within_columns(found) if self.scores else found
 
     def _seeds(self, place: int, grammar: str = "") -> str:
@@ -248,7 +248,7 @@ class Section:
 
     def _domain(self) -> list[float]:
         """Return the least and the largest value of the color scale, as in `icy plot heat`."""
-        means = [cell.centre for _, _, cells in self._placed() for cell in cells.values() if math.isfinite(cell.centre)]
+        means = [cell.center for _, _, cells in self._placed() for cell in cells.values() if math.isfinite(cell.center)]
         if self.scores:
             return [0.0, 1.0]
         low, high = (1.0, 2.0) if self.log else (0.0, 1.0)
@@ -264,7 +264,7 @@ class Section:
             side = self._side(place)
             compositional = easy_of_side[side]
             if compositional and {*compositional, *NOISE} <= set(cells):
-                easy, hard = ([cells[name].centre for name in names] for names in (compositional, NOISE))
+                easy, hard = ([cells[name].center for name in names] for names in (compositional, NOISE))
                 runs = max(cell.seeds for cell in cells.values())
                 about = {"line": at, "row": place, "label": label, "side": side, "n": runs, "seeds": self._seeds(place)}
                 found.append({**about, "easy": _mean(easy, self.log), "hard": _mean(hard, self.log)})

@@ -319,7 +319,7 @@ def _sorted(rows: list[TableRow], grouped: Sequence[str], sort: str, grammars: S
         first, labels, cells = row
         if key == "model":
             return (first["model"],)
-        value = _count(labels[PARAMETERS]) if key == "parameters" else cells.get(key, EMPTY).centre
+        value = _count(labels[PARAMETERS]) if key == "parameters" else cells.get(key, EMPTY).center
         return (pd.isna(value), -value if down else value)
 
     ordered = rows if key == "given" else sorted(rows, key=rank, reverse=down and key == "model")

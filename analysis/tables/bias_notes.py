@@ -73,7 +73,7 @@ def notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:
 def log_cells(rows: Sequence[TableRow]) -> list[TableCell]:
     """Return the cells with a summary on the log scale; none if each cell has a single seed."""
     cells = [cell for _, _, cells in rows for cell in cells.values()]
-    found = [cell for cell in cells if cell.log is not None and not math.isnan(cell.log.centre)]
+    found = [cell for cell in cells if cell.log is not None and not math.isnan(cell.log.center)]
     return found if any(cell.seeds > 1 for cell in found) else []
 
 

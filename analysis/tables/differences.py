@@ -173,17 +173,17 @@ def _numbers(part: pd.DataFrame) -> Facts:
     return {
         **{name: getattr(found, name) for name in names},
         "effect": round(found.effect, 12),
-        "first": _centre(part["theirs"], found),
-        "second": _centre(part["ours"], found),
+        "first": _center(part["theirs"], found),
+        "second": _center(part["ours"], found),
         "low": low,
         "high": high,
         "identical": int((part["ours"] == part["theirs"]).sum()),
     }
 
 
-def _centre(values: pd.Series[float], found: Paired) -> float:
+def _center(values: pd.Series[float], found: Paired) -> float:
     """Return the mean of values; for ratios, the geometric mean."""
-    return log_summary(values.to_list(), [False] * len(values)).centre if found.log else float(values.mean())
+    return log_summary(values.to_list(), [False] * len(values)).center if found.log else float(values.mean())
 
 
 def _runs(part: pd.DataFrame, about: Facts, place: int) -> pd.DataFrame:

@@ -60,7 +60,7 @@ def _mark_column(column: Sequence[dict[str, TableCell]], grammar: str, sign: int
     it is never marked, and the largest ratio of its column is unknown.
     """
     shown = [cells for cells in column if cells.get(grammar, EMPTY).seeds]
-    shown.sort(key=lambda cells: cells[grammar].centre)
+    shown.sort(key=lambda cells: cells[grammar].center)
     found = [cells[grammar] for cells in shown]
     test = _Test.of(found, spread, ratio) if len(shown) >= MIN_ROWS else None
     if test is None or not test.differ():

@@ -47,7 +47,7 @@ __all__ = ["BATCH", "HIDDEN", "MODELS", "Trainer", "Training", "make", "make_tra
 class Trainer(Protocol):
     """A training in progress."""
 
-    optimiser: torch.optim.Optimizer
+    optimizer: torch.optim.Optimizer
 
     def update(self) -> None:
         """Make an update."""

@@ -55,14 +55,14 @@ class GameTraining:
         candidates = torch.arange(turns.targets + turns.distractors)
         self.labels = (candidates < turns.targets).float().expand(self.batch, -1)
         self.agents = Agents(270, task.words, task.message_length, task.channel == "qt")
-        self.optimiser = torch.optim.Adam(self.agents.parameters(), lr=5e-4)
+        self.optimizer = torch.optim.Adam(self.agents.parameters(), lr=5e-4)
 
     def update(self) -> None:
         """Train both agents on a batch of turns."""
         if self.updates % CHUNK == 0:
             self.drawn = pack_objects(self.turns.batch(TRAINING, self.updates, CHUNK, self.batch))[:, 0]
         objects = observe_objects(self.drawn[self.updates % CHUNK], self.world)
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         F.binary_cross_entropy_with_logits(self.agents(objects, self.targets), self.labels).backward()
-        self.optimiser.step()
+        self.optimizer.step()
         self.updates += 1

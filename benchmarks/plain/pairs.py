@@ -29,7 +29,7 @@ class PairTraining:
         torch.manual_seed(seed)
         sender, receiver = pair.split("+")
         self.models = nn.ModuleList([make(f"sender/{sender}", language), make(f"receiver/{receiver}", language)])
-        self.optimiser = torch.optim.Adam(self.models.parameters(), lr=1e-3)
+        self.optimizer = torch.optim.Adam(self.models.parameters(), lr=1e-3)
         self.space, self.samples = language.space, link == "GUMB"
 
     def update(self) -> None:
@@ -39,7 +39,7 @@ class PairTraining:
         scores = sender(meanings)
         sent = F.gumbel_softmax(scores, TEMPERATURE, hard=True) if self.samples else scores.softmax(-1)
         loss = F.cross_entropy(receiver(sent).flatten(0, 1), meanings.flatten())
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(self.models.parameters(), 5.0)
-        self.optimiser.step()
+        self.optimizer.step()

@@ -75,7 +75,7 @@ class PPO:
         self.memory = Memory()
         slow = [p for name, p in self.memory.named_parameters() if name != "alignment"]
         groups = [{"params": slow}, {"params": [self.memory.alignment], "lr": RATE * ALIGNMENT_TIMES}]
-        self.optimiser = torch.optim.Adam(groups, lr=RATE)
+        self.optimizer = torch.optim.Adam(groups, lr=RATE)
 
     @torch.no_grad()
     def play(self) -> dict[str, Tensor]:
@@ -121,7 +121,7 @@ class PPO:
         objective = torch.minimum(ratio * some["gain"], ratio.clamp(1 - CLIP, 1 + CLIP) * some["gain"])
         surprise = -(logs.exp() * logs).sum(-1)
         loss = -(objective + ENTROPY * surprise)[some["there"]].mean()
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(self.memory.parameters(), 1.0)
-        self.optimiser.step()
+        self.optimizer.step()

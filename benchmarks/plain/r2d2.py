@@ -66,7 +66,7 @@ class R2D2:
         self.mask = seen["action_mask"].astype(bool)
         self.network = Network(3, self.x.shape[1] - 3, self.actions)
         self.target = deepcopy(self.network).requires_grad_(False)
-        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=6.25e-5, eps=1e-12)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=6.25e-5, eps=1e-12)
         self.states = [(torch.zeros(1, ACTORS, n), torch.zeros(1, ACTORS, n)) for n in (256, 128)]
         self.explore = 0.4 ** (1 + 7 * np.arange(ACTORS) / (ACTORS - 1))
         self._make_replay()
@@ -134,10 +134,10 @@ class R2D2:
         parts = [torch.as_tensor(start[begun, actor])[None] for start in self.starts]
         errors, counted = self._errors(held, [(parts[0], parts[1]), (parts[2], parts[3])])
         loss = 0.5 * (torch.as_tensor(weights / weights.max()).float() * counted * errors.square()).mean()
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(self.network.parameters(), 5.0)
-        self.optimiser.step()
+        self.optimizer.step()
         size = (errors.detach().abs() * counted).numpy()
         priority = ETA * size.max(0) + (1 - ETA) * size.sum(0) / counted.numpy().sum(0).clip(1)
         self.highest = max(self.highest, float(priority.max()))

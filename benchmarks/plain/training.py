@@ -22,7 +22,7 @@ class Training:
         torch.manual_seed(seed)
         self.language, self.sends = language, name.startswith("sender")
         self.model = make(name, language)
-        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
         space = language.space
         self.messages = torch.tensor(language.messages.astype("int64"))
         self.place = space.values ** torch.arange(space.attributes - 1, -1, -1)
@@ -38,10 +38,10 @@ class Training:
         """Draw a batch, run forward and backward, clip the gradient, and step Adam."""
         inputs, targets = self.examples(BATCH)
         loss = F.cross_entropy(self.model(inputs).flatten(0, 1), targets.flatten())
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), 5.0)
-        self.optimiser.step()
+        self.optimizer.step()
 
     @torch.no_grad()
     def accuracy(self, count: int) -> float:

@@ -130,13 +130,13 @@ def draw(theme: Theme) -> Figure:
 
 
 def write(
-    axes: Axes, x: float, y: float, text: str, colour: str, size: float, align: str = "center", weight: str = "normal"
+    axes: Axes, x: float, y: float, text: str, color: str, size: float, align: str = "center", weight: str = "normal"
 ) -> None:
     """Write lines of text, centered on y, with evenly spaced baselines."""
     lines = text.split("\n")
     for i, line in enumerate(lines):
         base = y + size / 72 * (0.36 + LINE * (i - (len(lines) - 1) / 2))
-        axes.text(x, base, line, color=colour, fontsize=size, ha=align, family="DejaVu Sans", weight=weight)
+        axes.text(x, base, line, color=color, fontsize=size, ha=align, family="DejaVu Sans", weight=weight)
 
 
 def draw_messages(axes: Axes, left: float, top: float, language: NDArray[np.int64]) -> None:
@@ -156,13 +156,13 @@ def draw_cells(axes: Axes, top: float, row: Sequence[LogSummary | None], theme: 
             write(axes, left + COLUMN / 2, middle, "\N{EN DASH}", theme.dim, 8)
             continue
         value, _, spread = found.text(2).partition("\N{MULTIPLICATION SIGN}")
-        shade = np.log(max(found.centre, 1)) / np.log(CAP)
-        colour = WHITE if shade < 0.55 else BLACK
+        shade = np.log(max(found.center, 1)) / np.log(CAP)
+        color = WHITE if shade < 0.55 else BLACK
         corner = left + 0.02, top + 0.02
         axes.add_patch(Rectangle(corner, COLUMN - 0.04, ROW - 0.04, facecolor=HEAT(shade), linewidth=0))
-        write(axes, left + COLUMN / 2, middle - (0.055 if spread else 0), value, colour, 8)
+        write(axes, left + COLUMN / 2, middle - (0.055 if spread else 0), value, color, 8)
         if spread:
-            write(axes, left + COLUMN / 2, middle + 0.085, f"\N{MULTIPLICATION SIGN}{spread}", colour, 6)
+            write(axes, left + COLUMN / 2, middle + 0.085, f"\N{MULTIPLICATION SIGN}{spread}", color, 6)
 
 
 def draw_all(folder: Path = FOLDER) -> list[Path]:

@@ -195,7 +195,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_BASELINE = "no_baseline"
 FAILURES = ("max_steps", "not_learnt", NO_BASELINE, "diverged")
 INTERRUPTED = "interrupted"  # memory was exhausted or a worker was killed; the next run trains the replicate again
-NOT_LEARNT = "not_learnt"  # reason if the pre-training of a pair did not reach its target
+NOT_LEARNED = "not_learnt"  # reason if the pre-training of a pair did not reach its target
 
 
 @runtime_checkable

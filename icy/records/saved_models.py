@@ -17,7 +17,7 @@ from .pack import is_pack
 from .record import Record, model_file
 
 KEY = "key"
-LABELLED = ("model", "seed")  # facts that are part of every label
+LABELED = ("model", "seed")  # facts that are part of every label
 FACTS = ("model", "grammar", "seed", KEY)  # in addition to the configuration
 SHOWN = 5  # most values in a message
 Facts = Options
@@ -107,7 +107,7 @@ def choices(records: Sequence[Record], without: Collection[str] = ()) -> tuple[l
 def distinctions(records: Sequence[Record]) -> list[str]:
     """Return for every record a text with the facts that distinguish it from records of the same model and seed."""
     every = [facts_of(record) for record in records]
-    names = [name for name in _differing(every) if name not in LABELLED]
+    names = [name for name in _differing(every) if name not in LABELED]
     facts = [{name: _value(one, name) for name in names} for one in every]
     whole = [(record["model"], record["seed"], *one.values()) for record, one in zip(records, facts, strict=True)]
     for record, one, label in zip(records, facts, whole, strict=True):

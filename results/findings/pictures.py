@@ -28,14 +28,14 @@ def by_family(ratios: Table, updates: Table) -> Figure:
     for ax, (table, label), side in zip(axes, ((t, x) for t, x in ((ratios, RATIO), (updates, UPDATES)) for _ in SIDES),
                                         SIDES * 2, strict=True):  # fmt: skip
         for place, family in enumerate(FAMILIES):
-            of, colour = table.side(side).families(family), style.COLOURS[place]
+            of, color = table.side(side).families(family), style.COLORS[place]
             for at, grammar in enumerate(GRAMMARS):
                 y = at + (place - (len(FAMILIES) - 1) / 2) * 0.15
-                _dots(ax, np.exp(of.values[grammar]), [y] * len(of), of.cut[grammar], colour, markersize=2.5)
+                _dots(ax, np.exp(of.values[grammar]), [y] * len(of), of.cut[grammar], color, markersize=2.5)
                 if len(of):
                     mean, bar = math.exp(of.values[grammar].mean()), "$>$" if of.cut[grammar].any() else "|"
                     ax.plot(
-                        [mean], [y], marker=bar, markersize=6, markeredgewidth=2 if bar == "|" else 0.8, color=colour
+                        [mean], [y], marker=bar, markersize=6, markeredgewidth=2 if bar == "|" else 0.8, color=color
                     )
         ax.set_ylim(len(GRAMMARS) - 0.5, -0.5)
         if label == RATIO:
@@ -47,15 +47,15 @@ def by_family(ratios: Table, updates: Table) -> Figure:
         ax.set_yticks(range(len(GRAMMARS)), GRAMMARS)
         style.head(ax, f"{side}s", 3)
         style.tidy(ax, "x")
-    _legend(figure, axes[0], dict(zip(FAMILIES, style.COLOURS, strict=False)))
+    _legend(figure, axes[0], dict(zip(FAMILIES, style.COLORS, strict=False)))
     return figure
 
 
-def _dots(ax: Axes, x: Any, y: Any, cut: Any, colour: str, marker: str = "o", **more: Any) -> None:
+def _dots(ax: Axes, x: Any, y: Any, cut: Any, color: str, marker: str = "o", **more: Any) -> None:
     """Draw models; models with cut runs are hollow."""
     x, y, cut = np.asarray(x, float), np.asarray(y, float), np.asarray(cut, bool)
-    for mask, face in ((~cut, colour), (cut, "white")):
-        marks: dict[str, Any] = {"markersize": 3.5, "color": colour, "markerfacecolor": face, "alpha": 0.7, **more}
+    for mask, face in ((~cut, color), (cut, "white")):
+        marks: dict[str, Any] = {"markersize": 3.5, "color": color, "markerfacecolor": face, "alpha": 0.7, **more}
         ax.plot(x[mask], y[mask], marker, **marks)
 
 
@@ -86,7 +86,7 @@ def by_grammar(
             values = second.values.loc[both, grammar]
             cut = first.cut.loc[both, grammar] | second.cut.loc[both, grammar]
             x_of, y_of = np.exp(first.values.loc[both, grammar]), np.exp(values) if ratios else values
-            _dots(ax, x_of, y_of, cut, look.colour, look.marker)
+            _dots(ax, x_of, y_of, cut, look.color, look.marker)
         style.head(ax, name, 3)
         style.tidy(ax)
     for place, ax in enumerate(axes):
@@ -97,8 +97,8 @@ def by_grammar(
             ax.axline((1, 1), (2, 2), color="black", linewidth=0.6)
         else:
             ax.set(ylim=(-0.03, 1.03), ylabel=label)
-    colours, marks = ({g: getattr(look, name) for g, look in looks.items()} for name in ("colour", "marker"))
-    _legend(figure, axes[0], colours, marks)
+    colors, marks = ({g: getattr(look, name) for g, look in looks.items()} for name in ("colour", "marker"))
+    _legend(figure, axes[0], colors, marks)
     return figure
 
 
@@ -114,14 +114,14 @@ def both_ways(sides: Mapping[str, tuple[Table, Table, Table]], ordered: Mapping[
     """
     figure, axes = style.panels(list(sides) * 3, None, (6.4, 7.6), 2, sharey="row")
     cells = list(dict.fromkeys(cell for tables in sides.values() for cell in tables[0].clusters()))
-    looks = {cell: (style.COLOURS[i % len(style.COLOURS)], style.MARKERS[i % 3]) for i, cell in enumerate(cells)}
+    looks = {cell: (style.COLORS[i % len(style.COLORS)], style.MARKERS[i % 3]) for i, cell in enumerate(cells)}
     for i, (name, (ratios, updates, accuracies)) in enumerate(sides.items()):
         top, by_ratio, by_updates = axes[i::2]
         style.head(top, name, 3)
         for grammar in (str(g) for g in ratios.values if g != "concat"):
             x, y = math.exp(ratios.values[grammar].mean()), accuracies.values[grammar].mean()
             chain = "+" in grammar
-            _dots(top, [x], [y], [False], style.GREY if chain else style.COLOURS[0])
+            _dots(top, [x], [y], [False], style.GRAY if chain else style.COLORS[0])
             label = "" if chain else grammar
             top.annotate(label, (x, y), (4, 2), textcoords="offset points", fontsize=style.SMALL, color=style.DIM)
         for ax, speeds in ((by_ratio, ratios), (by_updates, updates)):
@@ -153,15 +153,15 @@ def factors(rows: Mapping[str, tuple[Table, Sequence[tuple[str, str]]]], grammar
             column, y = list(table.values).index(grammar), at + (place - (len(rows) - 1) / 2) * 0.2
             one, both = cuts[0][:, column] ^ cuts[1][:, column], cuts[0][:, column] & cuts[1][:, column]
             logs = (a - b)[~both, column]
-            _dots(ax, np.exp(logs), [y] * len(logs), one[~both], style.COLOURS[place], markersize=3)
+            _dots(ax, np.exp(logs), [y] * len(logs), one[~both], style.COLORS[place], markersize=3)
             if not one.any():
-                ax.plot([np.exp(logs.mean())], [y], "|", markersize=8, markeredgewidth=2, color=style.COLOURS[place])
+                ax.plot([np.exp(logs.mean())], [y], "|", markersize=8, markeredgewidth=2, color=style.COLORS[place])
     _logarithmic(ax, "x", x)
     ax.set_ylim(len(grammars) - 0.5, -0.5)
     ax.set_yticks(range(len(grammars)), grammars)
     ax.axvline(1, color="black", linewidth=0.8)
     style.tidy(ax, "x")
-    _legend(figure, ax, dict(zip(rows, style.COLOURS, strict=False)))
+    _legend(figure, ax, dict(zip(rows, style.COLORS, strict=False)))
     return figure
 
 
@@ -174,14 +174,14 @@ def stacked(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
         for row, shares in panel.items():
             offset = 0.0
             for place, name in enumerate(names):
-                ax.barh(rows.index(row), shares[name], left=offset, height=0.65, color=style.COLOURS[place])
+                ax.barh(rows.index(row), shares[name], left=offset, height=0.65, color=style.COLORS[place])
                 offset += shares[name]
         ax.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, 1), xlabel="share of the variance")
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         ax.set_yticks(range(len(rows)), rows)
         style.head(ax, title, 2)
         style.tidy(ax)
-    _legend(figure, axes[0], dict(zip(names, style.COLOURS, strict=False)))
+    _legend(figure, axes[0], dict(zip(names, style.COLORS, strict=False)))
     return figure
 
 
@@ -191,9 +191,9 @@ def by_sender(runs: pd.DataFrame, scores: Mapping[str, str]) -> Figure:
     figure, axes = style.panels(list(scores), None, (6.4, 4.2), len(scores), sharey=True)
     for ax, (score, label) in zip(axes, scores.items(), strict=True):
         for at, name in enumerate(names):
-            values, colour = runs.loc[runs["sender"].eq(name), score], style.COLOURS[0]
-            ax.plot(values, [at] * len(values), "o", markersize=3, color=colour, alpha=0.5)
-            ax.plot([values.mean()], [at], "|", markersize=8, markeredgewidth=2, color=colour)
+            values, color = runs.loc[runs["sender"].eq(name), score], style.COLORS[0]
+            ax.plot(values, [at] * len(values), "o", markersize=3, color=color, alpha=0.5)
+            ax.plot([values.mean()], [at], "|", markersize=8, markeredgewidth=2, color=color)
         ax.set(xlabel=label, ylim=(-0.7, len(names) - 0.3))
         ax.set_yticks(range(len(names)), names, fontsize=style.SMALL)
         style.tidy(ax, "x")
@@ -207,10 +207,10 @@ def _logarithmic(ax: Axes, axis: str, label: str) -> None:
     style.ratio_axis(ax.xaxis if axis == "x" else ax.yaxis, *limits)
 
 
-def _legend(figure: Figure, ax: Axes, colours: Mapping[str, str], marks: Mapping[str, str] | None = None) -> None:
+def _legend(figure: Figure, ax: Axes, colors: Mapping[str, str], marks: Mapping[str, str] | None = None) -> None:
     """Draw a legend of colors, and of `marks` if there are any, below a figure."""
-    of = {name: "o" if marks is None else marks[name] for name in colours}
-    handles = [ax.plot([], [], of[name], color=colour, label=name)[0] for name, colour in colours.items()]
-    long = max(map(len, colours)) > 10
-    place: dict[str, Any] = {"loc": "outside lower center", "ncols": 3 if long else len(colours)}
+    of = {name: "o" if marks is None else marks[name] for name in colors}
+    handles = [ax.plot([], [], of[name], color=color, label=name)[0] for name, color in colors.items()]
+    long = max(map(len, colors)) > 10
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": 3 if long else len(colors)}
     figure.legend(handles=handles, fontsize=style.SMALL, frameon=False, **place)

@@ -20,7 +20,7 @@ from icy.analysis.emergence import EMERGED, Emergence, probed_senders
 from icy.analysis.literature.game_claims import claims, games_of_results
 from icy.analysis.literature.games import WHICH, references
 from icy.analysis.plots.emergence import plot_emergence
-from icy.analysis.style import COLOURS, SMALL, head, panels, tidy
+from icy.analysis.style import COLORS, SMALL, head, panels, tidy
 from icy.analysis.tables.games import with_settings
 from icy.core.text import markdown_table
 from icy.experiments.results import ProbeResult
@@ -113,7 +113,7 @@ def curves(result: ProbeResult) -> Figure:
         for ax, (measure, title) in zip(axes[place * len(SHOWN) :], SHOWN.items(), strict=False):
             _draw_curves(ax, result, part, measure)
             for row, found in own.items():
-                ax.axhline(found.values[measure], color=_colour(row[1]), linewidth=0.8, linestyle=":")
+                ax.axhline(found.values[measure], color=_color(row[1]), linewidth=0.8, linestyle=":")
             head(ax, f"{world}, l={length:.0f}: {title}", 3.3)
             ax.set_xlabel("updates (dotted: printed)" if own else "updates")
             tidy(ax, "y")
@@ -135,12 +135,12 @@ def _draw_curves(ax: Axes, result: ProbeResult, part: pd.DataFrame, measure: str
         style = "-" if record["grammar"] == kinds[0] else "--"
         xs, ys = zip(*[(point[0], point[place]) for point in record["curve"]], strict=True)
         shown = None if label in labelled else label
-        ax.plot(xs, ys, style, color=_colour(record["representation"]), linewidth=0.8, alpha=0.8, label=shown)
+        ax.plot(xs, ys, style, color=_color(record["representation"]), linewidth=0.8, alpha=0.8, label=shown)
         labelled.add(label)
 
 
-def _colour(channel: str) -> str:
-    return COLOURS[("gs", "qt", "cb").index(channel)] if channel in ("gs", "qt", "cb") else COLOURS[3]
+def _color(channel: str) -> str:
+    return COLORS[("gs", "qt", "cb").index(channel)] if channel in ("gs", "qt", "cb") else COLORS[3]
 
 
 def by_targets(result: ProbeResult) -> Figure:
@@ -152,7 +152,7 @@ def by_targets(result: ProbeResult) -> Figure:
         groups = long.groupby("targets")[name]
         style = "--" if name == "cbm_floor" else "o-"
         ax.errorbar(groups.mean().index, groups.mean(), yerr=groups.std(), fmt=style, markersize=3.5,
-                    linewidth=0.9, color=COLOURS[1 if "cbm" in name else place], label=label)  # fmt: skip
+                    linewidth=0.9, color=COLORS[1 if "cbm" in name else place], label=label)  # fmt: skip
     ax.set_xticks(sorted(long["targets"].unique()))
     ax.set_xlabel("targets of a turn, and as many distractors")
     ax.legend(fontsize=SMALL, frameon=False)

@@ -39,11 +39,11 @@ def draw(panel: Panel, results: Mapping[str, Mapping[str, Effect]], taus: Mappin
     for place, (kind, row) in enumerate(taus.items()):
         at = [settings.index(name) + (place - 1) * 0.18 for name in row]
         values = [one.mean for one in row.values()]
-        colour = style.COLOURS[place]
-        below.vlines(at, [v[1] for v in values], [v[2] for v in values], color=colour, linewidth=1.2)
-        below.plot(at, [v[0] for v in values], style.MARKERS[place], color=colour, markersize=4, label=kind)
+        color = style.COLORS[place]
+        below.vlines(at, [v[1] for v in values], [v[2] for v in values], color=color, linewidth=1.2)
+        below.plot(at, [v[0] for v in values], style.MARKERS[place], color=color, markersize=4, label=kind)
         below.hlines([one.expected for one in row.values()], [x - 0.08 for x in at], [x + 0.08 for x in at],
-                     color=colour, linewidth=1)  # fmt: skip
+                     color=color, linewidth=1)  # fmt: skip
     below.set(ylim=(-0.25, 1.05), xlim=(-0.5, len(settings) - 0.5), ylabel="Kendall's tau with the default")
     below.set_xticks(range(len(settings)), settings, rotation=style.TILT, ha="right", rotation_mode="anchor")
     below.axhline(0, color="black", linewidth=0.6)

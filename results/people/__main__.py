@@ -240,8 +240,8 @@ def draw(by_dataset: Mapping[str, list[Agent]]) -> None:
             for place, (grammar, look) in enumerate(style.grammar_looks(GRAMMARS).items()):
                 value, low, high = agent.cell(place)
                 y = at + (place - 2) * 0.15
-                ax.plot([low, high], [y, y], color=look.colour, linewidth=1)
-                ax.plot([value], [y], look.marker, color=look.colour, markersize=3.5, label=grammar if not at else None)
+                ax.plot([low, high], [y, y], color=look.color, linewidth=1)
+                ax.plot([value], [y], look.marker, color=look.color, markersize=3.5, label=grammar if not at else None)
         for at in range(1, len(names)):
             ax.axhline(at - 0.5, color="#dddddd", linewidth=0.6)
         ax.set(xlim=(-0.03, 1.03), ylim=(len(names) - 0.5, -0.5), xlabel="accuracy on held-out meanings")

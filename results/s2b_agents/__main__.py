@@ -113,17 +113,17 @@ def draw(results: dict[str, ProbeResult]) -> None:
     shown = {name: result for name, result in results.items() if name in DRAWN and result.records}
     figure, axes = panels(list(shown), None, (2.6 * len(shown), 2.6), across=len(shown))
     for axis, (name, result) in zip(axes, shown.items(), strict=True):
-        colours: dict[str, str] = {}
+        colors: dict[str, str] = {}
         for record in result.records:
             setup = record["config"]["settings"]["setup"]
             as_published, loss = setup["game"].get("masks") == "near32", bool(setup["settings"].get("reconstruction"))
             label = f"{record['model']}, V {record['values']}{', their schedule' * as_published}{', loss' * loss}"
             _, query, _, observations, *_ = zip(*record["curve"], strict=True)
-            new = label not in colours
-            colour = colours.setdefault(label, f"C{len(colours)}")
+            new = label not in colors
+            color = colors.setdefault(label, f"C{len(colors)}")
             xs, ys = [n / 1e6 for n in observations], [100 * y for y in query]
             style = "--" if as_published else "-"
-            axis.plot(xs, ys, style, color=colour, linewidth=0.7, alpha=0.7, label=label if new else None)
+            axis.plot(xs, ys, style, color=color, linewidth=0.7, alpha=0.7, label=label if new else None)
         if name == "papers":
             _printed(axis)
         head(axis, TITLES[name], 2.3)

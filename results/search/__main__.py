@@ -319,9 +319,9 @@ def interval(own: Sequence[Record], objective: Objective, confidence: float) -> 
     """Return the interval of a ratio by Student's t on the log scale; without an end if only a bound is known."""
     found = log_summary(*np.array(list(objective.terms[0].by_seed(own).values())).T)
     if found.bound:
-        return found.centre, math.inf
+        return found.center, math.inf
     wide = math.exp(student(found.freedom, confidence) * found.error)
-    return found.centre / wide, found.centre * wide
+    return found.center / wide, found.center * wide
 
 
 def joint_confidence(result: SearchResult) -> float:

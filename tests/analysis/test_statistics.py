@@ -44,7 +44,7 @@ def test_intervals_are_students() -> None:
 def test_ratios_that_were_not_cut_are_summarised_by_their_logarithms() -> None:
     values = [1.0, 2.0, 4.0, 8.0]
     found, logs = log_summary(values, NO[:4]), np.log(values)
-    assert found.centre == pytest.approx(8**0.5)
+    assert found.center == pytest.approx(8**0.5)
     assert found.factor("sd") == pytest.approx(math.exp(logs.std(ddof=1)))
     low, high = stats.t.interval(0.95, 3, logs.mean(), logs.std(ddof=1) / 2)
     assert found.interval == pytest.approx((math.exp(low), math.exp(high)))
@@ -54,8 +54,8 @@ def test_a_cut_run_counts_as_larger_than_its_value() -> None:
     """A censored normal sample, with the maximum of its likelihood found by a grid."""
     values, cut = [3.0, 5.0, 6.0, 20.0, 20.0], [False, False, False, True, True]
     found = log_summary(values, cut)
-    assert found.centre > math.exp(np.log(values).mean())  # the mean of the values as they stand is too small
-    logs, mean, deviation = np.log(values), math.log(found.centre), found.deviation / math.sqrt(3 / 2)
+    assert found.center > math.exp(np.log(values).mean())  # the mean of the values as they stand is too small
+    logs, mean, deviation = np.log(values), math.log(found.center), found.deviation / math.sqrt(3 / 2)
 
     def likelihood(m: float, s: float) -> float:
         return float(stats.norm.logpdf(logs[:3], m, s).sum() + stats.norm.logsf(logs[3:], m, s).sum())
@@ -72,7 +72,7 @@ def test_the_error_of_a_censored_fit_is_that_of_the_observed_information() -> No
     values, cut = [3.0, 5.0, 6.0, 20.0, 20.0], [False, False, False, True, True]
     found, logs = log_summary(values, cut), np.log(values)
     scale = math.sqrt(3 / 2)
-    at = np.array([math.log(found.centre), math.log(found.deviation / scale)])
+    at = np.array([math.log(found.center), math.log(found.deviation / scale)])
 
     def loss(p: np.ndarray) -> float:
         s = math.exp(p[1])
@@ -106,12 +106,12 @@ def test_few_seeds_bear_little(values: list[float], cut: list[bool], text: str) 
 @pytest.mark.parametrize("value", [20.0, 1 / 3, 19.7, 12.300000000000002])
 def test_equal_values_are_summarised_by_themselves(value: float, cut: bool) -> None:
     found = log_summary([value] * 3, [cut] * 3)
-    assert (found.centre, found.interval[0]) == (value, value)
+    assert (found.center, found.interval[0]) == (value, value)
 
 
 def test_means_of_logarithms_are_rounded() -> None:
-    assert log_summary([10.0, 40.0], [True, True]).centre == 20
-    assert log_summary([0.1, 0.4, 0.2], [False] * 3).centre == 0.2
+    assert log_summary([10.0, 40.0], [True, True]).center == 20
+    assert log_summary([0.1, 0.4, 0.2], [False] * 3).center == 0.2
     assert paired([4.0, 6.0, 6.6], [2.0, 3.0, 3.3], [False] * 3, [False] * 3, log=True).effect == 2
 
 
@@ -256,7 +256,7 @@ def test_equivalence_without_spread_or_with_cut_runs() -> None:
     assert math.isnan(equivalence([2.0], [2.0, 2.1]).p)
     values, cut = [3.0, 5.0, 6.0, 20.0, 20.0], [False, False, False, True, True]
     assert equivalence(values, [8.0, 9.0], cut=cut).effect == pytest.approx(
-        log_summary(values, cut).centre / math.sqrt(72)
+        log_summary(values, cut).center / math.sqrt(72)
     )
     with pytest.raises(InvalidSettingError, match="above 0"):
         equivalence([1.0, 2.0], [1.0, 2.0], margin=0)

@@ -19,7 +19,7 @@ def test_a_reader_learns_colours_within_a_few_updates(monkeypatch: pytest.Monkey
 
 @pytest.mark.stress
 def test_single_images_can_be_read_at_the_default_sizes() -> None:
-    shape, colour, *places = games_render.accuracies(make_world("shape"))
+    shape, color, *places = games_render.accuracies(make_world("shape"))
     assert shape >= 0.95
-    assert colour >= 0.99
+    assert color >= 0.99
     assert min(places) >= 0.99

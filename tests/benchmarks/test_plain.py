@@ -48,8 +48,8 @@ def test_the_transformer_benchmark_trains_a_plain_model() -> None:
 @pytest.mark.parametrize("name", [*speed.PAIRS[:2], *speed.GAMES[2:], *speed.AGENTS])
 def test_a_plain_pair_game_or_learner_learns(name: str) -> None:
     training = plain.make_training(name, 0)
-    optimiser = training.optimiser
-    weights = [weight for group in optimiser.param_groups for weight in group["params"]]
+    optimizer = training.optimizer
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
     before = [weight.detach().clone() for weight in weights]
     training.update()
     moved = [not weight.equal(was) for weight, was in zip(weights, before, strict=True)]
@@ -63,5 +63,5 @@ NONE = 128 + 1  # weights of the option "none", which the environment does not h
 def test_a_plain_learner_has_icys_parameters(name: str, fewer: int) -> None:
     learner, core = name.split("/")[1:]
     (ours,) = make_job("s2b", learner=learner, core=core, seeds=[1]).task.training(1).networks().values()
-    groups = plain.make_training(name, 0).optimiser.param_groups
+    groups = plain.make_training(name, 0).optimizer.param_groups
     assert sum(w.numel() for g in groups for w in g["params"]) == sum(w.numel() for w in ours.parameters()) - fewer

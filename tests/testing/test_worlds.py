@@ -111,7 +111,7 @@ def test_other_mistakes_are_found_too(wrong: Any, check: str) -> None:
 
 
 def test_a_factory_that_must_be_given_something_is_refused_once() -> None:
-    def needs(colours: int) -> World:
+    def needs(colors: int) -> World:
         return Plain()
 
     (result,) = testing.check(needs, "world", raise_on_failure=False)

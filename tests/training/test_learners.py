@@ -36,9 +36,9 @@ from tests.training.helpers import (
 
 def plain_loop(model: nn.Module, side: str, data: Sequence[tuple[Tensor, Tensor]], settings: TrainingSettings) -> None:
     """Training as anyone would write it."""
-    optimiser = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
+    optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
     for inputs, targets in data:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         scores = model(inputs)
         loss = F.cross_entropy(scores.flatten(0, -2), targets.flatten())  # over all tokens or attribute values
         if side == "receiver":
@@ -46,7 +46,7 @@ def plain_loop(model: nn.Module, side: str, data: Sequence[tuple[Tensor, Tensor]
         loss.backward()  # type: ignore[no-untyped-call]
         if settings.clip_norm is not None:
             nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)
-        optimiser.step()
+        optimizer.step()
 
 
 @both_engines

@@ -79,9 +79,9 @@ def test_a_stack_that_shrinks_goes_on_with_the_bits_of_pytorchs(monkeypatch: pyt
         def step(self) -> None:
             vector = nn.Parameter(self._weights)
             vector.grad = self._gradient
-            optimiser = torch.optim.Adam([vector], lr=self._learning_rate, fused=True)
-            optimiser.state[vector] = {"step": self.steps, **self.moments}
-            optimiser.step()
+            optimizer = torch.optim.Adam([vector], lr=self._learning_rate, fused=True)
+            optimizer.state[vector] = {"step": self.steps, **self.moments}
+            optimizer.step()
 
     of, found = task("sender/HierZero:GRU"), []
     for kind in (Adam, Theirs):

@@ -166,7 +166,7 @@ class Objective:
         if self.terms[0].measure == RATIO and len(parts) == 1:
             summary = log_summary(values[0], cuts[0])
             low, high = (math.nan, math.nan) if summary.bound else summary.interval
-            return Value(summary.centre, low, high, summary.bound)
+            return Value(summary.center, low, high, summary.bound)
         whole = values[0] if len(parts) == 1 else values[0] - values[1]
         return Value(*_student(whole), _bound(*(bool(cut.any()) for cut in cuts)))
 

@@ -256,12 +256,12 @@ def picture(objectives: Sequence[Objective], trials: Sequence[SearchTrial], fron
     axes = figure.add_subplot()
     rungs = max(len(trial.rungs) for trial in trials)
     for rung in range(1, rungs + 1):
-        colour = style.COLOURS[0] if rung == rungs else style.GREY
-        axes.plot([], [], "o", color=colour, markersize=4, label=f"rung {rung}" if rungs > 1 else "trials")
+        color = style.COLORS[0] if rung == rungs else style.GRAY
+        axes.plot([], [], "o", color=color, markersize=4, label=f"rung {rung}" if rungs > 1 else "trials")
         for trial in (trial for trial in trials if len(trial.rungs) == rung):
             x, y = _place(trial)
-            face = "white" if _is_bound(trial) else colour
-            axes.plot([x], [y], "o", color=colour, markerfacecolor=face, markersize=4, gid=_mark(trial))
+            face = "white" if _is_bound(trial) else color
+            axes.plot([x], [y], "o", color=color, markerfacecolor=face, markersize=4, gid=_mark(trial))
     if any(map(_is_bound, trials)):
         axes.plot([], [], "o", color="black", markerfacecolor="white", markersize=4, label="cut at the cap")
     avoided = [[_place(trial)] for trial in trials]

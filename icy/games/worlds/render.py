@@ -30,14 +30,14 @@ class Figures(NamedTuple):
 
     Attributes:
         form: ELLIPSE, BOX or (equilateral) TRIANGLE.
-        centre: x and y of the center of mass.
+        center: x and y of the center of mass.
         half: two half axes or half sides; for a triangle, twice the radius of its inscribed circle as both numbers.
         angle: angle of rotation in radians.
         colour: red, green and blue, from 0 to 1.
     """
 
     form: Integer[Tensor, " figure"]
-    centre: Float[Tensor, "figure 2"]
+    center: Float[Tensor, "figure 2"]
     half: Float[Tensor, "figure 2"]
     angle: Float[Tensor, " figure"]
     colour: Float[Tensor, "figure 3"]
@@ -82,10 +82,10 @@ def render(figures: Figures, canvas: int, window: int) -> Float[Tensor, "figure 
 
 def _draw(figures: Figures, images: Float[Tensor, "figure 3 pixel"], canvas: int, window: int) -> None:
     """Draw figures into black images."""
-    corner = (figures.centre - (window - 1) / 2).floor().clamp_(0, canvas - window)
+    corner = (figures.center - (window - 1) / 2).floor().clamp_(0, canvas - window)
     inside = torch.arange(window, device=images.device)
-    x = inside + (corner[:, :1] - figures.centre[:, :1] + 0.5)
-    y = inside + (corner[:, 1:] - figures.centre[:, 1:] + 0.5)
+    x = inside + (corner[:, :1] - figures.center[:, :1] + 0.5)
+    y = inside + (corner[:, 1:] - figures.center[:, 1:] + 0.5)
     levels = (figures.colour * LEVELS)[..., None, None] * _coverage(figures, x, y)[:, None]
     levels = levels.round_().mul_(1 / LEVELS)
     column, row = (corner[:, axis, None].long() + inside for axis in range(2))

@@ -84,13 +84,13 @@ class Shape(World):
         half = self.figure_sizes.half(shapes, uniform[:, [SIZE, ASPECT]]) * self.figure_scale
         return Figures(
             form,
-            self._centres(objects, radius(form, half), uniform[:, [X, Y]]),
+            self._centers(objects, radius(form, half), uniform[:, [X, Y]]),
             half,
             self.figure_sizes.angle(uniform[:, ANGLE]),
             self._colours(objects[:, 1], uniform[:, [HUE, SATURATION, VALUE]]),
         )
 
-    def _centres(
+    def _centers(
         self, objects: Tensor, radii: Float[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]
     ) -> Float[Tensor, "figure 2"]:
         """Draw centers in the figures' cells, so that the figures fit in the image."""

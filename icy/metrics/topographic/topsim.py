@@ -158,9 +158,9 @@ def pearson_of_counts(
     total = margins[0].sum()
     if total == 0 or min((margin > 0).sum() for margin in margins) < 2:
         return math.nan
-    centred = [value - margin @ value / total for value, margin in zip((x, y), margins, strict=True)]
-    spread = [float(margin @ value**2) for value, margin in zip(centred, margins, strict=True)]
-    return max(-1.0, min(1.0, float(centred[0] @ counts @ centred[1]) / math.sqrt(spread[0] * spread[1])))
+    centered = [value - margin @ value / total for value, margin in zip((x, y), margins, strict=True)]
+    spread = [float(margin @ value**2) for value, margin in zip(centered, margins, strict=True)]
+    return max(-1.0, min(1.0, float(centered[0] @ counts @ centered[1]) / math.sqrt(spread[0] * spread[1])))
 
 
 def which_pairs(pairs: str | int, rows: int, seed: int) -> tuple[RowPairs | None, bool]:

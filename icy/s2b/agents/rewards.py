@@ -40,7 +40,7 @@ def advantages(gain: Float[Tensor, "batch game"], games: DealtGames, discount: f
     return normalised((gain - baseline) * there, games)
 
 
-def generalised_advantages(
+def generalized_advantages(
     rewards: Float[Tensor, "batch game"],
     values: Float[Tensor, "batch game"],
     there: Bool[Tensor, "batch game"],

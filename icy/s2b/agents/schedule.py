@@ -99,7 +99,7 @@ class EpisodeBatches:
 class DealtTraining(AgentTraining):
     """Base class of trainings on dealt episodes with one optimizer."""
 
-    optimiser: torch.optim.Optimizer
+    optimizer: torch.optim.Optimizer
     random: torch.Generator
     updates = _observations = 0
 
@@ -115,7 +115,7 @@ class DealtTraining(AgentTraining):
     def state(self) -> SavedState:
         """Return the state to resume from."""
         return {name: network.state_dict() for name, network in self._weights().items()} | {
-            "optimiser": self.optimiser.state_dict(),
+            "optimiser": self.optimizer.state_dict(),
             "updates": self.updates,
             "observations": self.observations,
             "random": self.random.get_state(),
@@ -125,6 +125,6 @@ class DealtTraining(AgentTraining):
         """Resume from the state of a training with the same settings."""
         for name, network in self._weights().items():
             network.load_state_dict(state[name])
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.optimizer.load_state_dict(state["optimiser"])
         self.updates, self._observations = state["updates"], state["observations"]
         self.random.set_state(state["random"])

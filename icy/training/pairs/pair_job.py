@@ -11,7 +11,7 @@ from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.grammars import grammar_version
 from icy.records.pack import file_in
-from icy.records.record import NOT_LEARNT, Record
+from icy.records.record import NOT_LEARNED, Record
 from icy.training.job import Outcome, Replicate
 from icy.training.language_job import LanguageJob
 from icy.training.tasks import PairTask
@@ -160,7 +160,7 @@ class PairJob(LanguageJob):
 
     def explain(self, outcome: Outcome) -> str:
         """Return the reason for a failure, as a sentence without a full stop."""
-        if outcome.reason != NOT_LEARNT:
+        if outcome.reason != NOT_LEARNED:
             return super().explain(outcome)
         if outcome.extra.get("diverged"):
             return f"the loss of the {outcome.extra['diverged']} is no longer a finite number, in pre-training"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from icy.config.protocols import BASELINE, Protocol
-from icy.records.record import NOT_LEARNT
+from icy.records.record import NOT_LEARNED
 from icy.training.engine import Run
 from icy.training.job import Outcome, Reading, Replicate, Report
 from icy.training.probe_job import ProbeJob
@@ -98,5 +98,5 @@ def measured_baselines(pretrained: dict[str, dict[Replicate, PretrainedSide]]) -
         if replicate.condition == BASELINE:
             sides = [pretrained[side][replicate] for side in LEARNING_ORDER]
             done = all(side.weights is not None for side in sides)
-            baselines[replicate.seed] = max(side.steps for side in sides) if done else NOT_LEARNT
+            baselines[replicate.seed] = max(side.steps for side in sides) if done else NOT_LEARNED
     return baselines

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Sequence
 
 from icy.config.protocols import BASELINE, SCRATCH
 from icy.core.types import Choices
-from icy.records.record import NOT_LEARNT
+from icy.records.record import NOT_LEARNED
 from icy.training.checkpoints import Checkpoints
 from icy.training.job import Outcome, Replicate, Report
 from icy.training.lockstep import in_groups
@@ -100,7 +100,7 @@ def _ready_player(
         diverged = [side for side, trained in sides.items() if trained.diverged]
         lost = {"diverged": " and ".join(diverged)} if diverged else {}
         steps = max(trained.steps for trained in sides.values())
-        return _failure(replicate, NOT_LEARNT, steps, seconds, {**before, **readings, **lost})
+        return _failure(replicate, NOT_LEARNED, steps, seconds, {**before, **readings, **lost})
     weights = {side: trained.weights for side, trained in sides.items() if trained.weights is not None}
     pair = taught_pair(job.task, replicate.seed, job.settings, weights)
     return PlayingPair(replicate, job.protocol.limit(known or 0), pair, before, seconds=seconds, baseline=known)

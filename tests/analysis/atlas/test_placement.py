@@ -91,7 +91,7 @@ def test_accuracies_rank_the_other_way() -> None:
 
 
 def test_neighbours_are_by_the_logarithm_of_the_ratio() -> None:
-    near = ATLAS.place(long({"New": {"concat": 1.0, "rot": 4.0, "shufdet": 4.0}})).neighbours
+    near = ATLAS.place(long({"New": {"concat": 1.0, "rot": 4.0, "shufdet": 4.0}})).neighbors
     assert near["neighbour"].tolist() == ["sender/B", "sender/A", "sender/C"]  # D has one grammar in common only
     assert near["distance"].tolist() == pytest.approx([math.sqrt(1 / 2), 1.0, math.sqrt((4 + 1) / 2)])
     assert near["grammars"].tolist() == [2, 2, 2]
@@ -99,14 +99,14 @@ def test_neighbours_are_by_the_logarithm_of_the_ratio() -> None:
 
 def test_complete_rows_are_the_first_neighbours() -> None:
     zoo = {"Far": {"rot": 8.0, "shufdet": 8.0, "proj": 8.0}, "Thin": {"rot": 4.0, "shufdet": 4.0}}
-    near = Atlas(long(zoo), ABOUT).place(long({"New": {"rot": 4.0, "shufdet": 4.0, "proj": 4.0}})).neighbours
+    near = Atlas(long(zoo), ABOUT).place(long({"New": {"rot": 4.0, "shufdet": 4.0, "proj": 4.0}})).neighbors
     assert near[["neighbour", "grammars"]].to_numpy().tolist() == [["sender/Far", 3], ["sender/Thin", 2]]
 
 
 def test_a_ratio_of_nothing_has_a_place() -> None:
     """Under the preset `published`, a grammar that is learned by the first evaluation takes 0 steps."""
     zoo = Atlas(long({"Same": {"rot": 0.0, "perm": 1.0}, "Other": {"rot": 1.0, "perm": 1.0}}), ABOUT)
-    near = zoo.place(long({"New": {"rot": 0.0, "perm": 1.0}})).neighbours
+    near = zoo.place(long({"New": {"rot": 0.0, "perm": 1.0}})).neighbors
     assert near["neighbour"].tolist() == ["sender/Same", "sender/Other"]
     assert near["distance"].tolist() == pytest.approx([0, math.log2(100) / math.sqrt(2)])
 
@@ -135,12 +135,12 @@ def test_a_row_of_another_size_is_another_row() -> None:
     assert list(placed.mine.index) == ["sender/A (E=32)", "sender/A (E=64)"]
     of = placed.ranks.set_index("model")["of"]
     assert of.to_dict() == {"sender/A (E=32)": 4, "sender/A (E=64)": 5}  # the first is in the atlas itself
-    assert "sender/A (E=32)" not in placed.neighbours.query("model == 'sender/A (E=32)'")["neighbour"].tolist()
+    assert "sender/A (E=32)" not in placed.neighbors.query("model == 'sender/A (E=32)'")["neighbour"].tolist()
 
 
 def test_nothing_in_common_has_no_neighbours() -> None:
     placed = ATLAS.place(long({"New": {"concat": 1.0}}))
-    assert placed.neighbours.empty
+    assert placed.neighbors.empty
     assert placed.ranks.empty
 
 

@@ -59,8 +59,8 @@ def test_a_table_and_a_figure_have_the_same_interval_of_a_ratio(values: list[flo
     logs = pd.Series([math.log(v) for v in values])
     wide = student(len(logs) - 1) * logs.std() / math.sqrt(len(logs))
     middle, factor = math.exp(logs.mean()), math.exp(wide)
-    assert (cell.centre, cell.centre - down) == pytest.approx((middle, middle / factor))
-    assert cell.centre + up == pytest.approx(min(middle * factor, 20))
+    assert (cell.center, cell.center - down) == pytest.approx((middle, middle / factor))
+    assert cell.center + up == pytest.approx(min(middle * factor, 20))
     shown = bias_table(table, "ci95")
     text = f"{middle:.2f}×/{factor:.2f}"
     for name in ("text", "markdown", "html", "latex"):

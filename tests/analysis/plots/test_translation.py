@@ -54,5 +54,5 @@ def test_the_picture_of_many_words_shows_the_heaviest_and_says_so() -> None:
 def test_concepts_have_the_colours_of_their_groups() -> None:
     score = of_texts(EXAMPLE_1)
     plain, grouped = (plot_translation(score, groups=groups) for groups in (None, {"red": 0, "blue": 0, "square": 1}))
-    colours = [{tuple(c) for c in figure.axes[0].collections[1].get_colors()} for figure in (plain, grouped)]  # type: ignore[attr-defined]
-    assert [len(found) for found in colours] == [1, 2]
+    colors = [{tuple(c) for c in figure.axes[0].collections[1].get_colors()} for figure in (plain, grouped)]  # type: ignore[attr-defined]
+    assert [len(found) for found in colors] == [1, 2]

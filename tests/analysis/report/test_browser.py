@@ -210,8 +210,8 @@ def test_results_of_ones_own_are_placed_as_icy_places_them(
         rows = page.locator("#ranks tbody tr").all()
         ranks = {row.locator("td").nth(0).inner_text(): row.locator("td").nth(4).inner_text() for row in rows}
     sized = re.compile(r" \(E=\d+\)$")  # which icy says where sizes differ, and the page within the atlas alone
-    assert names == [sized.sub("", one) for one in placed.neighbours["neighbour"]]
-    assert far == pytest.approx(placed.neighbours["distance"].tolist(), abs=0.006)
+    assert names == [sized.sub("", one) for one in placed.neighbors["neighbour"]]
+    assert far == pytest.approx(placed.neighbors["distance"].tolist(), abs=0.006)
     assert ranks == {
         row.grammar: "-" if pd.isna(row.rank) else f"{row.rank} of {row.of}" for row in placed.ranks.itertuples()
     }

@@ -67,7 +67,7 @@ def test_a_ratio_with_few_cut_trainings_is_an_estimate_as_in_tables() -> None:
     steps = {1: 400, 2: 500, 3: 700, 4: 2000}
     records = [record("rot", seed, n, reason="cap" if n == 2000 else "target") for seed, n in steps.items()]
     found, expected = value("ratio:rot", records), log_summary([4.0, 5.0, 7.0, 20.0], [False, False, False, True])
-    assert (found.value, found.low, found.high, found.bound) == (expected.centre, *expected.interval, "")
+    assert (found.value, found.low, found.high, found.bound) == (expected.center, *expected.interval, "")
     assert found.value > 4 * (5 / 4 * 7 / 4 * 20 / 4) ** 0.25  # the mean with the cut training at its bound
 
 
@@ -94,7 +94,7 @@ def test_a_failure_or_a_missing_seed_has_no_value() -> None:
 def test_values_are_the_values_of_tables(tmp_path: Any) -> None:
     result = icy.probe("sender/FC1L", "perm", quick=True, workers=1, out=tmp_path, progress=False)
     own = [value_of(r) for r in result.records if r["grammar"] == "perm"]
-    assert value("ratio:perm", list(result.records)).value == log_summary(own, [False] * len(own)).centre
+    assert value("ratio:perm", list(result.records)).value == log_summary(own, [False] * len(own)).center
 
 
 def test_the_distance_to_people_is_of_the_games_alone() -> None:

@@ -19,9 +19,9 @@ def figures(form: int, count: int = 200, least: float = 3.0, most: float = 9.0, 
     half = least + (most - least) * torch.rand(count, 2, generator=draw)
     if form == TRIANGLE:
         half = half[:, :1].expand(-1, 2) / 2
-    centre = canvas / 2 + 8 * (torch.rand(count, 2, generator=draw) - 0.5)
+    center = canvas / 2 + 8 * (torch.rand(count, 2, generator=draw) - 0.5)
     angle = math.tau * torch.rand(count, generator=draw)
-    return Figures(torch.full((count,), form), centre, half, angle, torch.ones(count, 3))
+    return Figures(torch.full((count,), form), center, half, angle, torch.ones(count, 3))
 
 
 def drawn(some: Figures, canvas: int = 64, window: int | None = None) -> Tensor:
@@ -50,7 +50,7 @@ def test_the_centre_of_mass_is_the_centre(form: int) -> None:
     pixel = torch.arange(64) + 0.5
     x = (image.sum(1) * pixel).sum(1) / image.sum((1, 2))
     y = (image.sum(2) * pixel).sum(1) / image.sum((1, 2))
-    assert (torch.stack([x, y], 1) - some.centre).abs().max() < 0.25
+    assert (torch.stack([x, y], 1) - some.center).abs().max() < 0.25
 
 
 def test_a_box_on_the_grid_is_exact() -> None:
@@ -61,7 +61,7 @@ def test_a_box_on_the_grid_is_exact() -> None:
     expected = torch.zeros(12, 12)
     expected[4:6, 4:8] = 1
     assert torch.equal(render(box, 12, 12)[0, 1], expected)
-    moved = render(box._replace(centre=torch.tensor([[6.5, 5.0]])), 12, 12)[0, 1]
+    moved = render(box._replace(center=torch.tensor([[6.5, 5.0]])), 12, 12)[0, 1]
     assert moved[4].tolist() == pytest.approx([0, 0, 0, 0, 0.5, 1, 1, 1, 0.5, 0, 0, 0], abs=1 / 255)
 
 

@@ -25,7 +25,7 @@ def drawn(world: World, count: int = COUNT, seed: int = 0) -> tuple[Tensor, Tens
     return objects[torch.arange(count) % len(objects)], counter_hash(torch.tensor(seed), torch.arange(count))
 
 
-def centres_of_mass(images: Tensor) -> Tensor:
+def centers_of_mass(images: Tensor) -> Tensor:
     mass = images.amax(1)
     pixel = torch.arange(images.shape[-1]) + 0.5
     total = mass.sum((1, 2))
@@ -37,7 +37,7 @@ def centres_of_mass(images: Tensor) -> Tensor:
 def test_figures_are_in_the_cells_that_their_labels_say(sizes: str, canvas: int) -> None:
     world = make_world("shape", sizes=sizes, canvas=canvas)
     objects, keys = drawn(world)
-    cells = (centres_of_mass(world.observe(objects, keys)) * 3 / canvas).floor()
+    cells = (centers_of_mass(world.observe(objects, keys)) * 3 / canvas).floor()
     assert torch.equal(cells.long(), objects[:, 2:])
 
 
@@ -59,9 +59,9 @@ def test_figures_are_within_the_image_and_their_cell() -> None:
     objects, keys = drawn(world, 5000)
     figures = world.figures(objects, keys)
     reach = radius(figures.form, figures.half)[:, None] + BORDER
-    assert (figures.centre - reach).min() > -1e-4
-    assert (figures.centre + reach).max() < 64 + 1e-4
-    into_cell = figures.centre / (64 / 3) % 1
+    assert (figures.center - reach).min() > -1e-4
+    assert (figures.center + reach).max() < 64 + 1e-4
+    into_cell = figures.center / (64 / 3) % 1
     assert into_cell.min() >= 0.15 - 1e-4
     assert into_cell.max() <= 0.85 + 1e-4
 
@@ -70,7 +70,7 @@ def test_centres_fill_their_cells() -> None:
     """In the middle cell any place within the margins is as likely as any other."""
     world = Shape()
     objects = torch.tensor([[0, 0, 1, 1]]).expand(20_000, -1)
-    x = world.figures(objects, counter_hash(torch.tensor(1), torch.arange(20_000))).centre[:, 0]
+    x = world.figures(objects, counter_hash(torch.tensor(1), torch.arange(20_000))).center[:, 0]
     counts = torch.histc(x, 7, 64 / 3 * 1.15, 64 / 3 * 1.85)
     assert counts.sum() == 20_000
     assert ((counts / 20_000 - 1 / 7).abs() < 0.01).all()
@@ -127,13 +127,13 @@ def test_positions_can_be_more_or_none() -> None:
     none = Shape(positions=0, sizes="published")
     assert (none.attributes, none.objects) == (("shape", "colour"), 30)
     objects, keys = drawn(none, 4000)
-    centres = none.figures(objects, keys).centre
-    assert centres.unique().tolist() == list(range(8, 48))
-    assert Shape(positions=0).figures(objects, keys).centre.std() > 10
+    centers = none.figures(objects, keys).center
+    assert centers.unique().tolist() == list(range(8, 48))
+    assert Shape(positions=0).figures(objects, keys).center.std() > 10
     four = Shape(positions=4)
     assert four.values[2] == ("x 1", "x 2", "x 3", "x 4")
     objects, keys = drawn(four)
-    cells = (centres_of_mass(four.observe(objects, keys)) * 4 / 64).floor().long()
+    cells = (centers_of_mass(four.observe(objects, keys)) * 4 / 64).floor().long()
     assert torch.equal(cells, objects[:, 2:])
 
 

@@ -138,7 +138,7 @@ class DealtLearning(DealtTraining):
         self.model, self.game, self.settings = model, game, settings or DealtLearningSettings.usual(game)
         self.seed, self._speaker = seed, speaker
         times = {ALIGNMENT: self.settings.alignment_rate}
-        self.optimiser = torch.optim.Adam(grouped(model.named_parameters(), times), self.settings.learning_rate)
+        self.optimizer = torch.optim.Adam(grouped(model.named_parameters(), times), self.settings.learning_rate)
         self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
         self.practice = practice(game, self.settings.query)
         self._batches = EpisodeBatches(first_episode(seed), self.settings.episodes, self._deal)
@@ -173,17 +173,17 @@ class DealtLearning(DealtTraining):
     def _steps(self) -> Iterator[float]:
         """Make the optimizer's steps of an update, and yield the loss of each."""
         batch = self._batch(self.updates)
-        for group in self.optimiser.param_groups:
+        for group in self.optimizer.param_groups:
             group["lr"] = self.settings.rate(self.updates) * group["times"]
         sampled = self._sample(batch) if self.settings.learner == "ppo" else None
         for _ in range(self.settings.epochs if sampled else 1):
             for rows in torch.randperm(len(batch), generator=self.random, device="cpu").split(self.settings.minibatch):
                 some = batch.take(rows)
                 loss = self._loss(some, None if sampled is None else sampled.take(rows, some))
-                self.optimiser.zero_grad()
+                self.optimizer.zero_grad()
                 loss.backward()
                 nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
-                self.optimiser.step()
+                self.optimizer.step()
                 yield float(loss.detach())
         self.updates += 1
         self._observations += batch.steps(self.game.rounds)

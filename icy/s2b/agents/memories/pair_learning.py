@@ -124,7 +124,7 @@ class PairLearning(DealtTraining):
         times = dict.fromkeys(("alignment", "listener.alignment"), self.settings.alignment_rate)
         times |= dict.fromkeys(SHARP, self.settings.memory_rate)
         named = [*self.speaking.named_parameters(), *self.listening.named_parameters(prefix="listener")]
-        self.optimiser = torch.optim.Adam(grouped(named, times), self.settings.rate)
+        self.optimizer = torch.optim.Adam(grouped(named, times), self.settings.rate)
 
     # -- training ------------------------------------------------------------------------------------------------------
 
@@ -134,14 +134,14 @@ class PairLearning(DealtTraining):
         games, heard = self._batches[self.updates]
         learn = self._straight if settings.estimator == "gumbel" else self._reinforced
         loss = learn(games, heard)
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
         for player in (self.speaking, self.listening):
             torch.nn.utils.clip_grad_norm_(player.parameters(), settings.clip)
         factor = rate_factor(self.updates, settings.updates, settings.warmup, settings.decay)
-        for group in self.optimiser.param_groups:
+        for group in self.optimizer.param_groups:
             group["lr"] = settings.rate * factor * group["times"]
-        self.optimiser.step()
+        self.optimizer.step()
         self.updates += 1
         self._observations += games.steps(self.game.rounds)
         return float(loss.detach())

@@ -11,7 +11,7 @@ from icy.core.checks import real_number
 from icy.core.errors import IncompatibleError, require_known
 from icy.s2b.agents.dealt import DealtGames
 from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, Sampled
-from icy.s2b.agents.rewards import generalised_advantages, log_of, normalised, rewards
+from icy.s2b.agents.rewards import generalized_advantages, log_of, normalised, rewards
 from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
 
@@ -111,7 +111,7 @@ class CoreLearning(DealtLearning):
             return super()._sample(games)
         scores, drawn = self._decided(games)
         paid, values = rewards(drawn == games.answers, games), scores[..., -1]
-        gain = generalised_advantages(paid, values, games.there, self.settings.discount, self.settings.trace)
+        gain = generalized_advantages(paid, values, games.there, self.settings.discount, self.settings.trace)
         log = log_of(scores[..., :-1].log_softmax(-1), drawn)
         return Valued(drawn, log, normalised(gain - gain[games.there].mean(), games), gain + values)
 

@@ -78,7 +78,7 @@ class R2D2Learning(AgentTraining):
         self.players = self._make_players()
         self.weights = [w for a in self.agents for w in a.network.parameters()]
         self.weights += [w for p in self.predictors if p is not None for w in p.parameters()]
-        self.optimiser = torch.optim.Adam(self.weights, s.rate, eps=s.adam_epsilon)
+        self.optimizer = torch.optim.Adam(self.weights, s.rate, eps=s.adam_epsilon)
         self.random = torch.Generator().manual_seed(stream_key(seed, "choices") % 2**63)
         self.replay = Replay(s.actors, s.capacity, s.length, s.overlap, s.priority, s.importance)
         place = torch.arange(s.actors) / max(s.actors - 1, 1)
@@ -174,7 +174,7 @@ class R2D2Learning(AgentTraining):
             "steps": self._steps,
             "agents": [agent.saved_state() for agent in self.agents],
             "predictors": [{} if p is None else p.state_dict() for p in self.predictors],
-            "optimiser": self.optimiser.state_dict(),
+            "optimiser": self.optimizer.state_dict(),
             "replay": self.replay.state(),
             "random": self.random.get_state(),
             "greedy": dict(self._greedy),
@@ -196,7 +196,7 @@ class R2D2Learning(AgentTraining):
         for predictor, weights in zip(self.predictors, state["predictors"], strict=True):
             if predictor is not None:
                 predictor.load_state_dict(weights)
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.optimizer.load_state_dict(state["optimiser"])
         self.replay.load(state["replay"])
         self.random.set_state(state["random"])
         self._greedy = dict(state["greedy"])
@@ -253,10 +253,10 @@ class R2D2Learning(AgentTraining):
         errors, counted, others = self._errors(drawn)
         weighed = 0.5 * drawn.weights.to(errors.device) * counted * errors.square()
         loss = weighed.mean()
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         (loss + sum(others)).backward()
         nn.utils.clip_grad_norm_(self.weights, self.settings.clip)
-        self.optimiser.step()
+        self.optimizer.step()
         self.replay.set_priorities(drawn.places, mixed_priority(errors.detach(), counted, self.settings.eta))
         self.updates += 1
         self._follow()

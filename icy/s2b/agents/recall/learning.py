@@ -192,7 +192,7 @@ class RecallMemoryLearning(DealtLearning):
         self.model, self.task, self.settings, self.seed = model, task, settings, seed
         self.game = self.practice = cast(Any, task)
         self.updates = self._observations = 0
-        self.optimiser = torch.optim.Adam(grouped(model.named_parameters(), {}), settings.learning_rate)
+        self.optimizer = torch.optim.Adam(grouped(model.named_parameters(), {}), settings.learning_rate)
         self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
         fewer = [n for n in (task.games_per_shot, settings.games_per_shot) if n is not None]
         self._shorter = replace(task, games_per_shot=min(fewer, default=None))

@@ -35,14 +35,14 @@ def test_memory_cores_learn_to_bind(name: str) -> None:
     generator = torch.Generator().manual_seed(1)
     core = make_core(name, 2 * WIDTH, capacity=16, parts=Parts(WIDTH, WIDTH), **SMALL[name])
     head = nn.Linear(core.output, 1)
-    optimiser = torch.optim.Adam([*core.parameters(), *head.parameters()], lr=2e-3)
+    optimizer = torch.optim.Adam([*core.parameters(), *head.parameters()], lr=2e-3)
     right = []
     for _ in range(UPDATES):
         xs, answers = episodes(generator)
         logits = head(core.unroll(xs, core.start(BATCH))[0][PAIRS:])[..., 0]
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         F.binary_cross_entropy_with_logits(logits, answers).backward()
         nn.utils.clip_grad_norm_(core.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
         right.append(((logits > 0) == (answers > 0.5)).float().mean().item())
     assert sum(right[-50:]) / 50 > 0.9  # an LSTM gets 0.64

@@ -123,7 +123,7 @@ def test_the_alignment_has_its_own_learning_rate() -> None:
         MemoryListener(game), game, DealtLearningSettings(updates=4, episodes=4, warm_up=1, decay=0.1)
     )
     learning.run(1)
-    rates = {len(group["params"]): group["lr"] for group in learning.optimiser.param_groups}
+    rates = {len(group["params"]): group["lr"] for group in learning.optimizer.param_groups}
     assert rates.pop(1) == pytest.approx(0.02)  # the alignment only
     assert list(rates.values()) == [pytest.approx(0.001)]
 

@@ -244,7 +244,7 @@ def test_every_parameter_changes_in_training() -> None:
 
 def test_alignment_and_memory_have_their_own_learning_rates() -> None:
     pair = PairLearning(GAME, replace(FEW, alignment_rate=7.0, memory_rate=3.0))
-    times = {p: group["times"] for group in pair.optimiser.param_groups for p in group["params"]}
+    times = {p: group["times"] for group in pair.optimizer.param_groups for p in group["params"]}
     assert len(times) == sum(1 for who in pair.networks().values() for _ in who.parameters())
     assert times[pair.speaking.alignment] == times[pair.listening.alignment] == 7
     assert times[pair.speaking.new] == times[pair.speaking.sharpness] == 3

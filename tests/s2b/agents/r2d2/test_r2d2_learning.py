@@ -290,7 +290,7 @@ def test_reconstruction_reaches_the_core_at_its_period() -> None:
         *_, others = learning._errors(learning.replay.draw(4, torch.Generator().manual_seed(0)))
         losses.append(len(others))
         if others:
-            learning.optimiser.zero_grad()
+            learning.optimizer.zero_grad()
             others[0].backward()
             core = [w.grad for w in learning.agents[0].network.core.parameters()]
             assert all(grad is not None and grad.any() for grad in core)
