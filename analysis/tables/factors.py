@@ -137,7 +137,7 @@ def _mean(runs: pd.DataFrame, ratio: bool) -> tuple[float, int, float]:
         return float(values.mean()), len(values), float(((values - values.mean()) ** 2).sum())
     found = log_summary(values, runs["cut"].to_numpy())
     squares = 0.0 if math.isnan(found.deviation) else found.freedom * found.deviation**2
-    return math.nan if found.bound else math.log(found.centre), found.freedom + 1, squares
+    return math.nan if found.bound else math.log(found.center), found.freedom + 1, squares
 
 
 def _levels(long: pd.DataFrame) -> dict[str, list[str]]:
