@@ -3,7 +3,7 @@ from .atlas.atlas import Atlas as Atlas
 from .atlas.placement import Placement as Placement
 from .correlations import AcrossModels as AcrossModels
 from .correlations import CrossedCorrelations as CrossedCorrelations
-from .correlations import WithinOrder as WithinOrder
+from .correlations import WithinModelCorrelation as WithinModelCorrelation
 from .correlations import across_models as across_models
 from .correlations import crossed_correlations as crossed_correlations
 from .correlations import reliability as reliability

@@ -89,7 +89,7 @@ def _permutation_p(a: Values, b: Values, otherwise: float) -> float:
 
 
 @dataclass(frozen=True)
-class WithinOrder:
+class WithinModelCorrelation:
     """Rank correlations of two measures within each model over grammars, and their summary over models.
 
     Attributes:
@@ -117,7 +117,7 @@ class WithinOrder:
         )
 
 
-def within_model_order(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None = None) -> WithinOrder:
+def within_model_order(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None = None) -> WithinModelCorrelation:
     """Correlate two measures within each model, over grammars, and summarize the correlations over models.
 
     This tests whether a model does better on the grammars that are easier for it. A correlation over models on one
@@ -163,7 +163,7 @@ def within_model_order(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None =
     negative, positive = int((summary < -LEAST_SPREAD).sum()), int((summary > LEAST_SPREAD).sum())
     p = float(scipy.stats.binomtest(negative, negative + positive).pvalue) if negative + positive else 1.0
     low, high = median_interval(summary.to_numpy(float))
-    return WithinOrder(correlations, float(summary.median()), low, high, negative, positive, p)
+    return WithinModelCorrelation(correlations, float(summary.median()), low, high, negative, positive, p)
 
 
 def median_interval(values: Sequence[float] | Values) -> tuple[float, float]:
@@ -359,7 +359,7 @@ class CrossedCorrelations:
     Attributes:
         within: mean over models of Spearman's correlation over grammars.
         across: mean over grammars of Spearman's correlation over models.
-        interaction: Pearson's correlation of the double-centred tables, without the means of models and grammars.
+        interaction: Pearson's correlation of the double-centered tables, without the means of models and grammars.
         contrast: `within.true` minus `across.true`.
         models: number of models.
         grammars: number of grammars.
@@ -389,6 +389,10 @@ def crossed_correlations(
         y: second measure. Grammars, models and seeds that are not everywhere are left out.
         groups: group of each model, such as its cell. Models of a group do not count as independent; intervals are by
             the jackknife over groups, with Student's t.
+
+    Returns:
+        The three correlations, from -1 to 1, with 95 % intervals, plain and corrected for the noise of seeds, and the
+        contrast of the first two.
 
     Raises:
         IncompatibleError: as for `across_models`, or fewer than three common grammars.

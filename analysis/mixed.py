@@ -204,6 +204,9 @@ def with_languages(results: pd.DataFrame) -> pd.DataFrame:
     Args:
         results: results in long form, with the columns `options` and `seed`.
 
+    Returns:
+        A copy of the results, a row per run, with the column `language` of whole numbers.
+
     Example:
         >>> import pandas as pd
         >>> from icy.analysis import with_languages

@@ -58,6 +58,9 @@ def methods(results: Results) -> str:
     Args:
         results: a ProbeResult, a long table (which does not know its versions), or the path of results.
 
+    Returns:
+        The paragraphs as one text, with an empty line between two.
+
     Raises:
         StoreError: the path has no results.
         InvalidSettingError: there are no results.

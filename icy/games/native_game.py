@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
 from icy.core.native.arguments import address
-from icy.core.representations import LearntCodebook, Representation
+from icy.core.representations import LearnedCodebook, Representation
 from icy.core.representations.codebook import attracted
 from icy.models.base import time_last
 from icy.models.layers import flat_one_hot
@@ -59,7 +59,7 @@ class Talking(nn.Module):
     def forward(self, described: Float[Tensor, "batch 1 size"]) -> Float[Tensor, "batch 1 wanted"]:
         """Return the vector that the receiver compares with candidates, for the sender's embedding of each turn."""
         scores = self.sender(described).unbind(-2)
-        if self.training and isinstance(self.channel, LearntCodebook):
+        if self.training and isinstance(self.channel, LearnedCodebook):
             how = self.channel.codes, self.channel.commitment, len(scores)
             scores = tuple(attracted(one, *how) for one in scores)
         steps = [self.channel.feed_back(one, step, self.training) for step, one in enumerate(scores)]

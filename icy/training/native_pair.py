@@ -19,8 +19,8 @@ from icy.core.representations import (
     Ending,
     Gumbel,
     GumbelSoftmax,
-    LearntCodebook,
-    Quantised,
+    LearnedCodebook,
+    Quantized,
     Representation,
     Soft,
 )
@@ -33,7 +33,7 @@ from .native import NO_END, NativeStack, NotNativeError, require_native, require
 RECEIVER = "receiver."
 
 
-LINKS = (Soft, Discrete, Gumbel, GumbelSoftmax, Quantised, LearntCodebook)
+LINKS = (Soft, Discrete, Gumbel, GumbelSoftmax, Quantized, LearnedCodebook)
 
 
 class LinkLoss(Interface):
@@ -81,7 +81,7 @@ class NativePairLearner(NativeStack):
             raise IncompatibleError(str(error)) from None
         super().__init__(models, Layout.of(pair), settings)
         self._first = {"sender": 0, "receiver": _first_of(self._layout, RECEIVER), "link": 0}
-        if isinstance(self._link, LearntCodebook):
+        if isinstance(self._link, LearnedCodebook):
             # A sender that reads its own symbols has the same codes.
             self._codes = next(name for name, p in pair.named_parameters() if p is pair.link.codes)
             self._first["link"] = self._layout.offsets[self._codes]
@@ -171,7 +171,7 @@ class NativePairLearner(NativeStack):
 
     def _linked(self, place: int) -> Representation:
         """Return the link with the parameters of a pair."""
-        if isinstance(self._link, LearntCodebook):
+        if isinstance(self._link, LearnedCodebook):
             self._link.codes.data = self._layout.views(self._parameters[place])[self._codes]
         link: Representation = self._link
         return link
@@ -211,7 +211,7 @@ def described_link(link: object, sender: Program, of_loss: object) -> pairs.Link
     """
     places, choices = sender.places, sender.choices
     kind, symbols = type(link), choices - 1
-    if type(of_loss) is not (Codebook if kind is LearntCodebook else kind):
+    if type(of_loss) is not (Codebook if kind is LearnedCodebook else kind):
         raise NotNativeError("the engine does not support the loss")
     if kind is Soft:
         return pairs.Link(pairs.RELAXED, places, choices, choices, 0, 1.0)
@@ -222,9 +222,9 @@ def described_link(link: object, sender: Program, of_loss: object) -> pairs.Link
     if isinstance(link, GumbelSoftmax) and kind is GumbelSoftmax:
         code = pairs.ONE_HOT if link.straight_through else pairs.RELAXED
         return pairs.Link(code, places, choices, symbols, 1, link.tau)
-    if isinstance(link, Quantised) and kind is Quantised and link.normalise == "sigmoid":
+    if isinstance(link, Quantized) and kind is Quantized and link.normalise == "sigmoid":
         return pairs.Link(pairs.ROUNDED, places, choices, symbols, 0, 1.0, link.levels)
-    if isinstance(link, LearntCodebook) and kind is LearntCodebook:
+    if isinstance(link, LearnedCodebook) and kind is LearnedCodebook:
         count = link.word_count(symbols)
         return pairs.Link(pairs.NEAREST, places, choices, symbols, 0, 1.0, 0.0, link.commitment, count)
     raise NotNativeError(_unsupported(link))

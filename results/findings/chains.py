@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from icy.analysis.correlations import WithinOrder, within_model_order
+from icy.analysis.correlations import WithinModelCorrelation, within_model_order
 from icy.core.text import listed, markdown_table
 from icy.records.load import long_of
 from results.estimates import print_estimate, student_interval
@@ -81,7 +81,7 @@ def transmission() -> Finding:
     )
 
 
-def decision(cells: WithinOrder) -> str:
+def decision(cells: WithinModelCorrelation) -> str:
     """Return whether the interval of the median over cells supports the claim, in a sentence."""
     if math.isnan(cells.low):
         known = cells.negative + cells.positive

@@ -9,7 +9,7 @@ import pandas as pd
 import scipy
 
 import icy
-from icy.analysis.correlations import RankCorrelation, WithinOrder, rank_correlation, within_model_order
+from icy.analysis.correlations import RankCorrelation, WithinModelCorrelation, rank_correlation, within_model_order
 from icy.analysis.emergence import EMERGED, Emergence, probed_senders
 from icy.analysis.statistics import holm
 from icy.core.text import listed, markdown_table
@@ -283,7 +283,7 @@ def emergence() -> Finding:
     )
 
 
-def ends(order: WithinOrder) -> str:
+def ends(order: WithinModelCorrelation) -> str:
     """Return the interval of a median as text."""
     return f"{order.low:+.2f} to {order.high:+.2f}, cells as clusters"
 

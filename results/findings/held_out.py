@@ -17,7 +17,7 @@ from icy.analysis.correlations import (
     MeanCorrelation,
     MeanInterval,
     RankCorrelation,
-    WithinOrder,
+    WithinModelCorrelation,
     across_models,
     crossed_correlations,
     rank_correlation,
@@ -93,12 +93,12 @@ class HeldOut:
             for half, column in ((first, x), (~first, y))
         )
 
-    def within(self, variant: str) -> WithinOrder:
+    def within(self, variant: str) -> WithinModelCorrelation:
         """Correlate ratios and accuracies in each model, over grammars (test 1)."""
         left_out, column = VARIANTS[variant]
         return within_model_order(*self.halves("log", column, left_out), cluster_of)
 
-    def reliability_within(self, column: str) -> WithinOrder:
+    def reliability_within(self, column: str) -> WithinModelCorrelation:
         """Correlate the two halves of the seeds of one measure in each model, over grammars."""
         return within_model_order(*self.halves(column, column), cluster_of)
 
@@ -170,7 +170,7 @@ def verdict_of_absence(mean: MeanCorrelation, p: float) -> str:
     return FAILED if any(of.low > 0 or of.high < 0 for of in (mean.plain, mean.true)) else UNKNOWN
 
 
-def verdict_within(within: Mapping[str, WithinOrder], units: RankCorrelation, p: float) -> str:
+def verdict_within(within: Mapping[str, WithinModelCorrelation], units: RankCorrelation, p: float) -> str:
     """Return the verdict of test 1."""
     main = within["all grammars"]
     if not main.high < 0:
@@ -189,7 +189,7 @@ class Tests:
         uncut: tests 2 to 4 with ratios, of models without cut runs.
     """
 
-    within: dict[str, WithinOrder]
+    within: dict[str, WithinModelCorrelation]
     units: RankCorrelation
     speeds: dict[str, CrossedCorrelations]
     uncut: CrossedCorrelations
@@ -495,7 +495,7 @@ def _test_table(judged: Mapping[str, Judged]) -> str:
     return markdown_table(["test", *columns], [[name, *(of[name] for of in columns.values())] for name in names])
 
 
-def _median(order: WithinOrder) -> str:
+def _median(order: WithinModelCorrelation) -> str:
     """Return the median over cells with its interval."""
     return str(Interval(order.median, order.low, order.high))
 

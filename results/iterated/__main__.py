@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import icy
 from icy.analysis.chains import FLOOR, PREDICTS, generations, with_noise
-from icy.analysis.correlations import WithinOrder, across_models, rank_correlation, within_model_order
+from icy.analysis.correlations import WithinModelCorrelation, across_models, rank_correlation, within_model_order
 from icy.analysis.emergence import probed_senders, sender_bias
 from icy.analysis.plots.chain_plots import chain_curves, chain_paths
 from icy.core.errors import IncompatibleError
@@ -275,7 +275,7 @@ def verdict(low: float, high: float, expected: int = -1) -> str:
     return "Open" if not sign else "Supported" if sign == expected else "Opposed"
 
 
-def _order_text(order: WithinOrder) -> str:
+def _order_text(order: WithinModelCorrelation) -> str:
     ends = "" if math.isnan(order.low) else f" (95 % interval {order.low:+.2f} to {order.high:+.2f})"
     counts = f"negative in {order.negative} of {order.negative + order.positive}"
     return f"median {order.median:+.2f}{ends}, {counts}, sign test p = {order.p:.2g}"

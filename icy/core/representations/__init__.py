@@ -11,14 +11,14 @@ from dataclasses import fields, is_dataclass, replace
 
 from icy.core.errors import InvalidSettingError, unknown
 
-from .codebook import COMMITMENT, Codebook, LearntCodebook
+from .codebook import COMMITMENT, Codebook, LearnedCodebook
 from .discrete import ANSWERS, DISCRETE, Discrete
 from .ending import LAZY_DIVISOR, LAZY_POWER, Ending, EndingDiscrete, with_ends
 from .gumbel import TEMPERATURE, Gumbel, GumbelSoftmax
 from .losses import INSIDE_LOG, SMALLEST_DEVIATION, advantage, cross_entropy, entropy, squared_error
 from .mixins import VOCABULARY, WITH_START, Answering, SpokenSymbols, Symbols, WithoutParameters
 from .protocol import Answered, Losses, Meanings, Representation, Scores, Sent, StepScores, Targets, Words
-from .quantised import Quantised
+from .quantised import Quantized
 from .samples import largest, one_hot, relaxed, sampled, straight_through, without_start
 from .soft import SOFT, Soft
 
@@ -43,10 +43,10 @@ __all__ = [
     "EndingDiscrete",
     "Gumbel",
     "GumbelSoftmax",
-    "LearntCodebook",
+    "LearnedCodebook",
     "Losses",
     "Meanings",
-    "Quantised",
+    "Quantized",
     "Representation",
     "Scores",
     "Sent",
@@ -73,7 +73,7 @@ __all__ = [
 ]
 
 REPRESENTATIONS: dict[str, Representation] = {
-    r.name: r for r in (SOFT, Gumbel(), Discrete(), GumbelSoftmax(), Quantised(), Codebook())
+    r.name: r for r in (SOFT, Gumbel(), Discrete(), GumbelSoftmax(), Quantized(), Codebook())
 }
 
 

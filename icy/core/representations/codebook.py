@@ -52,7 +52,7 @@ class Codebook(Nearest):
     The last score, of the start symbol, is not used, and its place in a message is always 0. For a single sender the
     codes are unit vectors: the code of token v is 1 at v. Between two models the codes are learned. They start at the
     unit vectors if both models were pre-trained on a language, otherwise close to zero, where the scores are (see
-    LearntCodebook).
+    LearnedCodebook).
 
     Attributes:
         codes: number of codes of a link; by default V.
@@ -85,9 +85,9 @@ class Codebook(Nearest):
         codes = one_hot(messages, scores.shape[-1] - 1, scores.dtype)
         return (scores[..., :-1] - codes).square().sum(-1).mean((-2, -1))
 
-    def as_link(self, vocab_size: int, taught: bool = False) -> "LearntCodebook":
+    def as_link(self, vocab_size: int, taught: bool = False) -> "LearnedCodebook":
         """Return a learned codebook, because sender and receiver must agree on codes that training can move."""
-        return LearntCodebook(vocab_size, self.codes or vocab_size, self.commitment, taught)
+        return LearnedCodebook(vocab_size, self.codes or vocab_size, self.commitment, taught)
 
     def words(self, message: Scores) -> Words:
         """Return the index of the code at each position."""
@@ -98,7 +98,7 @@ class Codebook(Nearest):
         return self.codes or vocab_size
 
 
-class LearntCodebook(nn.Module, Nearest):
+class LearnedCodebook(nn.Module, Nearest):
     """The codebook of a link, which is trained with the two models.
 
     Codes start uniform in +-1 / count, as is usual. With longer codes, such as unit vectors, only few codes would be
@@ -145,7 +145,7 @@ class LearntCodebook(nn.Module, Nearest):
         far = _by_code(scores.flatten(-3, -2), self.codes, self.commitment)
         return F.pad(far.unflatten(-2, scores.shape[-3:-1]), (0, 1), value=-torch.inf)  # type: ignore[no-untyped-call]
 
-    def as_link(self, vocab_size: int, taught: bool = False) -> "LearntCodebook":
+    def as_link(self, vocab_size: int, taught: bool = False) -> "LearnedCodebook":
         """Return this codebook, because learned codes are the same in a probe and over a link."""
         return self
 
@@ -189,7 +189,7 @@ def attracted(scores: StepScores, codes: Float[Tensor, "code size"], commitment:
 
 
 def _by_code(rows: Tensor, codes: Tensor, commitment: float) -> Tensor:
-    """Return the negative loss of each code; see `LearntCodebook.as_sent`."""
+    """Return the negative loss of each code; see `LearnedCodebook.as_sent`."""
     inputs = rows[..., :-1]
     far = distances(inputs.detach(), codes) + commitment * distances(inputs, codes.detach())
     return -far / inputs.shape[-1]

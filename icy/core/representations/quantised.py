@@ -22,7 +22,7 @@ OF_A_STEP, OF_A_MESSAGE = (-2, -1), (-3, -1)  # axes of batch and digits
 
 
 @dataclass(frozen=True)
-class Quantised(WithoutParameters, Answering):
+class Quantized(WithoutParameters, Answering):
     """QT: a word is V digits. Each digit is a rounded score, with the gradient of the unrounded score; no noise.
 
     The last score, of the start symbol, is not used, and its place in a message is always 0.

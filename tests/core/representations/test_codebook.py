@@ -9,7 +9,7 @@ from torch.func import functional_call, vmap
 from torch.nn import functional as F
 
 from icy.core.errors import InvalidSettingError
-from icy.core.representations import Codebook, LearntCodebook, Representation, get_representation
+from icy.core.representations import Codebook, LearnedCodebook, Representation, get_representation
 
 CB = Codebook()
 
@@ -23,9 +23,9 @@ def gradients(of: Tensor, *at: Tensor) -> tuple[Tensor | None, ...]:
     return torch.autograd.grad(of.sum(), at, allow_unused=True)
 
 
-def learnt(count: int = 7, size: int = 4, commitment: float = 0.25, seed: int = 3) -> LearntCodebook:
+def learnt(count: int = 7, size: int = 4, commitment: float = 0.25, seed: int = 3) -> LearnedCodebook:
     """A codebook with random codes, as during training."""
-    link = LearntCodebook(size, count, commitment).double()
+    link = LearnedCodebook(size, count, commitment).double()
     with torch.no_grad():
         link.codes.copy_(numbers(count, size, seed=seed))
     return link

@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
-from icy.core.representations import Quantised, get_representation
+from icy.core.representations import Quantized, get_representation
 from icy.core.representations.quantised import NORMALISATIONS
 
-QT, PUBLISHED = Quantised(), Quantised(normalise="batch")
+QT, PUBLISHED = Quantized(), Quantized(normalise="batch")
 BOTH = [QT, PUBLISHED]
 
 
@@ -54,14 +54,14 @@ def test_the_gradient_is_that_of_the_sigmoid() -> None:
     slope = scores.sigmoid() * (1 - scores.sigmoid())
     expected = weight * slope.detach() * torch.tensor([1.0, 1, 1, 1, 0])
     for levels in (2, 3):
-        torch.testing.assert_close(gradient(weight * Quantised(levels).message(scores), scores), expected)
+        torch.testing.assert_close(gradient(weight * Quantized(levels).message(scores), scores), expected)
 
 
 def test_batch_normalization_maps_a_position_to_the_unit_interval() -> None:
     scores = torch.tensor([[[1.0, 2, 0], [10.0, 10, 0]], [[3.0, 5, 0], [10.0, 10, 0]]])
     # Position 0: 0, 1/4, 1/2, 1; 1/2 is rounded to the even 0. Position 1: all scores are equal, so all are 1/2.
     assert PUBLISHED.message(scores)[..., :2].tolist() == [[[0, 0], [0, 0]], [[0, 1], [0, 0]]]
-    four = Quantised(levels=4, normalise="batch").message(scores)  # levels 0 to 3, not divided by 3 again
+    four = Quantized(levels=4, normalise="batch").message(scores)  # levels 0 to 3, not divided by 3 again
     assert four[..., :2].tolist() == [[[0, 1], [2, 2]], [[2, 3], [2, 2]]]
 
 
@@ -74,7 +74,7 @@ def test_minimum_and_maximum_have_gradients() -> None:
 
 
 @pytest.mark.parametrize("channel", BOTH, ids=NORMALISATIONS)
-def test_feedback_equals_the_message(channel: Quantised) -> None:
+def test_feedback_equals_the_message(channel: Quantized) -> None:
     scores = numbers(6, 4, 5)
     for step in range(4):
         fed = channel.feed_back(scores[:, step], step, True)
@@ -93,7 +93,7 @@ def test_a_message_depends_on_its_batch_only_with_batch_normalization() -> None:
 
 
 @pytest.mark.parametrize("channel", BOTH, ids=NORMALISATIONS)
-def test_a_stack_gives_the_messages_of_single_models(channel: Quantised) -> None:
+def test_a_stack_gives_the_messages_of_single_models(channel: Quantized) -> None:
     scores = numbers(3, 6, 4, 5).detach() * torch.tensor([1.0, 10, 100]).view(3, 1, 1, 1)
     assert torch.equal(channel.message(scores), torch.stack([channel.message(one) for one in scores]))
 
@@ -104,7 +104,7 @@ def test_three_digits_give_all_eight_words() -> None:
     assert words.tolist() == list(range(8))  # the first digit is the most significant
     assert QT.word_count(3) == 8
     assert torch.equal(QT.greedy_words(scores).flatten(), words)
-    assert Quantised(levels=3).words(torch.tensor([[[2.0, 0, 1, 0]]])).item() == 2 * 9 + 1
+    assert Quantized(levels=3).words(torch.tensor([[[2.0, 0, 1, 0]]])).item() == 2 * 9 + 1
 
 
 def test_words_of_64_digits_have_different_numbers() -> None:
@@ -112,7 +112,7 @@ def test_words_of_64_digits_have_different_numbers() -> None:
     words = QT.words(F.pad(digits, (0, 1)).unsqueeze(1)).flatten().tolist()
     assert len(set(words)) == 66
     assert QT.word_count(64) == 2**64
-    for channel, size in ((QT, 65), (Quantised(levels=3), 41)):
+    for channel, size in ((QT, 65), (Quantized(levels=3), 41)):
         with pytest.raises(InvalidSettingError, match="too many for 64-bit numbers"):
             channel.word_count(size)
 
@@ -120,7 +120,7 @@ def test_words_of_64_digits_have_different_numbers() -> None:
 def test_the_word_of_a_token_has_only_its_own_digit() -> None:
     tokens = torch.tensor([[0, 1, 2]])
     assert QT.token_words(tokens, 3).tolist() == [[4, 2, 1]]
-    assert Quantised(levels=3).token_words(tokens, 3).tolist() == [[9, 3, 1]]
+    assert Quantized(levels=3).token_words(tokens, 3).tolist() == [[9, 3, 1]]
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_sender_loss_is_the_cross_entropy_of_every_digit() -> None:
 
 @pytest.mark.slow
 def test_a_sender_with_minimal_loss_emits_the_words_of_the_language() -> None:
-    tokens, channel = torch.tensor([[0, 1], [2, 1], [2, 2]]), Quantised(levels=3)
+    tokens, channel = torch.tensor([[0, 1], [2, 1], [2, 2]]), Quantized(levels=3)
     scores = torch.zeros(3, 2, 4, requires_grad=True)
     adam = torch.optim.Adam([scores], 0.3)
     for _ in range(200):
@@ -149,6 +149,6 @@ def test_a_sender_with_minimal_loss_emits_the_words_of_the_language() -> None:
 
 def test_invalid_values_are_rejected() -> None:
     with pytest.raises(InvalidSettingError, match="at least 2 levels, not 1"):
-        Quantised(levels=1)
+        Quantized(levels=1)
     with pytest.raises(UnknownNameError, match="did you mean batch"):
         get_representation("qt", normalise="batsh")

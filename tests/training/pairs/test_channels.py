@@ -11,7 +11,7 @@ import torch
 
 from icy.config.protocols import SCRATCH, EndToEndProtocol
 from icy.core.errors import InvalidSettingError
-from icy.core.representations import LearntCodebook
+from icy.core.representations import LearnedCodebook
 from icy.languages.language import Language
 from icy.training.job import Outcome, Replicate
 from icy.training.pairs.model import Pair, make_pair, try_pair
@@ -61,7 +61,7 @@ def test_sides_that_know_a_language_start_from_its_words(channel: str, tmp_path:
     assert min(of_sender, of_receiver) > 0.85  # type: ignore[type-var]
     assert accuracy > 0.75  # over the link
     if channel == "cb":
-        assert isinstance(pair.link, LearntCodebook)
+        assert isinstance(pair.link, LearnedCodebook)
         moved = (pair.link.codes - torch.eye(4)).abs()
         assert 0 < moved.max() < 0.5
 
@@ -70,7 +70,7 @@ def test_a_codebook_learns_and_is_kept(tmp_path: Path) -> None:
     task = pair_task(representation="cb")
     _, _, pair = played(tmp_path, task, Replicate(SCRATCH, 1))
     start = make_pair(task, 1, SETTINGS).link
-    assert isinstance(start, LearntCodebook)
+    assert isinstance(start, LearnedCodebook)
     assert not torch.equal(pair.link.codes, start.codes)  # type: ignore[union-attr, attr-defined]
     assert pair.sender.feedback.representation is pair.link  # type: ignore[union-attr]
     another = make_pair(task, 2, SETTINGS).link
