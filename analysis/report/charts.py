@@ -20,7 +20,7 @@ def heat(log: bool = False, title: str = "mean") -> Spec:
         {"type": "log", "reverse": True} if log else {}
     )  # dark: slow, or low accuracy
     return _chart(
-        f"Heat map: a row per model, a column per grammar or score; colour is the {title}.",
+        f"Heat map: a row per model, a column per grammar or score; color is the {title}.",
         mark={"type": "rect", "cursor": "pointer"},
         width={"step": COLUMN},
         height={"step": ROW},

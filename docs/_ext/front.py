@@ -52,7 +52,7 @@ CAPTION = (
     "its geometric SD\n"
     "5 attributes of 10 values; training ends at 20 times concat's updates; senders cannot learn shuf, which is random"
 )
-TOKENS = ("#0072B2", "#56B4E9", "#E69F00", "#D55E00")  # of Okabe and Ito, apart under every common colour blindness
+TOKENS = ("#0072B2", "#56B4E9", "#E69F00", "#D55E00")  # of Okabe and Ito, apart under every common color blindness
 HEAT = LinearSegmentedColormap.from_list("ratio", ["#15325f", "#1f6391", "#4aa3a8", "#b5d8c6", "#f3ead7"])
 CAP = 20.0  # of a ratio
 BLACK, WHITE = "#1f2328", "#ffffff"

@@ -97,7 +97,7 @@ def by_grammar(
             ax.axline((1, 1), (2, 2), color="black", linewidth=0.6)
         else:
             ax.set(ylim=(-0.03, 1.03), ylabel=label)
-    colors, marks = ({g: getattr(look, name) for g, look in looks.items()} for name in ("colour", "marker"))
+    colors, marks = ({g: getattr(look, name) for g, look in looks.items()} for name in ("color", "marker"))
     _legend(figure, axes[0], colors, marks)
     return figure
 

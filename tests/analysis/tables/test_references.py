@@ -23,7 +23,7 @@ def test_other_results_stand_beside_in_combined_standard_errors() -> None:
     assert cells["sender/B"]["rot"].reference is None
     (first, *_) = table.groups()[0][1]
     assert first[-6:] == ["1.00 (1 of 2)", "1.00 (1 of 2)", "0.60±0.10", "0.30±0.10 (+2.1)", "0.90 (1 of 2)", "0.90"]
-    assert table.head()[-4:] == ["rot ↓", "old", "shufdet ↑", "old"]
+    assert table.head()[-4:] == ["rot ↓", "old", "shufdet", "old"]
     assert table.to_dataframe()[("rot", "distance")].iloc[0] == pytest.approx(2.1213, abs=1e-3)
     assert {"other": pytest.approx(0.3)}.items() <= table.to_records()[0]["rot"].items()
 
