@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -196,6 +197,17 @@ def test_public_signatures_hold_no_path_of_this_machine() -> None:
             with_paths += [name] if str(ROOT) in shown or "PosixPath" in shown else []
     assert len(found) > 500
     assert not with_paths, "\n".join(with_paths)
+
+
+def test_the_first_use_of_a_paper_on_a_page_is_a_link() -> None:
+    icy_site = pytest.importorskip("icy_site")
+    for page, expected in (("games", ["CBM24", "Icy22"]), ("cite", [])):
+        doctree = icy_site.nodes.paragraph("", "As in CBM24 (CBM24, Icy22) and XIcy22.")
+        icy_site.link_papers(SimpleNamespace(env=SimpleNamespace(docname=page)), doctree)
+        assert doctree.astext() == "As in CBM24 (CBM24, Icy22) and XIcy22."
+        found = [*doctree.findall(icy_site.addnodes.pending_xref)]
+        assert [one.astext() for one in found] == expected
+        assert {one["reftarget"] for one in found} <= {"/cite"}
 
 
 def test_every_field_of_results_is_described() -> None:

@@ -32,9 +32,11 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.inspect import stringify_signature
 from sphinx.util.nodes import nested_parse_with_titles
 
+from icy.analysis.literature.catalogue import published_sources
 from icy.core.registry import registry
 
 ARRAY = re.compile(r"ndarray\[tuple\[(?:~?typing\.)?Any, \.\.\.\], (?:~?numpy\.)?dtype\[((?:[^][]|\[[^][]*\])*)\]\]")
+OF_PAPERS = ("cite", "papers", "changelog")  # pages that explain or list the papers
 LONE_STAR = re.compile(r"(?<![\\*\w])\*(?=[\w\[])(?![^*]*\*)")
 LONE_LETTER = re.compile(r"^(\s*:\w+ \w+: )([A-Z]\.)$")  # would begin a list
 COLON = "\N{MODIFIER LETTER COLON}"  # replaces a colon while Napoleon runs
@@ -232,6 +234,22 @@ def use_dashes(app: Sphinx, doctree: nodes.document) -> None:
             text.parent.replace(text, nodes.Text(" \N{EN DASH} "))
 
 
+def link_papers(app: Sphinx, doctree: nodes.document) -> None:
+    """Link the first use of each paper's short name on a page, since readers cannot know what CBM24 is."""
+    page, left = app.env.docname, {source["name"] for source in published_sources().values()}
+    if page in OF_PAPERS:
+        return
+    for text in [*doctree.findall(nodes.Text)]:
+        if isinstance(text.parent, nodes.paragraph) and any(name in text for name in left):
+            pieces: list[nodes.Node] = []
+            for piece in re.split(rf"\b({'|'.join(sorted(left))})\b", text):
+                to = {"refdomain": "std", "reftype": "doc", "reftarget": "/cite", "refexplicit": True, "refdoc": page}
+                shown = nodes.inline("", piece, classes=["xref", "std", "std-doc"])
+                pieces.append(addnodes.pending_xref("", shown, **to) if piece in left else nodes.Text(piece))
+                left.discard(piece)
+            text.parent.replace(text, pieces)
+
+
 def draw_pictures(app: Sphinx) -> None:
     """Draw the pictures, unless they are newer than their sources."""
     import gallery
@@ -281,6 +299,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", link_measured_pages)
     app.connect("include-read", link_included_pages)
     app.connect("doctree-read", use_dashes)
+    app.connect("doctree-read", link_papers)
     for field in PyObject.doc_field_types:
         if field.name == "variable":
             field.label = "Attributes"  # the word that docstrings use
