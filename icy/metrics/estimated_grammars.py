@@ -1,7 +1,5 @@
 """Grammars with parameters that are estimated from a language, and random languages of each grammar."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -44,7 +42,7 @@ class Rows:
         """Count each token at each position, for each value of each attribute."""
         return np.stack([self.counts_of([a] * self.tokens.shape[1]) for a in range(self.values.shape[1])])
 
-    def counts_of(self, owners: Sequence[int] | IntArray) -> Int64[IntArray, "length value token"]:
+    def counts_of(self, owners: Sequence[int] | Int64[IntArray, " length"]) -> Int64[IntArray, "length value token"]:
         """Count each token at each position, for each value of the attribute that owns the position."""
         (values, tokens), length = self.sizes, self.tokens.shape[1]
         cells = (np.arange(length) * values + self.values[:, owners]) * tokens + self.tokens

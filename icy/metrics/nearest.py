@@ -1,7 +1,5 @@
 """Which grammar a language is a version of: how well each grammar, with its words estimated, predicts the messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -146,61 +144,6 @@ def _agreements(rows: Rows, halves: Sequence[IntArray], names: Sequence[str] = t
     return {name: count / rows.tokens.size for name, count in right.items()}
 
 
-def _choose(agreement: Mapping[str, float], chance: Mapping[str, float], draws: _Draws) -> str:
-    """Return the grammar that a language is a version of; see `nearest_grammar`."""
-    above = {name: agreement[name] - chance[name] for name in (*VERSIONS, "proj")}
-    above = {name: value for name, value in above.items() if value > LIMIT * draws.deviation[name]}
-    specific = {name: above[name] / (1 - chance[name]) for name in VERSIONS if name in above}
-    specific = {name: value for name, value in specific.items() if value >= LEAST}
-    if not specific:
-        return "proj" if "proj" in above else "hol"
-    best = max(specific, key=lambda name: specific[name])
-    nested = best in ("perm", "shufdet") and specific.get("concat", 0) >= NESTED * specific[best]
-    return "concat" if nested else best
-
-
-# -- errors ------------------------------------------------------------------------------------------------------------
-
-
-def _errors(grammar: str, rows: Rows, share: float, draws: _Draws) -> str:
-    """Return the kind of errors of a language relative to a grammar; see `NearestGrammar`."""
-    if grammar == "hol":
-        return "none"
-    rare, any_ = _concentration(grammar, rows)
-    if rare > (max(RARE, draws.rare) if grammar == "proj" else RARE):  # the estimate of proj is not exact
-        return "systematic"
-    return "random" if any_ and share else "none"
-
-
-def _concentration(grammar: str, rows: Rows) -> tuple[float, bool]:
-    """Return the negative decimal logarithm of the p-value of the cell with too many errors, and if there are errors.
-
-    Cells are positions, and positions for a value or for a pair of values. The p-value is binomial, for the share of
-    errors in the language, times the number of cells. All meanings estimate the grammar.
-    """
-    wrong = GRAMMARS[grammar].predict(rows, rows.values) != rows.tokens
-    row, place = np.nonzero(wrong)
-    length, smallest, cells = wrong.shape[1], 1.0, 0
-    for code in _value_codes(rows):
-        size = int(code.max()) + 1
-        errors = np.bincount(code[row] * length + place, minlength=size * length)
-        meanings = np.bincount(code, minlength=size).repeat(length)
-        cells += int((meanings > 0).sum())
-        found = errors > 0
-        if found.any():
-            smallest = min(smallest, bdtrc(errors[found] - 1.0, meanings[found], wrong.mean()).min())
-    return float(-np.log10(max(smallest * cells, np.finfo(float).tiny))), bool(wrong.any())
-
-
-def _value_codes(rows: Rows) -> Iterator[IntArray]:
-    """Yield numbers of groups of meanings [n]: one group, those of each value, and those of each pair of values."""
-    columns = list(rows.values.T)
-    yield np.zeros(len(rows.values), dtype=np.int64)
-    yield from columns
-    for one, other in combinations(columns, 2):
-        yield one * rows.sizes[0] + other
-
-
 # -- draws -------------------------------------------------------------------------------------------------------------
 
 
@@ -286,3 +229,61 @@ def _draws(space: MeaningSpace, existing: bytes | None, sizes: tuple[int, int], 
         known = np.sort(stream(seed, "nearest", "meanings").choice(known, most, replace=False))
     with silence():
         return _Draws(space.meanings(known), _halves(space, known, seed), sizes, length, seed)
+
+
+# -- the choice --------------------------------------------------------------------------------------------------------
+
+
+def _choose(agreement: Mapping[str, float], chance: Mapping[str, float], draws: _Draws) -> str:
+    """Return the grammar that a language is a version of; see `nearest_grammar`."""
+    above = {name: agreement[name] - chance[name] for name in (*VERSIONS, "proj")}
+    above = {name: value for name, value in above.items() if value > LIMIT * draws.deviation[name]}
+    specific = {name: above[name] / (1 - chance[name]) for name in VERSIONS if name in above}
+    specific = {name: value for name, value in specific.items() if value >= LEAST}
+    if not specific:
+        return "proj" if "proj" in above else "hol"
+    best = max(specific, key=lambda name: specific[name])
+    nested = best in ("perm", "shufdet") and specific.get("concat", 0) >= NESTED * specific[best]
+    return "concat" if nested else best
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+def _errors(grammar: str, rows: Rows, share: float, draws: _Draws) -> str:
+    """Return the kind of errors of a language relative to a grammar; see `NearestGrammar`."""
+    if grammar == "hol":
+        return "none"
+    rare, any_ = _concentration(grammar, rows)
+    if rare > (max(RARE, draws.rare) if grammar == "proj" else RARE):  # the estimate of proj is not exact
+        return "systematic"
+    return "random" if any_ and share else "none"
+
+
+def _concentration(grammar: str, rows: Rows) -> tuple[float, bool]:
+    """Return the negative decimal logarithm of the p-value of the cell with too many errors, and if there are errors.
+
+    Cells are positions, and positions for a value or for a pair of values. The p-value is binomial, for the share of
+    errors in the language, times the number of cells. All meanings estimate the grammar.
+    """
+    wrong = GRAMMARS[grammar].predict(rows, rows.values) != rows.tokens
+    row, place = np.nonzero(wrong)
+    length, smallest, cells = wrong.shape[1], 1.0, 0
+    for code in _value_codes(rows):
+        size = int(code.max()) + 1
+        errors = np.bincount(code[row] * length + place, minlength=size * length)
+        meanings = np.bincount(code, minlength=size).repeat(length)
+        cells += int((meanings > 0).sum())
+        found = errors > 0
+        if found.any():
+            smallest = min(smallest, bdtrc(errors[found] - 1.0, meanings[found], wrong.mean()).min())
+    return float(-np.log10(max(smallest * cells, np.finfo(float).tiny))), bool(wrong.any())
+
+
+def _value_codes(rows: Rows) -> Iterator[IntArray]:
+    """Yield numbers of groups of meanings [n]: one group, those of each value, and those of each pair of values."""
+    columns = list(rows.values.T)
+    yield np.zeros(len(rows.values), dtype=np.int64)
+    yield from columns
+    for one, other in combinations(columns, 2):
+        yield one * rows.sizes[0] + other

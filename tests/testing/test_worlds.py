@@ -115,4 +115,4 @@ def test_a_factory_that_must_be_given_something_is_refused_once() -> None:
         return Plain()
 
     (result,) = testing.check(needs, "world", raise_on_failure=False)
-    assert "needs takes (colours), and a world must take options only, each with a default" in result.message
+    assert "needs takes (colors), and a world must take options only, each with a default" in result.message
