@@ -470,7 +470,7 @@ def test_it_builds_without_a_warning(tmp_path: Path) -> None:
     grammars = (tmp_path / "html" / "grammars.html").read_text()
     assert all(f'src="_images/grammar-{name}.png"' in grammars for name in icy.list_grammars())
     assert "<math" in (tmp_path / "html" / "model-equations.html").read_text()
-    assert 'id="icy.probe"' in (tmp_path / "html" / "api" / "icy.html").read_text()
+    assert 'id="icy.probe"' in (tmp_path / "html" / "api" / "icy-runs.html").read_text()
 
 
 @pytest.mark.docs
