@@ -94,6 +94,8 @@ def sweep_spec(**given: Any) -> SweepSpec:
         UnknownNameError: no part takes an argument, or a kind is unknown.
     """
     registry.load_files(given.get("plugin", ()))
+    if "start" in given:  # the name before 0.3
+        given["initial_results"] = given.pop("start")
     whole = given.get("kind", SweepSpec.kind)
     parts: Sequence[Fields] = given.get("parts") or ({},)
     kinds = [str(part.get("kind", whole)) for part in parts]

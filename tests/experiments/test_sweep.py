@@ -182,3 +182,8 @@ def test_a_file_with_plug_ins_gives_a_warning(tmp_path: Path, caplog: pytest.Log
     file.write_text('model = "sender/FC1L"\n')
     read_sweep(file)
     assert not caplog.messages
+
+
+@pytest.mark.parametrize("kind", ["probe", "games", "chain"])
+def test_a_sweep_of_any_kind_accepts_the_older_name_of_its_initial_results(kind: str, tmp_path: Path) -> None:
+    assert list(sweep_spec(kind=kind, start=[tmp_path]).initial_results) == [tmp_path]
