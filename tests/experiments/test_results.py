@@ -237,7 +237,12 @@ def test_of_several_tables_the_last_counts(order: tuple[int, int], tmp_path: Pat
 def test_results_with_different_measures_have_separate_tables() -> None:
     result = icy.ProbeResult.load(Path(__file__).parents[1] / "records" / "version-0.1")
     texts = result.table().split("\n\n\n")[0]
-    titles = ("acquire: updates", "generalise: accuracy on meanings held out", "budget: accuracy", "end to end: meanings")
+    titles = (
+        "acquire: update",
+        "generalise: accuracy on meanings held out",
+        "budget: accuracy",
+        "end to end: meanings",
+    )
     assert [texts.count(title) for title in titles] == [1, 1, 1, 1]
     assert [len(part.records) for part in result.parts()] == [2, 2, 2, 1]
     assert repr(result) == "\n\n".join(repr(part) for part in result.parts())
