@@ -28,14 +28,13 @@ FIRST_SEED = 5000
 SETTING = {"meanings": "4x5", "word_length": 3, "hidden": 64}
 
 
-def after(grammar: str, folder: Path = FOLDER):  # type: ignore[no-untyped-def]
-    """Return a factory of FC2L with the weights of a network in `folder`; new weights if the folder does not exist."""
+def after(grammar: str, folder: Path):  # type: ignore[no-untyped-def]
+    """Return a factory of FC2L with the weights of a network in `folder`."""
     built_in = registry.find("sender", "FC2L")
 
     def make(space, message_length, vocab_size, hidden_size):  # type: ignore[no-untyped-def]
         model = built_in.create(space, message_length, vocab_size, hidden_size)
-        if folder.exists():
-            model.load_state_dict(load_file(folder / f"{grammar}-{torch.initial_seed() % NETWORKS}.safetensors"))
+        model.load_state_dict(load_file(folder / f"{grammar}-{torch.initial_seed() % NETWORKS}.safetensors"))
         return model
 
     return make
@@ -49,21 +48,12 @@ def pretrain(grammar: str) -> None:
         seeds[stream_key(seed, "weights") % NETWORKS].append(seed)
         seed += 1
     with tempfile.TemporaryDirectory() as place:
-        weights = Path(place) / "weights"  # exists from the second language on
+        weights = Path(place) / "weights"
         for turn in range(LANGUAGES):
-            model, own = after(grammar, weights), [seeds[number][turn] for number in range(NETWORKS)]
-            out = Path(place) / f"{turn}"
-            found = icy.probe(
-                model,
-                grammar,
-                seeds=own,
-                target=0.3,
-                max_updates=UPDATES,
-                keep_models=True,
-                out=out,
-                workers=1,
-                **SETTING,
-            )  # type: ignore[arg-type]
+            model = after(grammar, weights) if turn else "sender/FC2L"
+            own = [seeds[number][turn] for number in range(NETWORKS)]
+            options = {"target": 0.3, "max_updates": UPDATES, "keep_models": True, "workers": 1, **SETTING}
+            found = icy.probe(model, grammar, seeds=own, out=Path(place) / f"{turn}", **options)  # type: ignore[arg-type]
             states = [found.model(grammar, seed).state_dict() for seed in own]  # before the weights change
             weights.mkdir(exist_ok=True)
             for number, state in enumerate(states):
@@ -83,4 +73,4 @@ else:
             f"FC2L-after-{name}",
             description=f"FC2L that learned {LANGUAGES} languages of {name} before.",
             source="results/iterated/pretrained.py",
-        )(after(name))
+        )(after(name, FOLDER))
