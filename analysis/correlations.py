@@ -433,7 +433,11 @@ def _both_ways(x: Values, y: Values, splits: Sequence[tuple[list[int], list[int]
         y: second measure.
         splits: halves of the seeds.
     """
-    kinds = (_mean_spearman, lambda a, b: _mean_spearman(a.T, b.T), lambda a, b: _pearson(*map(_interaction, (a, b))))
+    kinds = (
+        _mean_spearman,
+        lambda a, b: _mean_spearman(a.T, b.T),
+        lambda a, b: _pearson(*(without_margins(of).ravel() for of in (a, b))),
+    )
     found = np.zeros((3, 3))
     for half, rest in splits:
         (x_half, y_half), (x_rest, y_rest) = ([of[..., seeds].mean(2) for of in (x, y)] for seeds in (half, rest))
@@ -451,9 +455,9 @@ def _mean_spearman(a: Values, b: Values) -> float:
     return float(np.nanmean([_pearson(one, other) for one, other in zip(*ranks, strict=True)]))
 
 
-def _interaction(values: Values) -> Values:
-    """Return a table without the means of its rows and columns, as a vector."""
-    return np.asarray(values - values.mean(1, keepdims=True) - values.mean(0) + values.mean()).ravel()
+def without_margins(values: Values) -> Values:
+    """Return the interaction of rows and columns: a table without the means of its rows and columns."""
+    return np.asarray(values - values.mean(1, keepdims=True) - values.mean(0) + values.mean())
 
 
 def _mean_interval(values: Values) -> MeanInterval:

@@ -17,11 +17,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 import icy
 from icy.analysis.chains import FLOOR, PREDICTS, generations, with_noise
-from icy.analysis.correlations import WithinModelCorrelation, across_models, rank_correlation, within_model_order
+from icy.analysis.correlations import (
+    WithinModelCorrelation,
+    across_models,
+    rank_correlation,
+    within_model_order,
+    without_margins,
+)
 from icy.analysis.emergence import probed_senders, sender_bias
 from icy.analysis.plots.chain_plots import chain_curves, chain_paths
 from icy.core.errors import IncompatibleError
@@ -373,7 +378,7 @@ class Specificity:
             held_out=own,
             foreign=float(np.median(known)),
             pairs=len(known),
-            share=float((without_margins(survival) ** 2).sum() / (spread**2).sum()),
+            share=float((without_margins(survival.to_numpy(float)) ** 2).sum() / (spread**2).sum()),
             interaction=interaction_of(survival, logs),
             without=(min(without), max(without)),
         )
@@ -398,15 +403,9 @@ class Specificity:
         )
 
 
-def without_margins(table: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the interaction of rows and columns: a table without the means of its rows and columns."""
-    values = table.to_numpy(float)
-    return np.asarray(values - values.mean(0) - values.mean(1)[:, None] + values.mean())
-
-
 def interaction_of(one: pd.DataFrame, other: pd.DataFrame) -> float:
     """Return Pearson's correlation of two tables' interactions."""
-    return float(np.corrcoef(without_margins(one).ravel(), without_margins(other).ravel())[0, 1])
+    return float(np.corrcoef(*(without_margins(table.to_numpy(float)).ravel() for table in (one, other)))[0, 1])
 
 
 def specificity(done: ProbeResult, survival: pd.DataFrame) -> Specificity:

@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from icy.analysis.correlations import rank_correlation
+from icy.analysis.correlations import rank_correlation, without_margins
 from icy.core.text import markdown_table
 from icy.experiments.results import ProbeResult
 from icy.grammars import make_language
 from icy.records.load import long_of
 from results.estimates import print_estimate, student_interval
-from results.iterated.__main__ import HERE, MIDDLE, NO_RECORDS, cell_of, interaction_of, name_of, without_margins
+from results.iterated.__main__ import HERE, MIDDLE, NO_RECORDS, cell_of, interaction_of, name_of
 from results.pages import RecordFolder, describe_packs, fill_template, run_sweeps
 
 PAGE, RECORDS = HERE / "experiments.md", RecordFolder(HERE, "experiments.parquet", "runs/experiments", files=False)
@@ -31,6 +31,7 @@ SIGNIFICANT = 0.05
 NOT_TRAINED = "*Not complete yet.*"
 CELLS = 5  # of the senders and receivers of the second experiment
 CAP = 20.0  # of ratios
+ROUNDING = 1e-12  # correlations that differ by less are equal
 
 Values = NDArray[np.float64]
 
@@ -61,22 +62,24 @@ def of_cells(table: pd.DataFrame) -> pd.DataFrame:
     return table.groupby(table.index.map(cell_of)).mean()
 
 
-def assignments(survival: pd.DataFrame, ratios: pd.DataFrame) -> tuple[float, float, int]:
-    """Return the correlation of two interactions, and its exact one-sided p-value over assignments of rows.
+def assignments(survival: pd.DataFrame, ratios: pd.DataFrame) -> tuple[float, float, float, int]:
+    """Return the correlation of two interactions, and its exact one-sided p-values over assignments of rows.
 
     Args:
         survival: a row per cell, a column per grammar.
         ratios: logarithms of ratios, with the same index and columns.
 
     Returns:
-        The correlation; the share of all assignments of the rows of `ratios` to those of `survival` with a
-        correlation at most as large; and the number of assignments.
+        The correlation; the shares of all assignments of the rows of `ratios` to those of `survival` with a
+        correlation at most, and at least, as large; and the number of assignments.
     """
-    own, other = without_margins(survival), without_margins(ratios)
+    own, other = (without_margins(table.to_numpy(float)) for table in (survival, ratios))
     orders = np.array(list(itertools.permutations(range(len(own)))))
     products = np.einsum("cg,ocg->o", own, other[orders])
     size = math.sqrt(float((own**2).sum() * (other**2).sum()))
-    return float(products[0]) / size, float((products <= products[0] + 1e-12).mean()), len(orders)
+    gaps = (products - products[0]) / size
+    below, above = (float((sign * gaps <= ROUNDING).mean()) for sign in (1, -1))
+    return float(products[0]) / size, below, above, len(orders)
 
 
 def halves(tables: Mapping[int, pd.DataFrame]) -> float:
@@ -98,20 +101,21 @@ def interaction_text(chains: ProbeResult, probes: ProbeResult) -> str:
     shared = own.index.intersection(logs.index)
     own, logs = own.loc[shared], logs.loc[shared]
     cells, cell_logs = of_cells(own), of_cells(logs)
-    r, p, orders = assignments(cells, cell_logs)
+    r, p, opposed, orders = assignments(cells, cell_logs)
     without = {cell: interaction_of(cells.drop(cell), cell_logs.drop(cell)) for cell in cells.index}
-    steady = max(without.values()) < 0 or min(without.values()) > 0
     verdict = "Unknown"
-    if steady and (p < SIGNIFICANT or 1 - p < SIGNIFICANT):
-        verdict = "Shown" if r < 0 else "Opposed"
-    parts = without_margins(cells), without_margins(cell_logs)
+    if p < SIGNIFICANT and max(without.values()) < 0:
+        verdict = "Shown"
+    elif opposed < SIGNIFICANT and min(without.values()) > 0:
+        verdict = "Opposed"
+    parts = (without_margins(table.to_numpy(float)) for table in (cells, cell_logs))
     rows = [
         [cell, *(f"{one:+.3f} / {other:+.2f}" for one, other in zip(*pair, strict=True)), f"{without[cell]:+.2f}"]
         for cell, *pair in zip(cells.index, *parts, strict=True)
     ]
     table = markdown_table(["cell", *MIDDLE, "r without this cell"], rows)
     spread = own.to_numpy() - own.to_numpy().mean()
-    share = float((without_margins(own) ** 2).sum() / (spread**2).sum())
+    share = float((without_margins(own.to_numpy(float)) ** 2).sum() / (spread**2).sum())
     pairs = {
         (one, other): rank_correlation(own.loc[one], logs.loc[other]).value for one in own.index for other in own.index
     }

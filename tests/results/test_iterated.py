@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import icy
+from icy.analysis.correlations import without_margins
 from icy.experiments.results import ProbeResult
 from icy.grammars import make_language
 from icy.records.load import long_of
@@ -133,7 +134,7 @@ def test_a_bias_of_a_sender_is_an_interaction() -> None:
     same = pd.DataFrame([[0.9, 0.8, 0.7, 0.6, 0.5]] * 3, names, grammars) + np.array([[0.0], [0.1], [-0.1]])
     ratios = 1 / same
     own = same + np.array([[0.1, 0, 0, 0, -0.1], [0, 0, 0, 0, 0], [-0.1, 0, 0, 0, 0.1]])
-    assert iterated.without_margins(same) == pytest.approx(np.zeros((3, 5)))
+    assert without_margins(same.to_numpy()) == pytest.approx(np.zeros((3, 5)))
     assert iterated.interaction_of(own, -own) == pytest.approx(-1)
     record = {"model": "sender/a", "grammar": "perm", "points": ["generation", "unseen_accuracy"]}
     done = SimpleNamespace(
