@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from icy.analysis.literature.catalogue import published_sources
 from icy.analysis.metric_conventions import conventions_of
 from icy.analysis.order import in_order
 from icy.analysis.wording import LETTERS, heading, text_of
@@ -21,20 +22,10 @@ from icy.records.long_table import ROW, options_of
 from icy.records.record import Record
 from icy.version import __version__
 
-PAPERS = {  # topic: papers, and the kinds of jobs that use them
-    "The grammars, models and protocols": (
-        "Perkins21, A Framework for Measuring Compositional Inductive Bias; Icy22, Neural networks can understand "
-        "compositional functions that humans do not, in the context of emergent communication",
-        ("probe", "e2e", "chain", "study"),
-    ),
-    "Meta-referential games": (
-        "MetaRG22 and MetaRG24, Meta-Referential Games to Learn Compositional Learning Behaviours",
-        ("s2b", "recall"),
-    ),
-    "Multi-target games and CBM": (
-        "CBM24, Concept-Best-Matching: Evaluating Compositionality in Emergent Communication",
-        ("games",),
-    ),
+PAPERS = {  # keys of papers: kinds of jobs that use them
+    ("perkins21", "icy22"): ("probe", "e2e", "chain", "study"),
+    ("metarg22", "metarg24"): ("s2b", "recall"),
+    ("cbm24",): ("games",),
 }
 ICY = f"The icy developers: icy {__version__}, Python package icy-toolkit"
 MEASURED = {  # sentence by measure
@@ -76,8 +67,9 @@ def methods(results: Results) -> str:
     parts = [" ".join(_sentences(part)) for _, part in long.groupby(["kind", "protocol"], dropna=False, sort=False)]
     records = records_in(found) or ()
     kinds = set(long["kind"])
-    cited = [papers for papers, used in PAPERS.values() if kinds & set(used)]
-    return "\n\n".join([*parts, " ".join([*_made(records), f"References: {'; '.join([*cited, ICY])}."])])
+    known = published_sources()
+    cited = [known[key]["citation"] for keys, used in PAPERS.items() if kinds & set(used) for key in keys]
+    return "\n\n".join([*parts, " ".join([*_made(records), "References:", *cited, f"{ICY}."])])
 
 
 def _sentences(long: pd.DataFrame) -> Iterator[str]:

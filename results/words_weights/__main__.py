@@ -20,11 +20,13 @@ import scipy
 from numpy.typing import NDArray
 
 from icy.analysis import mixed_effects, with_languages
+from icy.analysis.correlations import MeanInterval
 from icy.analysis.order import in_order
-from icy.analysis.statistics import holm, student
+from icy.analysis.statistics import Interval, holm, student
 from icy.core.streams import stream
 from icy.core.text import listed, markdown_table
 from icy.experiments.results import ProbeResult
+from results.estimates import print_estimate
 from results.findings import pictures
 from results.findings.finding import ALPHA, supported, verdict_of
 from results.pages import RecordFolder, describe_packs, fill_template, run_sweeps
@@ -105,26 +107,13 @@ def _log(value: float) -> float:
     return math.log(value) if value > 0 else math.nan
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """An estimand with its 95 % interval by the jackknife, and the p-value of a test against 0.
-
-    Attributes:
-        value: the estimate; for estimands of LOGS, its logarithm. So are `low` and `high`.
-    """
-
-    value: float
-    low: float = math.nan
-    high: float = math.nan
-    p: float = math.nan
-
-    def text(self, log: bool = False, digits: int = 2) -> str:
-        """Return the estimate with its interval, such as "0.50 (0.40 to 0.60)"."""
-        value, low, high = (f"{math.exp(end) if log else end:.{digits}f}" for end in (self.value, self.low, self.high))
-        return f"{value} ({low} to {high})"
+def text_of(one: Interval, log: bool = False, digits: int = 2) -> str:
+    """Return an estimate with its interval, such as "0.50 (0.40 to 0.60)"; if `log`, of its exponential."""
+    ends = np.array([one.value, one.low, one.high])
+    return print_estimate(np.exp(ends) if log else ends, digits)
 
 
-def jackknife(y: Values, sides: Sequence[str]) -> dict[str, Estimate]:
+def jackknife(y: Values, sides: Sequence[str]) -> dict[str, MeanInterval]:
     """Return the estimands of one grammar with intervals that hold for other languages and weights."""
     values = estimands(y, sides)
     variances = dict.fromkeys(values, 0.0)
@@ -138,8 +127,8 @@ def jackknife(y: Values, sides: Sequence[str]) -> dict[str, Estimate]:
     estimates = {}
     for name, value in values.items():
         error = math.sqrt(variances[name])
-        p = 2 * float(scipy.stats.t.sf(abs(value) / error, freedom))
-        estimates[name] = Estimate(value, value - student(freedom) * error, value + student(freedom) * error, p)
+        width = student(freedom) * error
+        estimates[name] = MeanInterval(value, value - width, value + width, error, freedom)
     return estimates
 
 
@@ -242,7 +231,7 @@ class Stage:
         return [cell for cell in self.cells[grammar].values() if not cell.cut]
 
     @cached_property
-    def pooled(self) -> dict[str, dict[str, Estimate]]:
+    def pooled(self) -> dict[str, dict[str, MeanInterval]]:
         """Pooled estimates of each grammar with at least two usable models."""
         return {
             grammar: jackknife(np.stack([cell.y for cell in cells]), [cell.model.partition("/")[0] for cell in cells])
@@ -260,7 +249,7 @@ class Stage:
         cells = [cell for grammar in self.grammars for cell in self.used(grammar)]
         return dict(zip([(c.grammar, c.model) for c in cells], holm([c.p for c in cells]), strict=True))
 
-    def verdicts(self, test: str) -> dict[str, tuple[Estimate, float, str]]:
+    def verdicts(self, test: str) -> dict[str, tuple[MeanInterval, float, str]]:
         """Return estimate, p-value corrected by Holm's method, and verdict of a hypothesis on each grammar."""
         names = [grammar for grammar in self.grammars if test in self.pooled.get(grammar, {})]
         if test == "shared":
@@ -286,10 +275,10 @@ def decomposition(stage: Stage) -> str:
         cells = stage.used(grammar)
         each = components(np.stack([cell.y for cell in cells]))
         shares = each[0] / each.sum(0)
-        spread = Estimate(*(end / 2 for end in (found["run"].value, found["run"].low, found["run"].high)))
+        spread = Interval(*(end / 2 for end in (found["run"].value, found["run"].low, found["run"].high)))
         over = f"{shares.min():.2f} to {shares.max():.2f}"
         lines.append(
-            [grammar, len(cells), spread.text(log=True), found["share"].text(), over,
+            [grammar, len(cells), text_of(spread, log=True), text_of(found["share"]), over,
              *(f"{found[name].value:.2f}" for name in PARTS[1:])]
         )  # fmt: skip
     return markdown_table(
@@ -344,7 +333,7 @@ def tests(stage: Stage) -> str:
             if grammar in found[test]:
                 one, p, verdict = found[test][grammar]
                 digits = 4 if test == "against" else 2
-                line.append(f"{one.text(test in LOGS, digits)}, p = {p:.2g}: **{verdict}**")
+                line.append(f"{text_of(one, test in LOGS, digits)}, p = {p:.2g}: **{verdict}**")
             else:
                 line.append("-")
         lines.append(line)
