@@ -56,7 +56,7 @@ def rows_times(
 class Linear(nn.Linear):
     """`nn.Linear` for parameters that may have leading axes: a stack of models is computed as one batched product.
 
-    The initial weights are those of PyTorch.
+    It has PyTorch's initial weights.
     """
 
     def forward(self, x: Float[Tensor, "*#lead inputs"]) -> Float[Tensor, "*lead outputs"]:

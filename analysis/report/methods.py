@@ -54,7 +54,7 @@ def methods(results: Results) -> str:
 
     Raises:
         StoreError: the path has no results.
-        InvalidSettingError: there are no results.
+        InvalidSettingError: no results.
 
     Example:
         >>> import pandas as pd

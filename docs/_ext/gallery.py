@@ -66,7 +66,7 @@ PLOTS = {
 }
 TASKS = (
     Card(
-        "_generated/grammars.png", "See what a grammar does to messages", "icy show all --meanings 3x3", "grammars.md"
+        "_generated/grammars.png", "See the messages of a grammar", "icy show all --meanings 3x3", "grammars.md"
     ),
     Card(
         "_generated/plot-placement.png",
@@ -115,7 +115,7 @@ TASKS = (
 
 
 def draw(folder: Path) -> list[Path]:
-    """Run the commands whose pictures the build draws; return the files.
+    """Run the commands that draw pictures in the build; return the files.
 
     Args:
         folder: folder of the pictures.

@@ -281,7 +281,7 @@ def _concentration(grammar: str, rows: Rows) -> tuple[float, bool]:
 
 
 def _value_codes(rows: Rows) -> Iterator[IntArray]:
-    """Yield numbers of groups of meanings [n]: one group, those of each value, and those of each pair of values."""
+    """Yield numbers of groups of meanings [n]: one group, a group per value, and a group per pair of values."""
     columns = list(rows.values.T)
     yield np.zeros(len(rows.values), dtype=np.int64)
     yield from columns

@@ -131,7 +131,7 @@ class LanguageJob(Job):
         return replace(super().joined(other), languages=languages)
 
     def behavior(self) -> dict[str, Fields]:
-        """Return digests of what the models of users compute, so that a changed model does not reuse old results.
+        """Return digests of the outputs of users' models, so that a changed model does not reuse old results.
 
         They are computed with the initial weights of the first seed.
         """

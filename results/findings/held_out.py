@@ -164,7 +164,7 @@ def p_absent(mean: MeanCorrelation) -> float:
 
 
 def verdict_of_absence(mean: MeanCorrelation, p: float) -> str:
-    """Return the verdict of the claim that there is no correlation (tests 2 and 4)."""
+    """Return the verdict on the absence of a correlation (tests 2 and 4)."""
     if p < ALPHA:
         return SHOWN
     return FAILED if any(of.low > 0 or of.high < 0 for of in (mean.plain, mean.true)) else UNKNOWN

@@ -29,6 +29,7 @@ from tests.analysis.plots.helpers import MODELS, acquire, budget
 from tests.cli.helpers import run
 from tests.helpers import readable
 from tests.pages import PAGES, code, shell_commands
+from tests.pages import commands as commands_of
 
 TRAINING = ("probe", "sweep", "e2e", "reproduce")
 QUICK = ("list", "show", "generate", "atlas", "table", "plot", "pack")  # are run; others are parsed
@@ -87,6 +88,7 @@ def examples() -> dict[str, str]:
         for line in re.findall(r"^ +(icy .+)$", command.epilog or "", re.MULTILINE)
     ]
     found += [item for page in PAGES for item in shell_commands(page, "sh")]
+    found += [(place, line) for place, line in commands_of("README.md") if "--plugin" not in line]
     return {line: place for place, line in reversed(found)}
 
 

@@ -34,7 +34,7 @@ def with_rule(language: Language, kind: str) -> Language:
     return replace(language, messages=messages)
 
 
-@pytest.mark.parametrize("space", ["4x5", "8,7,6,2"])
+@pytest.mark.parametrize("space", ["4x5", pytest.param("8,7,6,2", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("grammar", GRAMMARS)
 def test_a_language_is_nearest_to_its_own_grammar(grammar: str, space: str) -> None:
     for seed in (1, 2, 3):
