@@ -15,8 +15,6 @@ from icy.records.record import Record
 from icy.version import __version__
 
 from . import charts
-from .methods import ICY, PAPERS
-from .pitfalls import PITFALLS
 from .sections import Section
 
 WEB = Path(__file__).parent / "web"
@@ -24,6 +22,26 @@ MISSING = 'Reports need Vega; install it with `pip install "icy-toolkit[report]"
 # No network access, whatever names in the results contain. Vega needs 'unsafe-eval', as it compiles expressions.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data:"
 SAVED = ("svg", "png")
+# How to read the numbers, a sentence per topic; docs/pitfalls.md has details under the same headings.
+PITFALLS = {
+    "Conventions": "One metric has several definitions. Headings and notes name the definition that was used: compare "
+    "values only if these agree.",
+    "Symbols": "In an end-to-end run over a link that is soft, gumb or discr, agents can say the V tokens and the "
+    "start symbol, unless symbols=V.",
+    "Chance": "A value above 0 is not a finding yet: icy metrics --permutations 1000 shows the value by chance and a "
+    "p-value. Metrics of information are too high on few rows.",
+    "Values by construction": "‡ marks a value that the size of its table determines or bounds, such as ami if no "
+    "message occurs twice.",
+    "Cuts": "† marks runs that ended at the cap or the budget: the true ratio is larger, and two models that were both "
+    "cut cannot be ranked.",
+    "Seeds": "± is a spread over seeds; the notes of each table say which. A value of few seeds is uncertain: compare "
+    "models seed by seed.",
+    "Ratios": "A ratio is relative to concat, with the same model and seed. It says nothing about "
+    "absolute speed: the number of updates is below the ratio.",
+    "Accuracy": "Only the protocol generalise measures on meanings that were not trained on. Senders are right about "
+    "tokens (chance 1/V), receivers about attributes (chance 1/K): 80 % accuracy is not equally hard for both.",
+    "Presets": "The preset published reproduces the defects of the authors' programs that changed printed numbers.",
+}
 
 
 def report_page(sections: Sequence[Section], title: str, methods: str) -> str:
@@ -245,8 +263,6 @@ def _settings(section: Section) -> str:
 def _about(sections: Sequence[Section], methods: str) -> str:
     records = [record for section in sections for record in section.records]
     made = [f"<li>{escaped(one)}</li>" for one in _made(records)]
-    cited = "".join(f"<li>{escaped(topic)}: {escaped(papers)}.</li>" for topic, (papers, _) in PAPERS.items())
-    cited += f"<li>{ICY}.</li>"
     read = "".join(f"<dt>{escaped(topic)}</dt><dd>{escaped(text)}</dd>" for topic, text in PITFALLS.items())
     spreads = dict.fromkeys(SPREADS[section.table.spread][0] for section in sections)
     ratios = "Ratios are updates divided by concat's; " if any(section.log for section in sections) else ""
@@ -259,7 +275,7 @@ def _about(sections: Sequence[Section], methods: str) -> str:
         f'<section id="about" aria-labelledby="about-title"><h2 id="about-title">About</h2><p>{about}</p>'
         f"<h3>Methods, to paste into a paper</h3>{written}"
         f'<h3 id="pitfalls">How to read the numbers</h3><dl>{read}</dl>'
-        f"<h3>Versions and machines</h3><ul>{''.join(made)}</ul><h3>Please cite</h3><ul>{cited}</ul></section>"
+        f"<h3>Versions and machines</h3><ul>{''.join(made)}</ul></section>"
     )
 
 

@@ -65,9 +65,7 @@ PLOTS = {
     "chain_paths": _plot("chain_paths", "Where chains of learners move in the space of metrics", CHAINS),
 }
 TASKS = (
-    Card(
-        "_generated/grammars.png", "See the messages of a grammar", "icy show all --meanings 3x3", "grammars.md"
-    ),
+    Card("_generated/grammars.png", "See the messages of a grammar", "icy show all --meanings 3x3", "grammars.md"),
     Card(
         "_generated/plot-placement.png",
         "Compare your own model with the atlas",

@@ -81,7 +81,7 @@ class PlainWatcher(ProgressWatcher):
             row = self.rows[job.row]
             shown = ", ".join(f"{grammar} {accuracy:.2f}" for grammar, accuracy, _ in row.accuracies())
             now = f"; {_left(row) or row.doing}" if row.phase or _left(row) else ""
-            self._say(f"[{self.done}/{self.total}] {row.label} at {row.steps} steps: {shown}{now}")
+            self._say(f"[{self.done}/{self.total}] {row.label} at {row.steps} updates: {shown}{now}")
 
     def filed(self, record: Record) -> None:
         """Print the line of a replicate."""

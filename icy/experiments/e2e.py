@@ -33,8 +33,7 @@ from .plan import make_plan
 from .pretrained import with_saved_models
 from .results import EndToEndResult
 from .run import run_plan
-from .user_languages import UserGrammars
-from .user_meanings import with_space
+from .user_languages import UserGrammars, with_space
 from .user_models import Models, with_model_names
 from .watcher import Watcher
 

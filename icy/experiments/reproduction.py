@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -158,9 +159,8 @@ class Reproduction:
         these."""
         from icy.analysis.literature.agents import judge_agents
         from icy.analysis.literature.games import judge_games
-        from icy.analysis.literature.languages import judge_languages
         from icy.analysis.literature.step_counts import judge_steps
-        from icy.analysis.literature.verdicts import judge_cells
+        from icy.analysis.literature.verdicts import judge_cells, judge_languages
 
         if self.of_agents:
             return judge_agents(self.source.id, self.result.to_dataframe(), self.wanted)
@@ -227,8 +227,6 @@ class Reproduction:
         """Return the scores of concept best matching in games, published and measured, next to chance scores."""
         from icy.analysis.literature.games import rows_of
 
-        from .game_floors import printed_floors
-
         floors, long, firsts = (
             printed_floors(self.wanted),
             self._games(),
@@ -268,3 +266,53 @@ class Reproduction:
 
     def _repr_html_(self) -> str:
         return f"<p>{self.source.id}: {self.verdict}</p>{self.shown().to_html(index=False)}"
+
+
+# -- floors of published games -----------------------------------------------------------------------------------------
+
+TURNS, BATCH = 1000, 100
+FLOOR = ["cbm", "ambiguity_rate", "paraphrase_rate", "unmatched_rate"]
+
+
+def printed_floors(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the chance scores ("floors") of the rows of a published table of games.
+
+    Args:
+        cells: the cells, with the names of their rows (`icy.analysis.literature.games.with_names`).
+
+    Returns:
+        A row for each row of the published table that has cbm and the number of words. The columns are: `row`, the name
+        of the row; `printed`, the published cbm; `chance`, the cbm of random words; the rates of cbm for random words;
+        and `holistic`, the cbm if every phrase has a random message.
+    """
+    rows = []
+    for name, row in cells.groupby("row", sort=False):
+        first = row.iloc[0]
+        printed = dict(zip(row["measure"], row["mean"], strict=True))
+        if {"cbm", "unique_words"} <= set(printed):
+            sizes = int(first["rule_length"]), int(printed["unique_words"]), int(first["message_length"])
+            rows.append({"row": name, "printed": printed["cbm"], **_floors(str(first["world"]), *sizes)})
+    return pd.DataFrame(rows)
+
+
+@functools.cache
+def _floors(world: str, rule_length: int, words: int, length: int) -> dict[str, Any]:
+    from icy.games.floors import cbm_floor
+
+    phrases = _phrases(world, rule_length)
+    chance = cbm_floor(phrases, words, length, unmatched="assigned")
+    holistic = cbm_floor(phrases, words, length, "phrase", unmatched="assigned")["cbm"]
+    return {"chance": chance["cbm"], **{name: chance[name] for name in FLOOR[1:]}, "holistic": holistic}
+
+
+@functools.cache
+def _phrases(world: str, rule_length: int) -> Any:
+    """Return the phrases of an evaluation, with silent messages."""
+    import torch
+
+    from icy.games import Turns, TurnSettings, make_world
+    from icy.games.playing import batches, make_spoken
+
+    turns = Turns(make_world(world), TurnSettings(rule_length=rule_length, targets=1, distractors=1), [0])
+    numbers = torch.cat([batch.numbers[0, 0] for batch in batches(turns, "test", TURNS, BATCH)])
+    return make_spoken(turns, numbers, torch.zeros(len(numbers), 1, dtype=torch.long, device="cpu"))

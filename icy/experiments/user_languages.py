@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from icy.config.protocols import BASELINE
 from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec
@@ -18,11 +18,14 @@ from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.scratch import scratch_folder
 from icy.core.text import counted, words
 from icy.grammars import is_grammar
+from icy.languages.frequencies import EQUAL, Frequencies, is_meanings_file, read_meanings
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.languages.names import content_name, grammar_name, is_language, language_file, short_name
 from icy.languages.word_lengths import bounds_of
 from icy.records.pack import file_in
+
+S = TypeVar("S", ProbeSpec, EndToEndSpec)
 
 LEAST_VOCABULARY = 2  # of grammars
 
@@ -222,3 +225,28 @@ def _conflict(option: str, value: object, name: str, language: Language, require
         f"{option} is {value}, but the language {_sized(name, language)} needs {required}: leave {option} "
         f"(--{option.replace('_', '-')}) out."
     )
+
+
+# -- meanings ----------------------------------------------------------------------------------------------------------
+
+
+def with_space(spec: S) -> tuple[S, Frequencies | None]:
+    """Return a spec with the space of its table of meanings, if it has one, and the frequencies of the meanings.
+
+    Args:
+        spec: a spec with one value along each axis.
+
+    Returns:
+        The spec, and the frequencies; None if all meanings exist and are drawn equally often.
+
+    Raises:
+        StoreError: the table cannot be read.
+        InvalidSettingError: the table has no meanings, or the law of frequencies is not known.
+    """
+    law, found = spec.frequencies, Frequencies()
+    if is_meanings_file(spec.meanings):
+        space, found = read_meanings(cast(str | Path, spec.meanings))
+        spec = replace(spec, meanings=space).with_given(spec.given)
+    if law is not None:
+        found = found.with_law(str(law))
+    return spec, None if found in (Frequencies(), Frequencies(EQUAL)) else found

@@ -120,9 +120,9 @@ class ProbeJob(ModelJob):
 
     def summary(self, record: Record) -> str:
         """Return the result of a replicate in a few words."""
-        took = f"after {counted(record['steps'], 'step')}"
+        took = f"after {counted(record['steps'], 'update')}"
         if self.protocol.max_updates is not None:
-            at = "not reached" if record["reason"] == "cap" else f"reached at step {record['crossing']:.0f}"
+            at = "not reached" if record["reason"] == "cap" else f"reached at update {record['crossing']:.0f}"
             more = ">" if record["reason"] == "cap" else ""
             return f"ratio {more}{value_of(record):.2f}, target {at}; accuracy {record['accuracy']:.3f} {took}"
         cut = " (cut at the cap)" if record["reason"] == "cap" else ""

@@ -91,7 +91,7 @@ def test_a_log_file_gets_a_line_a_minute_at_most(plan: Plan) -> None:
         now[0] = second
         watcher.read(plan.rows[0].job, [Reading(Replicate("concat", 123), int(second), 0.25)])
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert [line.split(":")[0] for line in lines] == ["[0/4] FC2L at 61 steps", "[0/4] FC2L at 125 steps"]
+    assert [line.split(":")[0] for line in lines] == ["[0/4] FC2L at 61 updates", "[0/4] FC2L at 125 updates"]
 
 
 def test_a_notebook_shows_it_in_the_output_of_its_cell(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from icy.analysis import published
 from icy.analysis.literature.games import with_names
 from icy.config.specs import ReproduceSpec
 from icy.core.errors import IcyError
-from icy.experiments.game_floors import printed_floors
 from icy.experiments.reproduce import Reproducing
+from icy.experiments.reproduction import printed_floors
 
 SHORT: dict[str, Any] = {"steps": 6, "epoch": 3, "turns": 60}
 

@@ -15,8 +15,7 @@ import pytest
 
 import icy
 from icy.analysis.report.methods import methods
-from icy.analysis.report.page import in_script, report_page
-from icy.analysis.report.pitfalls import PITFALLS
+from icy.analysis.report.page import PITFALLS, in_script, report_page
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.experiments.report import report_sections
 from tests.helpers import THREE, long
