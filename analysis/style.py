@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colors, which are distinct under every common color blindness; dashes help in gray print.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-DASHES = ("-", "--", "-.", ":")
+NAMED_DASHES: dict[str, list[float]] = {"-": [], "--": [4, 2], "-.": [6, 2, 1, 2], ":": [1, 2]}
+DASHES = tuple(NAMED_DASHES)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----")
 GRAY = "#8c8c8c"  # for lines and marks in the background
@@ -73,6 +74,11 @@ class Look:
     def face(self) -> str:
         """Fill color of the mark."""
         return "white" if self.hollow else self.color
+
+    @property
+    def dashes(self) -> list[float]:
+        """Lengths of dashes and gaps, in line widths; empty for a solid line."""
+        return list(self.dash[1]) if isinstance(self.dash, tuple) else NAMED_DASHES[self.dash]
 
     def handle(self, label: str, size: float = 4.0, line: bool = True, **more: Any) -> Line2D:
         """Return a legend entry: a mark of `size` points, with or without a line."""

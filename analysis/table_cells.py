@@ -174,6 +174,12 @@ class TableCell:
         center, found, width = shown.partition(mark)
         return center, found + width
 
+    def lines(self, decimals: int, spread: bool = True) -> str:
+        """Return the center with its marks, and the spread on a second line, for cells of a heat map."""
+        center, (_, width) = self.parts(decimals)[0], self.parts(max(1, decimals))
+        shown = f"{COARSE if self.coarse else ''}{center.removeprefix('> ')}{CUT if self.cut else ''}"
+        return f"{shown}\n{width}" if width and spread else shown
+
     def text(self, decimals: int, signed: bool = False) -> str:
         """Return mean and spread as text, with marks for cut, failed and missing runs."""
         if not self.seeds:

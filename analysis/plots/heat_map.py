@@ -17,7 +17,7 @@ from matplotlib.gridspec import GridSpecBase
 from matplotlib.patches import Patch, Rectangle
 
 from icy.analysis import style
-from icy.analysis.table_cells import COARSE, CUT, TableCell, checked_spread
+from icy.analysis.table_cells import TableCell, checked_spread
 from icy.records.load import Results
 
 from .bar_panels import bars
@@ -326,12 +326,8 @@ def _draw(
 
 
 def _number(cell: TableCell, decimals: int, spread: bool) -> str:
-    """Return a mean with its marks, and its spread below; if `decimals` is 1, numbers from 10 on have no decimals."""
-    decimals = 0 if decimals == 1 and cell.center >= 9.95 else decimals
-    mean, _ = cell.parts(decimals)
-    _, width = cell.parts(max(1, decimals))
-    shown = f"{COARSE if cell.coarse else ''}{mean.removeprefix('> ')}{CUT if cell.cut else ''}"
-    return f"{shown}\n{width}" if width and spread else shown
+    """Return center and spread of a cell; if `decimals` is 1, numbers from 10 on have no decimals."""
+    return cell.lines(0 if decimals == 1 and cell.center >= 9.95 else decimals, spread)
 
 
 def _letters(

@@ -22,7 +22,7 @@ from icy.records.kinds import kind_of, points_of
 from icy.records.load import Results, long_of
 from icy.records.record import Record
 
-from .panels import ResultBlock, blocks, describe, records_of
+from .panels import CURVES, ResultBlock, blocks, describe, records_of
 
 PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # the axis is logarithmic if the longest run has more than this many times the steps of the shortest
@@ -31,10 +31,6 @@ DOTTED: Facts = {"color": style.GRAY, "linewidth": style.LINE, "linestyle": ":"}
 SURVIVAL = "survival"  # the measure of chains of learners
 RECONSTRUCTED = "reconstructed"  # column of the curves of S2B agents
 TARGET: Facts = {"color": style.GRAY, "linewidth": 0.8, "linestyle": "--"}
-TITLES = {
-    "accuracy": "How accurate each model is during training",
-    SURVIVAL: "How much of its language each model keeps",
-}
 
 
 @style.with_own_settings
@@ -107,7 +103,7 @@ def curves(
     lost = len(records) - len(with_curve)
     setting = describe(long, spread)[1][0].partition("; ")[2]  # without the measure of the table
     notes = [*([f"all panels: {shared}"] if shared else []), *_notes(runs, spread, lost)]
-    style.entitle(figure, drawn, axes is None, title, TITLES[measure], [setting, *notes])
+    style.entitle(figure, drawn, axes is None, title, CURVES.get(measure, CURVES[""]), [setting, *notes])
     return figure
 
 

@@ -26,6 +26,7 @@ from icy.records.long_table import ROW
 from icy.records.record import Record
 
 LARGEST = 25.0  # largest width or height of a readable figure, in inches; two and a half pages
+MOST_NAMED = 12  # up to this many models, points of a trade-off have names; else ranks, and names are in a legend
 BLOCK = ("side", "protocol", "measure", "representation")  # columns in which the results of one block agree
 # Settings that all rows of a protocol share only by chance, in contrast to its target and its cap.
 SETTINGS = ("meanings", "vocab_size", "word_length", "hidden_size", "preset", "settings", "options")
@@ -41,6 +42,7 @@ TITLES = {  # of charts of a single measure
     "held_out": "How accurate each model is on meanings that it was not trained on",
     "end_to_end": "How well a sender and a receiver understand each other",
 }
+CURVES = {"": "How accurate each model is during training", "survival": "How much of its language each model keeps"}
 TITLE = "How well each model learns each grammar"
 
 

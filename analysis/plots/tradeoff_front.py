@@ -16,10 +16,9 @@ from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
 from .labels import place_labels
-from .panels import Point, ResultBlock, blocks, describe_tradeoff, front, measured, ranked, refuse_crowd
+from .panels import MOST_NAMED, Point, ResultBlock, blocks, describe_tradeoff, front, measured, ranked, refuse_crowd
 
 PANEL_HEIGHT, SMALLER = 3.4, 2.6  # inches, for one panel across and for two
-MOST_NAMED = 12  # up to this many models, points are labeled with names; else with ranks, and names are in a legend
 WIDER = 8.5  # width of each of several panels with a legend, in inches
 LISTED, LONGEST = 0.135, 32  # height of a name in the legend, in inches; names per column, if there are several panels
 MARK = 5.5  # points
