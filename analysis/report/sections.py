@@ -63,7 +63,9 @@ class Section:
         object.__setattr__(self, "rows", _rows(long))
         varying = [name for name in ROW[1:] if long[name].nunique(dropna=False) > 1]
         object.__setattr__(self, "varying", varying)
-        object.__setattr__(self, "lines", [*zip(self._rows_of_lines(), self._labels(), strict=True)])
+        object.__setattr__(
+            self, "lines", [*zip(self.table.row_numbers or [-1] * len(self.table.rows), self._labels(), strict=True)]
+        )
 
     @property
     def scores(self) -> bool:
@@ -158,42 +160,6 @@ class Section:
             ", ".join(labels[place] for place in shown if labels[place] not in ("", "-"))
             for labels, _ in self.table.rows
         ]
-
-    def _rows_of_lines(self) -> list[int]:
-        """Return the index in `rows` of the row that each line of the table shows; -1 for none.
-
-        Each kind of job has its own table, and labels name all settings, some or none. So this is the row that most
-        labels match, then the row with the fewest unmatched settings, then the nearest in order.
-        """
-        settings = [self._setting_texts(row) for row in self.rows]
-        words = {word for texts in settings for text in texts for word in (text, text.partition("=")[2])}
-        of_model: dict[str, list[int]] = {}
-        alike: dict[tuple[str, ...], list[int]] = {}  # by model and settings
-        for place, row in enumerate(self.rows):
-            of_model.setdefault(str(row["model"]), []).append(place)
-            alike.setdefault((str(row["model"]), *sorted(settings[place])), []).append(place)
-
-        def fit(place: int, texts: Sequence[str]) -> tuple[int, int]:
-            rest, unmatched = list(texts), 0
-            for text in settings[place]:
-                value = next((one for one in (text, text.partition("=")[2]) if one in rest), None)
-                if value is None:
-                    unmatched += 1
-                else:
-                    rest.remove(value)
-            return -len(rest), -unmatched
-
-        found = []
-        for line, (labels, _) in enumerate(self.table.rows):
-            named = zip(self.table.labels, labels, strict=True)
-            texts = [part for name, text in named if name not in COUNTS for part in text.split(", ")]
-            models = [name for name in dict.fromkeys(texts) if name in of_model]
-            matched = sorted(text for text in texts if text in words)
-            # A bias table names all settings, so that one row nearly always fits exactly; else rows are compared.
-            fits = alike.get((models[0], *matched), []) if len(models) == 1 else []
-            fits = fits or sorted(place for name in models for place in of_model[name]) or [*range(len(self.rows))]
-            found.append(max(fits, key=lambda at: (*fit(at, texts), -abs(at - line)), default=-1))
-        return found
 
     def _setting_texts(self, row: Facts) -> list[str]:
         """Return the values of a row's varying settings, as text."""

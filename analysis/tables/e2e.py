@@ -57,6 +57,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
     varying = [name for name in ROW if name != "model" and long[name].nunique(dropna=False) > 1]
     alike = columns_alike(long, varying)
     rows: list[tuple[list[str], dict[str, TableCell]]] = []
+    row_numbers: list[int] = []
     for _, group in long.groupby(["model", *varying], sort=False, dropna=False):
         first = group.iloc[0]
         about = [str(first["model"]), *(text_of(first[name]) for name in alike), str(group["seed"].nunique())]
@@ -71,6 +72,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
                     for g, part in group.groupby("grammar", sort=False)
                 }
                 rows.append(([*about, used[measure].heading(label) if measure in used else label], cells))
+                row_numbers.append(int(first["row"]))
     labels = ["model", *(heading(name) for name in alike), "seeds", "measure"]
     return BiasTable(
         setting(long, varying),
@@ -80,6 +82,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
         [*_notes(long, spread), *_companions(long, alike), *compared_notes(compare, references.values(), spread)],
         decimals=3,
         compared=compared or "published",
+        row_numbers=row_numbers,
     )
 
 
