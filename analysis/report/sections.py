@@ -72,11 +72,6 @@ class Section:
         """Whether the columns of the table are scores, each with its own scale, rather than grammars."""
         return not set(self.table.grammars) <= set(self.long["grammar"])
 
-    @property
-    def single(self) -> bool:
-        """Whether the table has a single row."""
-        return len(self.table.rows) == 1
-
     @cached_property
     def measured(self) -> pd.DataFrame:
         """The results of the charts, as `icy plot` draws them."""
@@ -123,7 +118,7 @@ class Section:
             "rows": self.names(),
             "columns": [self.table.heading(name) for name in self.table.grammars],
             "cells": self.cells(),
-            "chart": "heat_scores" if self.scores else ("bars" if self.single else "heat") + "_log" * self.log,
+            "chart": "heat_scores" if self.scores else "heat" + "_log" * self.log,
             "log": self.log,
             "run_names": list(RUN),
             "runs": runs,
@@ -169,20 +164,19 @@ class Section:
         """Return the cells of the heat map: panel, row, column, center, interval, texts, and the value of its color."""
         table, spread = self.table, self.table.spread
         rows = [
-            (part.name, _row_of(line), line.label, line.cap, {name: line.cell(name, spread) for name in part.grammars})
+            (part.name, _row_of(line), line.label, {name: line.cell(name, spread) for name in part.grammars})
             for part in self.blocks
             for line in part.lines
         ]
         if self.scores:
             lines = zip(self.lines, table.rows, strict=True)
-            rows = [("", place, label, math.inf, dict(cells)) for (place, label), (_, cells) in lines]
+            rows = [("", place, label, dict(cells)) for (place, label), (_, cells) in lines]
         found, least = [], LEAST_RATIO if self.log else -math.inf  # above 0 for a logarithmic scale
-        for panel, place, label, cap, cells in rows:
+        for panel, place, label, cells in rows:
             for name, cell in cells.items():
                 if cell is None or not cell.seeds or not math.isfinite(cell.center):
                     continue
                 text = cell.text(table.decimals, table.signed)
-                low, high = cell.interval(cap)
                 about = {
                     "panel": panel,
                     "row": place,
@@ -191,8 +185,6 @@ class Section:
                     "shade": max(cell.center, least),
                     "shown": cell.lines(table.decimals),
                     "text": text + (f", {cell.cut} of {cell.seeds} cut" if 0 < cell.cut < cell.seeds else ""),
-                    "low": low,
-                    "high": high,
                 }
                 seeds = self._seeds(place, name)
                 found.append({**about, "mean": cell.center, "n": cell.seeds, "seeds": seeds})
