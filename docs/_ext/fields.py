@@ -13,7 +13,7 @@ SETTING = {
     "target": "the accuracy at which concat counts as learned",
     "cap": "the largest number of steps of another grammar, as a multiple of concat's",
     "max_updates": "the number of updates of every grammar, if it replaces the cap",
-    "side": "`sender`, `receiver` or `pair`",
+    "role": "which side of a pair the model is: `sender`, `receiver` or `pair`",
     "measure": "the number that the protocol reports: `ratio`, `accuracy` or `held_out`",
     "preset": "the preset that the settings started from",
 }
@@ -48,7 +48,7 @@ LONG_TABLE = {
     "parameters_published": "number of parameters as the papers' tables count them",
     "value": "the number in tables: the ratio of updates to concat's, or the accuracy; NaN for failures",
     "resolution": "the relative standard uncertainty of a ratio due to the noise and the spacing of evaluations",
-    "cut": "whether training ended at the cap, so that the true ratio is larger",
+    "censored": "whether training ended at the cap, so that the true ratio is larger",
     "train_accuracy": "for `generalise`, the accuracy on training meanings",
     "unweighted_accuracy": "with frequencies of meanings, the accuracy over meanings drawn equally often",
     "sender_accuracy": "for pairs, the sender's accuracy on the language of pre-training",
@@ -57,5 +57,5 @@ LONG_TABLE = {
     "end_to_end_loss": "for pairs, the loss of the game",
     "topsim": "for pairs, the topographic similarity of the sender's messages; its conventions are in `conventions`",
     "conventions": 'the conventions of the metrics in this row as JSON: `{"topsim": {"message": "hamming", ...}}`',
-    "kind": "the kind of job: `probe`, `e2e`, or a kind of a plug-in",
+    "job_kind": "the kind of job: `probe`, `e2e`, or a kind of a plug-in",
 }

@@ -371,7 +371,7 @@ def gallery() -> str:
 def atlas() -> str:
     """List the contents of the atlas, and how it was made."""
     found = icy.atlas()
-    names = ["side", "representation", "protocol", "target", "meanings", "vocab_size", "word_length"]
+    names = ["role", "representation", "protocol", "target", "meanings", "vocab_size", "word_length"]
     counts = ["models", "grammars", "seeds", "runs"]
     rows = found.settings()[[*names, *counts]].itertuples(index=False)
     about = found.about

@@ -234,7 +234,7 @@ def test_the_catalogue_is_complete(subtests: pytest.Subtests) -> None:
 
 @pytest.mark.parametrize("cells", [supervised(), end_to_end()], ids=["probe", "e2e"])
 def test_names_are_those_of_the_registry(cells: pd.DataFrame) -> None:
-    sides = cells["side"] if "side" in cells else pd.Series("pair", index=cells.index)
+    sides = cells["role"] if "role" in cells else pd.Series("pair", index=cells.index)
     for side, name in set(zip(sides, cells["model"], strict=True)):
         parts = zip(SIDES, name.split("+"), strict=True) if side == "pair" else [(side, name)]
         for kind, model in parts:
