@@ -87,7 +87,7 @@ def families() -> Finding:
         two["concat"] < others["concat"].median() / 2 and others["shufdet"].median() < two["shufdet"],
         f"""
         At {LARGE} (three seeds), the ratios of the two fully connected senders on `shufdet` are
-        {mean_of(plain, "shufdet")} (FC1L and FC2L), those of the {len(rest)} others {mean_of(rest, "shufdet")} and at
+        {mean_of(plain, "shufdet")} (FC1L and FC2L). The {len(rest)} others have {mean_of(rest, "shufdet")}, and at
         most {math.exp(rest.values["shufdet"].max()):.2f}. On `rot` and `pairsum` all {len(cut)} runs of the two were
         cut, and {other_cut.sum()} of the others' {len(other_cut)}. A ratio is also large if `concat` is learned fast:
         FC2L learns `concat` in {two["concat"]:.0f} updates (median of the others: {others["concat"].median():.0f}) and
