@@ -45,6 +45,7 @@ moved_pages = {  # old address -> new address, without ".html"; search.html is S
     "s2b-scores": "s2b#judge-a-score",
     "s2b-text-servers": "s2b-text#servers-for-text-models",
     "senders": "model-equations#senders",
+    "statistics": "comparing-results#statistics-over-models",
     "study-prepare": "study-run#prepare-a-study",
     "study-report": "study#report-a-study",
     "study-serve": "study-run#let-people-in",

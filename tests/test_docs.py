@@ -474,8 +474,8 @@ def test_it_builds_without_a_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.docs
-def test_the_code_of_statistics_over_models_runs() -> None:
+def test_the_code_of_comparing_results_runs() -> None:
     names: dict[str, Any] = {}
-    for block in code("docs/statistics.md"):
+    for block in code("docs/comparing-results.md"):
         exec(block, names)
-    assert names["found"].verdict in {"equivalent", "different", "both", "unclear"}
+    assert names["same"].verdict in {"equivalent", "different", "both", "unclear"}
