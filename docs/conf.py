@@ -29,6 +29,7 @@ smartquotes = False  # `--model` and "5x10" must not change
 
 moved_pages = {  # old address -> new address, without ".html"; search.html is Sphinx's own page
     "cells": "model-equations#cells",
+    "channels": "representations",
     "iterated-learning-prior": "iterated-learning#chains-of-your-own-learners",
     "metrics-weights": "metrics-significance#weights-of-rows",
     "other-training-loops": "plug-ins-pytorch#models-in-your-own-training-loop",

@@ -76,8 +76,8 @@ class TrainingSettings:
         levels: values of a digit of QT; with two, words are binary.
         normalise: function that maps the scores of QT to [0, 1] before rounding: "sigmoid"; or "batch", by the smallest
             and the largest score over batch and digits.
-        codes: number of codes of a CB link; None for the number of tokens.
-        commitment: over a link, weight of the term of CB's loss that moves scores to their codes.
+        codes: in a pair, number of codes of CB; None for the number of tokens.
+        commitment: in a pair, weight of the term of CB's loss that moves scores to their codes.
         soft_feedback: in an end-to-end run, a sender reads its symbols as probabilities for any representation of the
             link.
         training_readings: in an end-to-end run, compute accuracy and topsim on training batches.
@@ -223,7 +223,7 @@ PUBLISHED: dict[str, Departure] = {
     ),
     "soft feedback": Departure(
         {"soft_feedback": True},
-        "end to end, senders see their own symbols as probabilities, even if the link samples them",
+        "end to end, senders see their own symbols as probabilities, even if the representation samples them",
         kinds=("e2e",),
     ),
     "training readings": Departure(
