@@ -65,7 +65,7 @@ def end_to_end_agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] 
     Only pairs that were trained for as long as in the papers are compared.
 
     Returns:
-        As `agreement`, with a row per pair, link, grammar of pre-training and measure.
+        As `agreement`, with a row per pair, representation, grammar of pre-training and measure.
     """
     theirs = end_to_end(table)
     good = long[_as_published(long) & _at_published_lengths(long)]
