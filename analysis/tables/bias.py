@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -75,7 +75,7 @@ def bias_table(
     compare: Results | None = None,
     compared: str = "",
     mark: bool = True,
-    log: bool = True,
+    log: bool | Literal["only"] = True,
     decimals: int = 2,
 ) -> BiasTable:
     """Make the bias table: a row per model, a column per grammar, with mean and spread over seeds.
@@ -97,7 +97,8 @@ def bias_table(
         mark: whether to mark the best and the worst of each column, if it has at least three rows and they differ
             significantly (one-way analysis of variance over seeds, 5 %). Models without parameters, which memorize,
             are not considered.
-        log: whether to add lines below ratios: the log scale, and updates.
+        log: whether to add lines below ratios: the log scale, and updates; "only" for ratios on the log scale alone, as
+            in figures.
         decimals: number of decimals to print.
 
     Returns:
