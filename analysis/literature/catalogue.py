@@ -213,7 +213,7 @@ def why_not_measured(name: str) -> str:
         return ""
     if not found.of.shown_by:
         paper = found.name.partition("/")[0] + "/"
-        why = f"icy has no numbers of {found.name}, because its notes on the paper do not say what it shows"
+        why = f"icy has no numbers of {found.name}, because its notes on the paper do not describe it"
         names: dict[str, str] = {}
         for one in published_names():
             if one.is_measured and one.name.startswith(paper):

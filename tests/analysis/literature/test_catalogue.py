@@ -361,7 +361,8 @@ def test_every_table_and_figure_is_listed_by_its_number() -> None:
     assert numbered == BY_NUMBER
     for paper, last in LAST_OF.items():
         for kind, end in zip(("table", "figure"), last, strict=True):
-            with pytest.raises(UnknownNameError, match=f"icy knows its tables 1 to {last[0]} and figures 1 to {last[1]}"):
+            known = f"icy knows its tables 1 to {last[0]} and figures 1 to {last[1]}"
+            with pytest.raises(UnknownNameError, match=known):
                 find_published(f"{paper}/{kind}{end + 1}")
 
 
@@ -371,7 +372,7 @@ def test_every_listed_name_is_answered() -> None:
         said = why_not_measured(one.name)
         assert find_published(one.name) == one
         assert bool(said) != one.is_measured
-        assert ("do not say what it shows; of" in said) == (one.name in UNKNOWN)
+        assert ("do not describe it; of" in said) == (one.name in UNKNOWN)
         if said:
             assert one.name in said
             assert "`" in said
