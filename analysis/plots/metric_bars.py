@@ -59,7 +59,7 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
         figure, axes = style.panels([""] * len(panels), None, size, gridspec_kw={"height_ratios": sizes})
         for ax, some in zip(axes, panels, strict=True):
             _draw(ax, some, values=True)
-        title = f"How compositional the language {next(iter(looks))} is"
+        title = f'How compositional the language "{next(iter(looks))}" is'
     style.entitle(figure, axes, True, None, title, notes)
     return figure
 
