@@ -8,13 +8,12 @@ import pandas as pd
 
 from icy.analysis.row_types import Facts, Row, Series
 
+from .agreement import EVALUATIONS
 from .verdicts import USUAL_SIZE, judge_runs, verdict_of
 
 SEEDS = 5  # the paper does not say how many runs it had
 HIDDEN = 50  # hidden size for models without hidden units, as the job needs a number
-# The early program read training batches, and looked first every 0.01 seconds, then every 10 to 30 % of its time. The
-# smallest printed number is 31.
-READINGS = {"check_every": 10, "check_growth": 0.13, "clock": True, "training_readings": True}
+READINGS = {**EVALUATIONS, "clock": True, "training_readings": True}
 ONE_HOT = "Composed[{}embedding=onehot]"  # the early senders read the meaning by a linear layer
 EARLY = {
     "RNNZero:GRU": ONE_HOT.format(""),
