@@ -44,7 +44,7 @@ def step_parts(reference: pd.DataFrame, seeds: object = None) -> list[Facts]:
         ('sender/FC2L', ['perm', 'rot', 'shuf', 'hol'], 0.9, 45)
     """
     parts = []
-    for (meanings, side, model, target), rows in reference.groupby(["meanings", "side", "model", "target"], sort=False):
+    for (meanings, side, model, target), rows in reference.groupby(["meanings", "role", "model", "target"], sort=False):
         grammars = [str(g) for g in dict.fromkeys(rows["grammar"]) if g != "concat"]
         hidden = rows["hidden_size"].iloc[0]
         parts.append(
@@ -94,10 +94,10 @@ def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
     if not len(long):
         return long
     model, of_steps = EARLY.get(cell["model"], cell["model"]), cell["measure"] == "steps"
-    of = long["model"].eq(f"{cell['side']}/{model}") & long["meanings"].eq(cell["meanings"])
+    of = long["model"].eq(f"{cell['role']}/{model}") & long["meanings"].eq(cell["meanings"])
     of &= long["grammar"].eq(cell["grammar"]) & long["target"].astype(float).eq(cell["target"])
-    runs = long.loc[of, [cell["measure"], "failed", "cut"]].set_axis(["value", "failed", "cut"], axis=1)
-    return runs if of_steps else runs[runs["cut"]].assign(cut=False)
+    runs = long.loc[of, [cell["measure"], "failed", "censored"]].set_axis(["value", "failed", "censored"], axis=1)
+    return runs if of_steps else runs[runs["censored"]].assign(censored=False)
 
 
 def _verdict(cell: Series) -> str:
@@ -107,8 +107,8 @@ def _verdict(cell: Series) -> str:
         return verdict_of(cell)
     if pd.notna(bound):
         apart = cell["icy"] + FAR_ERRORS * cell["icy_error"] < bound
-        return "cut in both" if cell["cut"] else "differs" if apart else "cut in one"
-    if cell["cut"]:
-        apart = cell["cut"] == cell["seeds"] and cell["icy"] > cell["published"]
+        return "cut in both" if cell["censored"] else "differs" if apart else "cut in one"
+    if cell["censored"]:
+        apart = cell["censored"] == cell["seeds"] and cell["icy"] > cell["published"]
         return "differs" if apart else "cut in one"
     return verdict_of(cell)
