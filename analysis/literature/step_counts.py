@@ -94,7 +94,7 @@ def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
     if not len(long):
         return long
     model, of_steps = EARLY.get(cell["model"], cell["model"]), cell["measure"] == "steps"
-    of = long["model"].eq(f"{cell['role']}/{model}") & long["meanings"].eq(cell["meanings"])
+    of = long["model"].eq(cell["role"] + "/" + model) & long["meanings"].eq(cell["meanings"])
     of &= long["grammar"].eq(cell["grammar"]) & long["target"].astype(float).eq(cell["target"])
     runs = long.loc[of, [cell["measure"], "failed", "censored"]].set_axis(["value", "failed", "censored"], axis=1)
     return runs if of_steps else runs[runs["censored"]].assign(censored=False)
