@@ -211,7 +211,7 @@ def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
     Args:
         patterns: "all", shell patterns (`shuf*`), names, aliases and chains, and names of languages
             (`emerged@1a2b3c4d5e6f7081`), in a list or between commas. "all" and shell patterns leave out grammars that
-            the side cannot learn.
+            are for the other side. A name is used for both sides.
         side: "sender" or "receiver".
 
     Returns:
@@ -219,7 +219,7 @@ def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
 
     Raises:
         UnknownNameError: a pattern matches nothing.
-        IncompatibleError: the side cannot learn a named grammar, or none of the grammars that a pattern matches.
+        IncompatibleError: all grammars that a pattern matches are for the other side.
         InvalidSettingError: `side` is not "sender" or "receiver".
 
     Example:
@@ -255,7 +255,6 @@ def _expand_one(pattern: str, side: str) -> list[str]:
     if is_language(pattern):
         return [pattern]
     if not _is_pattern(pattern):
-        check_side(pattern, side)
         return [canonical_name(pattern)]
     matched = [entry.name for entry in registry.match(pattern, "grammar")]
     usable = [name for name in matched if side in grammar_sides(name)]

@@ -53,7 +53,6 @@ class PublishedTable:
         seeds: seeds of these runs, if the paper or its command names them.
         ddof: delta degrees of freedom of printed deviations, which were divided by n - ddof; None if unknown.
         caveats: limits of the numbers.
-        not_comparable: the reason why icy's numbers measure something else than the paper's; "" if they do not.
         inferred: parts of the data that were inferred and are not in the paper.
         reproduce: how icy reproduces the table: by a kind of job ("probe", "e2e", "s2b", "games"), by "steps" (updates
             of probes), by "metrics", or not ("").
@@ -82,7 +81,6 @@ class PublishedTable:
     seeds: tuple[int, ...] = ()
     ddof: int | None = None
     caveats: str = ""
-    not_comparable: str = ""
     inferred: str = ""
     reproduce: str = ""
     shown_by: str = ""

@@ -217,7 +217,7 @@ class Verdict:
 
     Attributes:
         word: "no difference found" or "difference found" by the tests of `of`; "too few cells" if fewer than five cells
-            are decided; "undecided" if none is decided; "no result" if all failed; "not comparable"; or "not measured".
+            are decided; "undecided" if none is decided; "no result" if all failed; or "not measured".
         cells: number of cells.
         measured: number of cells that have a result, or that failed.
         by_design: number of measured cells that agree by design. All following attributes leave them out.

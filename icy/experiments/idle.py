@@ -143,9 +143,10 @@ def _idle_settings(spec: Any, representations: list[str], kind: str, where: str)
     """Yield the settings that no representation of a run reads."""
     settings = settings_for(spec.preset, kind, **spec.settings)
     used = {name for representation in representations for name in settings.under(representation, kind)}
-    silent = {f.name for f in fields(settings) if SILENT in f.metadata and getattr(settings, f.name) == f.default}
+    added = {f.name: f.default for f in fields(settings) if kind in f.metadata.get(SILENT, ())}
+    silent = {name for name, default in added.items() if getattr(settings, name) == default}
     for name in spec.settings:
-        if name == "check_growth" and settings.check_every is not None:
+        if name == "check_growth" and name not in used and settings.check_every is not None:
             yield name, f"The setting '{name}' does nothing with a fixed grid, check_every={settings.check_every}."
         elif name not in used and name not in silent:
             yield name, f"The setting '{name}' does nothing {where}."

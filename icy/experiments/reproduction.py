@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,6 @@ def page(done: Reproduction, remark: str = "") -> str:
     changed = settings if len(settings) == 1 else ()  # the heading shows only settings that all rows share
     lines = [f"# {', '.join(filter(None, [source.id, *changed]))}, measured again", ""]
     lines += [f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
-    lines += [f"Not comparable: {source.not_comparable}", ""] if source.not_comparable else []
     lines += [f"Of the published numbers: {source.caveats}", ""] if source.caveats else []
     lines += [_provenance(done), "", *([remark, ""] if remark else [])]
     lines += [
@@ -177,8 +176,7 @@ class Reproduction:
         """Verdict on all cells."""
         from icy.analysis.literature.verdicts import ROW, Verdict
 
-        found = Verdict.of(self.cells, ("representation", "grammar") if self.of_languages else ROW)
-        return replace(found, word="not comparable") if self.source.not_comparable and found.measured else found
+        return Verdict.of(self.cells, ("representation", "grammar") if self.of_languages else ROW)
 
     @property
     def of_agents(self) -> bool:

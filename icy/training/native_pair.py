@@ -14,6 +14,7 @@ from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
 from icy.core.native.arguments import address
 from icy.core.representations import (
+    WITH_START,
     Codebook,
     Discrete,
     Ending,
@@ -68,6 +69,8 @@ class NativePairLearner(NativeStack):
         require_optimizer(settings)
         pair = models[0]
         _require_link(pair.link)
+        if getattr(pair.link, "symbols", WITH_START) != WITH_START:
+            raise IncompatibleError("its sender excludes the start symbol (symbols=V)")
         if any(True for _ in pair.buffers()):
             raise IncompatibleError("the model has buffers")
         self._link = copy.deepcopy(pair.link)

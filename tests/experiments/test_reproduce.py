@@ -71,7 +71,7 @@ def test_updates_to_a_target_are_planned_at_the_sizes_of_the_table() -> None:
     assert found == {("3x10", 0.9, 45), ("5x10", 0.8, 65)}
     for row in rows:
         assert (row.job.task.hidden_size, row.job.settings.check_every) == (50, 10)
-        assert {r.condition for r in row.job.replicates} == {"concat", "perm", "rot", "hol"}
+        assert {r.condition for r in row.job.replicates} == {"concat", "perm", "rot", "shuf", "hol"}
         assert len({r.seed for r in row.job.replicates}) == 5
 
 
