@@ -54,7 +54,7 @@ def make_language(
         frequencies: how often each meaning occurs, such as "zipf:1". Of words of different lengths, frequent values get
             the short ones.
         draws: "icy", streams of the seed; or "authors", the generators of the authors' program in its order, which
-            gives the languages of Perkins21 and Icy22. With given words, the draws are those of their human study.
+            gives the languages of Perkins21 and Icy22. With given words, icy draws as their human study did.
 
     Returns:
         The language, under its canonical name.
@@ -113,7 +113,7 @@ def _authors_generator(
     """Return the generator of a language of the authors' program.
 
     Raises:
-        IncompatibleError: the program has no such language.
+        IncompatibleError: the program cannot make the language.
         InvalidSettingError: it does not accept the seed.
     """
     own = next((entry.name for entry in entries if entry.is_users), None)

@@ -224,9 +224,9 @@ class Exactness:
 
     def __str__(self) -> str:
         if not self.differing:
-            return f"Exact: all {counted(self.cells, 'cell')} are as printed."
+            return f"All {counted(self.cells, 'cell')} are as printed."
         equal = self.cells - len(self.differing)
-        return f"{equal} of {counted(self.cells, 'cell')} are as printed; not {listed(self.differing)}."
+        return f"{equal} of {counted(self.cells, 'cell')} are as printed, not {listed(self.differing)}."
 
 
 def _summary(runs: pd.DataFrame | None) -> dict[str, float]:

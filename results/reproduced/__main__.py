@@ -146,7 +146,7 @@ def summary(reproductions: list[tuple[Page, Reproduction]]) -> str:
     for page, done in reproductions:
         verdict = done.verdict
         if isinstance(verdict, Exactness):
-            exact.append(f"- [{page.table}]({page.name}.md), {done.source.title.lower()}: {verdict}")
+            exact.append(f"- [{page.table}]({page.name}.md): {done.source.title}. **{verdict}**")
             continue
         name = page.table + "".join(f", {k}={v}" for k, v in page.settings.items())
         counts = [f"{verdict.measured} of {verdict.cells}", verdict.decided, verdict.agree, verdict.by_chance]

@@ -16,7 +16,7 @@ from icy.grammars.authors import AuthorsGenerator, authors_generator
 from icy.grammars.grammar import base_words, digits
 from icy.grammars.rot import Rot
 from icy.languages.meanings import MeaningSpace
-from icy.metrics import residual_entropy
+from icy.metrics import bosdis, posdis, residual_entropy, topsim
 from icy.study.game import StudyGameSettings, codes_of, dataset
 
 
@@ -110,6 +110,25 @@ def test_the_greedy_residual_entropies_have_all_printed_digits(table: int) -> No
         languages = [make_language(grammar, *sizes, seed, draws="authors") for seed in range(123, 128)]
         found = [residual_entropy(one, search="greedy", normalised=table == 10).value for one in languages]
         assert round(float(np.mean(found)), 4) == value, grammar
+
+
+def test_metrics_are_those_of_the_authors_program() -> None:
+    """3x4, V = 4, w = 2: means over the seeds 123 to 127 of the released program, which is deterministic for these."""
+    program = {
+        "concat": (0.859, 1, 0.184), "perm": (0.859, 1, 0.184),
+        "rot": (0.306, 0.428, 0.072), "hol": (0.041, 0.025, 0.034),
+    }  # fmt: skip
+    for grammar, values in program.items():
+        languages = [make_language(grammar, "3x4", 4, 2, seed, draws="authors") for seed in range(123, 128)]
+        each = [
+            (
+                topsim(one, message="hamming", pairs="published").value,
+                posdis(one, constant="zero").value,
+                bosdis(one, constant="zero").value,
+            )
+            for one in languages
+        ]
+        assert np.mean(each, 0).round(3).tolist() == list(values), grammar
 
 
 def test_words_come_first_and_grammars_of_a_chain_continue_the_same_draws() -> None:
