@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Float, Int64
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
@@ -70,15 +70,15 @@ class AuthorsGenerator:
             )
         return digits(self.choice(base**length, count, replace=True), base, length)
 
-    def permutation(self, count: int) -> IntArray:
+    def permutation(self, count: int) -> Int64[IntArray, "{count}"]:
         """Draw a permutation of the numbers from 0 to count - 1."""
         return np.asarray(self._state.permutation(count), dtype=np.int64)
 
-    def permuted(self, rows: IntArray, axis: int) -> IntArray:
+    def permuted(self, rows: Int64[IntArray, "row place"], axis: int) -> Int64[IntArray, "row place"]:
         """Draw a permutation of every row, one row after the other."""
         return np.stack([row[self._state.permutation(len(row))] for row in rows])
 
-    def random(self, shape: tuple[int, int]) -> NDArray[np.floating]:
+    def random(self, shape: tuple[int, int]) -> Float[NDArray[np.floating], "{shape[0]} {shape[1]}"]:
         """Draw uniform numbers from 0 to 1: 64-bit floats from NumPy, or 32-bit floats from PyTorch."""
         if self._service:
             return np.asarray(self._state.random_sample(shape))
