@@ -70,7 +70,7 @@ class AuthorsGenerator:
             )
         return digits(self.choice(base**length, count, replace=True), base, length)
 
-    def permutation(self, count: int) -> Int64[IntArray, "{count}"]:
+    def permutation(self, count: int) -> Int64[IntArray, "count={count}"]:
         """Draw a permutation of the numbers from 0 to count - 1."""
         return np.asarray(self._state.permutation(count), dtype=np.int64)
 
