@@ -65,7 +65,7 @@ def end_to_end_agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] 
     Only pairs that were trained for as long as in the papers are compared.
 
     Returns:
-        As `agreement`, with a row per pair, link, grammar of pre-training and measure.
+        As `agreement`, with a row per pair, representation, grammar of pre-training and measure.
     """
     theirs = end_to_end(table)
     good = long[_as_published(long) & _at_published_lengths(long)]
@@ -129,9 +129,9 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _of_accuracies(cells: pd.DataFrame, by_side: Mapping[str, float]) -> pd.Series[float]:
     """Return `by_side` of the side of each cell that is an accuracy, and 0 for other cells."""
-    if "side" not in cells or "measure" not in cells:
+    if "role" not in cells or "measure" not in cells:
         return pd.Series(0.0, cells.index)
-    return cells["side"].map(by_side).where(cells["measure"].eq("accuracy")).fillna(0.0).astype(float)
+    return cells["role"].map(by_side).where(cells["measure"].eq("accuracy")).fillna(0.0).astype(float)
 
 
 def _reading_error(cells: pd.DataFrame) -> pd.Series[float]:
@@ -160,4 +160,4 @@ def _at_published_lengths(long: pd.DataFrame) -> pd.Series[bool]:
     steps, most = (pd.to_numeric(long[name], errors="coerce") for name in ("game_steps", "most"))
     scratch = long["grammar"].eq(SCRATCH) & steps.ge(SCRATCH_STEPS)
     drift = long["grammar"].ne(SCRATCH) & steps.isna() & long["cap"].eq(DRIFT_CAP) & most.eq(DRIFT_MOST)
-    return long["side"].eq("pair") & (scratch | drift)
+    return long["role"].eq("pair") & (scratch | drift)

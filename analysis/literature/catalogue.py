@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PAPERS_CI95 = 1.96  # half the width of the papers' 95 % intervals, in standard errors
 DATA = Path(__file__).parents[1] / "data" / "published"
 # Columns that identify a cell that `icy probe` can measure, and a cell that `icy e2e` can measure.
-KEYS = ["protocol", "representation", "side", "model", "hidden_size", "grammar", "target"]
+KEYS = ["protocol", "representation", "role", "model", "hidden_size", "grammar", "target"]
 PAIR_KEYS = ["representation", "model", "hidden_size", "grammar", "measure"]
 NUMBERS = ["measure", "mean", "error", "error_kind", "n", "printed", "bound", "rounding", "standard_error"]
 # Columns of whole numbers with missing values.

@@ -85,7 +85,7 @@ def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
         return long[:0]
     of = long["model"].eq(f"sender/{cell['model']}") & long["meanings"].eq(cell["meanings"])
     of &= long["grammar"].eq(cell["grammar"]) & long["target"].astype(float).eq(cell["target"])
-    return long.loc[of, ["steps", "failed", "cut"]].rename(columns={"steps": "value"})
+    return long.loc[of, ["steps", "failed", "censored"]].rename(columns={"steps": "value"})
 
 
 def _verdict(cell: Series) -> str:
@@ -95,8 +95,8 @@ def _verdict(cell: Series) -> str:
         return verdict_of(cell)
     if pd.notna(bound):
         apart = cell["icy"] + FAR_ERRORS * cell["icy_error"] < bound
-        return "cut in both" if cell["cut"] else "differs" if apart else "cut in one"
-    if cell["cut"]:
-        apart = cell["cut"] == cell["seeds"] and cell["icy"] > cell["published"]
+        return "cut in both" if cell["censored"] else "differs" if apart else "cut in one"
+    if cell["censored"]:
+        apart = cell["censored"] == cell["seeds"] and cell["icy"] > cell["published"]
         return "differs" if apart else "cut in one"
     return verdict_of(cell)

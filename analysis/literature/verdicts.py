@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from icy.analysis.order import in_order
 from icy.analysis.row_types import Row, Series
 from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, LEAST_SPREAD, student
-from icy.analysis.table_cells import CAP_SLACK, CUT, both_cut, number, p_text
+from icy.analysis.table_cells import CAP_SLACK, CUT, both_censored, number, p_text
 from icy.core.text import counted, listed
 
 from .agreement import EQUIVALENT, NAMES, with_distance
@@ -28,7 +28,7 @@ DECIDED = ("agrees", "near", "differs", "failed")
 BY_DESIGN = ("concat", "hol")  # accuracies after concat's updates: the target for concat, chance for hol
 LEFT_OUT = "concat was stopped at the target, and hol is at chance"
 LOG = ("ratio", "steps")  # measures with logarithms of quotients as signed differences
-ROW = ("representation", "side", "model", "hidden_size")  # columns that identify a row
+ROW = ("representation", "role", "model", "hidden_size")  # columns that identify a row
 LARGEST_SHIFT = 1e3  # in standard errors; the noncentral t distribution is inaccurate for larger shifts
 DRAWN = "drawn"
 UNDECIDED = {  # verdict on undecided cells: the reason, with the number of cells
@@ -40,9 +40,9 @@ UNDECIDED = {  # verdict on undecided cells: the reason, with the number of cell
     "undecided": "{} without an error here or in the paper",
 }
 DECIMALS = {"ratio": (2, ""), "steps": (0, ",")}  # decimals and separator of thousands; (3, "") for other measures
-CELL = ["representation", "side", "model", "hidden_size", "grammar", "measure"]
+CELL = ["representation", "role", "model", "hidden_size", "grammar", "measure"]
 COLUMNS = [
-    *(*CELL, "icy", "icy_error", "seeds", "cut", "published", "published_error", "n", "combined_error"),
+    *(*CELL, "icy", "icy_error", "seeds", "censored", "published", "published_error", "n", "combined_error"),
     *("distance", "freedom", "p", "verdict", "margin", "equivalence", "by_design"),
 ]
 
@@ -80,10 +80,10 @@ def judge_cells(long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
         A row per row of `reference`, with the columns of COLUMNS; `n` is the number of the paper's runs.
     """
     theirs = reference.rename(columns=NAMES)
-    if "side" not in theirs:
-        theirs["side"] = "pair"
+    if "role" not in theirs:
+        theirs["role"] = "pair"
     cells = theirs.merge(_summarize_cells(long, theirs), on=CELL, how="left")
-    counts = ["seeds", "failed", "cut", "tried", "row_tried"]
+    counts = ["seeds", "failed", "censored", "tried", "row_tried"]
     cells[counts] = cells[counts].fillna(0).astype(int)
     cells = with_distance(cells)
     cells = with_verdicts(cells, [verdict_of(cell) for _, cell in cells.iterrows()])
@@ -98,23 +98,23 @@ def with_verdicts(cells: pd.DataFrame, verdicts: Sequence[str]) -> pd.DataFrame:
     """Add verdicts and `by_design` to cells of `with_distance`; only compared cells keep their equivalence."""
     cells = cells.assign(verdict=list(verdicts))
     known = cells["verdict"].isin(DECIDED) & cells["verdict"].ne("failed")
-    accuracy = cells["measure"].eq("accuracy") & cells["side"].isin(["sender", "receiver"])
+    accuracy = cells["measure"].eq("accuracy") & cells["role"].isin(["sender", "receiver"])
     by_design = known & accuracy & cells["grammar"].isin(BY_DESIGN)
     return cells.assign(by_design=by_design, equivalence=cells["equivalence"].where(known & ~by_design, ""))
 
 
 def _summarize_cells(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """Return mean, standard error and counts of every cell; a pair has a cell for each measure."""
-    pairs = long["side"].eq("pair")
+    pairs = long["role"].eq("pair")
     alone = long[~pairs].assign(model=long["model"].str.replace(r"^\w+/", "", regex=True))
     names = [name for name in theirs["measure"].unique() if name in long]
     tall = long[pairs].drop(columns=["measure", "value"])
-    columns = [*CELL[:-1], "failed", "cut", "cap"]
+    columns = [*CELL[:-1], "failed", "censored", "cap"]
     both = pd.concat([alone[[*columns, "measure", "value"]], tall.melt(columns, names, "measure", "value")])
     both["value"] = both["value"].where(~both["failed"].astype(bool))
     groups = both.groupby(CELL, sort=False)
     found = groups["value"].agg(["mean", "sem", "count"]).set_axis(["icy", "icy_error", "seeds"], axis=1)
-    counts = groups[["failed", "cut"]].sum().assign(tried=groups.size(), cap=groups["cap"].max())
+    counts = groups[["failed", "censored"]].sum().assign(tried=groups.size(), cap=groups["cap"].max())
     row = [name for name in CELL if name != "grammar"]
     counts["row_tried"] = counts.groupby(row, sort=False)["tried"].transform("max")
     return found.join(counts).reset_index()
@@ -142,7 +142,7 @@ def _all_cut(cell: Series) -> tuple[bool, bool]:
     """Return whether all of icy's runs were cut at the cap, and whether all of the paper's were."""
     if cell["measure"] != "ratio":
         return False, False
-    ours = both_cut(cell["icy"], cell["seeds"], cell["cut"], math.inf)
+    ours = both_censored(cell["icy"], cell["seeds"], cell["censored"], math.inf)
     cap = cell["icy"] if ours else cell["cap"]
     return ours, bool(cell["published"] >= cap - CAP_SLACK)
 
@@ -161,7 +161,7 @@ def judge_runs(
     Returns:
         The table of `judge_cells`.
     """
-    usual = {name: value for name, value in (("side", "pair"), ("hidden_size", USUAL_SIZE)) if name not in cells}
+    usual = {name: value for name, value in (("role", "pair"), ("hidden_size", USUAL_SIZE)) if name not in cells}
     found = [_summary(one) for one in runs]
     counts = {name: [one[name] for one in found] for name in _summary(None)}
     cells = with_distance(cells.rename(columns=NAMES).assign(**usual, **counts))
@@ -231,7 +231,7 @@ class Exactness:
 
 def _summary(runs: pd.DataFrame | None) -> dict[str, float]:
     """Return the mean, the standard error and the counts of the runs of a cell."""
-    found = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0, "cut": 0}
+    found = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0, "censored": 0}
     if runs is None or runs.empty:
         return found
     failed = runs["failed"].astype(bool)
@@ -240,8 +240,8 @@ def _summary(runs: pd.DataFrame | None) -> dict[str, float]:
         return found
     values = good["value"].astype(float)
     counts = {"seeds": len(good), "failed": int(failed.sum()), "tried": len(runs)}
-    cut = int(good["cut"].sum()) if "cut" in good else 0
-    return {"icy": float(values.mean()), "icy_error": float(values.sem()), **counts, "cut": cut}  # type: ignore[arg-type]
+    cut = int(good["censored"].sum()) if "censored" in good else 0
+    return {"icy": float(values.mean()), "icy_error": float(values.sem()), **counts, "censored": cut}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, repr=False)
@@ -491,7 +491,7 @@ def cells_as_text(cells: pd.DataFrame) -> pd.DataFrame:
                 "model": model_name(cell["model"], cell["hidden_size"]),
                 "grammar": cell["grammar"],
                 **({"measure": cell["measure"]} if several else {}),
-                "icy": number(cell["icy"], cell["icy_error"], *style) + CUT * (cell["cut"] > 0)
+                "icy": number(cell["icy"], cell["icy_error"], *style) + CUT * (cell["censored"] > 0)
                 if cell["seeds"]
                 else "-",
                 "seeds": str(cell["seeds"]),

@@ -102,7 +102,7 @@ def heat(
         >>> import pandas as pd
         >>> from icy.analysis.plots import heat
         >>> long = pd.DataFrame({"model": ["FC1L", "FC2L"], "grammar": "rot", "seed": 1, "value": [0.99, 0.49]})
-        >>> long["measure"], long["side"] = "accuracy", "sender"
+        >>> long["measure"], long["role"] = "accuracy", "sender"
         >>> [text.get_text() for text in heat(long).axes[0].texts]
         ['0.99', '0.49']
     """
@@ -320,7 +320,7 @@ def _draw(ax: Axes, panel: HeatPanel, norm: Normalize, colors: Colormap, sizes: 
 def _number(cell: TableCell, decimals: int) -> str:
     """Return a mean with its marks; if `decimals` is 1, numbers from 10 on have no decimals."""
     decimals = 0 if decimals == 1 and cell.mean >= 9.95 else decimals
-    return f"{COARSE if cell.coarse else ''}{cell.mean:.{decimals}f}{CUT if cell.cut else ''}"
+    return f"{COARSE if cell.coarse else ''}{cell.mean:.{decimals}f}{CUT if cell.censored else ''}"
 
 
 def _letters(cells: Sequence[TableCell], usual: float, room: float, part: ResultBlock) -> tuple[int, float]:

@@ -23,7 +23,7 @@ from icy.records.long_table import ROW
 from icy.records.record import Record
 
 LARGEST = 25.0  # largest width or height of a readable figure, in inches; two and a half pages
-BLOCK = ("side", "protocol", "measure", "representation")  # columns in which the results of one block agree
+BLOCK = ("role", "protocol", "measure", "representation")  # columns in which the results of one block agree
 # Settings that all rows of a protocol share only by chance, in contrast to its target and its cap.
 SETTINGS = ("meanings", "vocab_size", "word_length", "hidden_size", "preset", "settings", "options")
 PLURAL = {"sender": "senders", "receiver": "receivers", "pair": "sender and receiver"}
@@ -111,7 +111,7 @@ class ResultBlock:
         """Return the lines; rows that differ only in the columns `together` share a line."""
         apart = [name for name in ROW[1:] if name not in together]
         varying = [name for name in apart if name in self.apart or self.long[name].nunique(dropna=False) > 1]
-        return lines_of(self.long, varying, sides=self.long["side"].nunique(dropna=False) > 1)
+        return lines_of(self.long, varying, sides=self.long["role"].nunique(dropna=False) > 1)
 
 
 def measured(results: Results) -> pd.DataFrame:
@@ -121,7 +121,7 @@ def measured(results: Results) -> pd.DataFrame:
         InvalidSettingError: no results, or an invalid value.
     """
     long = without_hashes(long_of(results))
-    pairs = long["side"].eq("pair")
+    pairs = long["role"].eq("pair")
     if not pairs.any():
         return long
     value = long["end_to_end_accuracy"].where(pairs & ~long["failed"].astype(bool), long["value"])
@@ -137,8 +137,8 @@ def blocks(long: pd.DataFrame) -> list[ResultBlock]:
     for _, part in long.groupby(varying, sort=False, dropna=False):
         first = part.iloc[0]
         differing = {name: str(first[name]) for name in varying if name != "measure" or "protocol" not in varying}
-        if "side" in differing:
-            differing["side"] = PLURAL.get(differing["side"], differing["side"])
+        if "role" in differing:
+            differing["role"] = PLURAL.get(differing["role"], differing["role"])
         name = ", ".join(differing.values())
         found.append(ResultBlock(name, str(first["measure"]), part, apart))
     return sorted(found, key=_place)
@@ -197,7 +197,7 @@ def title_and_notes(long: pd.DataFrame, spread: str | None = None) -> tuple[str,
     table = bias_table(long, spread or "sd", log=False)
     notes = [note for note in table.notes if spread or not note.startswith("mean ±")]
     has_bars = bool(notes) and notes[0].startswith(("mean ±", GEOMETRIC))
-    if has_bars and (long["cut"].astype(bool) & long["measure"].eq("ratio")).any():
+    if has_bars and (long["censored"].astype(bool) & long["measure"].eq("ratio")).any():
         notes[0] += "; error bars end at the cap" if long["cap"].notna().any() else ""
     return table.title, notes
 
@@ -250,7 +250,7 @@ def error_lengths(mean: float, spread: float, ratio: bool, cap: float = math.inf
 def _place(block: ResultBlock) -> SortKey:
     first = block.long.iloc[0]
     representation = place_of("representation", first["representation"])
-    return str(first["side"]) != "sender", str(first["side"]), str(first["protocol"]), block.measure, representation
+    return str(first["role"]) != "sender", str(first["role"]), str(first["protocol"]), block.measure, representation
 
 
 def _words(row: Series, names: Iterable[str]) -> list[str]:

@@ -180,18 +180,18 @@ def _point(line: Line, easy: Sequence[str], spread: str) -> Point | None:
     values = values.dropna(subset=[*easy, *NOISE])
     if not len(values):
         return None
-    cuts = good.assign(cut=good["cut"].astype(float)).pivot_table(index="seed", columns="grammar", values="cut")
+    cuts = good.assign(cut=good["censored"].astype(float)).pivot_table(index="seed", columns="grammar", values="cut")
     noise, both = (
         cell_in_row(
             pd.DataFrame(
-                {"value": values[names].mean(axis=1), "cut": cuts.loc[values.index, names].gt(0).any(axis=1)}
+                {"value": values[names].mean(axis=1), "censored": cuts.loc[values.index, names].gt(0).any(axis=1)}
             ).assign(failed=False, measure=good["measure"].iloc[0], grammar=names[0]),
             spread,
             log=False,
         )
         for names in (list(NOISE), list(easy))
     )
-    cut = bool(good.loc[good["grammar"].isin([*easy, *NOISE]), "cut"].any())
+    cut = bool(good.loc[good["grammar"].isin([*easy, *NOISE]), "censored"].any())
     return Point(line, noise.center, both.center, (line.bar(noise), line.bar(both)), cut)
 
 

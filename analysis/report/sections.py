@@ -25,7 +25,7 @@ LEAST_POINTS = 4  # minimum per learning curve, in a report with very many
 ALL_POINTS = 300_000  # maximum of all curves of a section: about 4 MB, which a browser reads at once
 DIGITS = 4
 Lines: TypeAlias = list[list[float | None]]  # a curve, as a list per name
-RUN = ("row", "grammar", "seed", "value", "cut", "failed", "reason", "error", "steps", "seconds", "curve")
+RUN = ("row", "grammar", "seed", "value", "censored", "failed", "reason", "error", "steps", "seconds", "curve")
 COUNTS = ("parameters", "seeds", "concat updates")  # labels of tables that do not identify rows
 
 
@@ -89,7 +89,7 @@ class Section:
 
     def _side(self, place: int) -> str:
         """Return the side of a row; "" for a line of the table that shows no row."""
-        return str(self.rows[place].get("side")) if place >= 0 else ""
+        return str(self.rows[place].get("role")) if place >= 0 else ""
 
     def _easy_text(self) -> str:
         """Return the compositional grammars as text: first those of both sides, then those of a single side."""
@@ -216,7 +216,7 @@ class Section:
             for name, cell in cells.items():
                 if cell.seeds and math.isfinite(cell.center):
                     text = cell.text(self.table.decimals, self.table.signed)
-                    text += f", {cell.cut} of {cell.seeds} cut" if 0 < cell.cut < cell.seeds else ""
+                    text += f", {cell.censored} of {cell.seeds} cut" if 0 < cell.censored < cell.seeds else ""
                     least = LEAST_RATIO if self.log else -math.inf  # above 0 for a logarithmic scale
                     shade = max(cell.center, least)
                     about = {

@@ -156,7 +156,7 @@ def _length_notes(long: pd.DataFrame) -> list[str]:
     if "mean_length" in long and long["mean_length"].notna().any():
         notes.append("mean length: tokens before the end token, which is the start symbol; over meanings by frequency")
         if "soft" in set(long.loc[long["mean_length"].notna(), "representation"]):
-            notes.append("over a soft link the receiver reads probabilities, so greedy messages may be shorter")
+            notes.append("with soft messages the receiver reads probabilities, so greedy messages may be shorter")
     if "length_by_rank" in long and long["length_by_rank"].notna().any():
         notes.append(
             "length by rank: Spearman's correlation of length with frequency rank; positive if frequent meanings have "

@@ -65,7 +65,7 @@ def _mark_column(column: Sequence[dict[str, TableCell]], grammar: str, sign: int
     test = _Test.of(found, spread, ratio) if len(shown) >= MIN_ROWS else None
     if test is None or not test.differ():
         return False
-    cut = [ratio and cell.cut > 0 for cell in found]
+    cut = [ratio and cell.censored > 0 for cell in found]
     last = len(found) - 1
     ends: dict[tuple[int, int], Mark] = {(0, 1): "worst" if sign > 0 else "best"}
     ends[last, last - 1] = "best" if sign > 0 else "worst"

@@ -204,7 +204,7 @@ class SpecOptions:
     """
 
     def __init__(self, spec: type) -> None:
-        self._descriptions = described(spec)
+        self._spec, self._descriptions = spec, described(spec)
         self._hints = typing.get_type_hints(spec)
         self.fields = {f.name: f for f in dataclasses.fields(spec)}
 
@@ -224,7 +224,7 @@ class SpecOptions:
         field, default = self.fields[name], self.fields[name].default
         needed = default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         text = _sentence(help or field.metadata.get("help") or self._descriptions.get(name, ""))
-        more = self._form(field) | more
+        more = self._renamed(field) | self._form(field) | more
         if default is dataclasses.MISSING or default == ():
             default = None
         if more.get("multiple") and default is not None:
@@ -232,6 +232,12 @@ class SpecOptions:
         shown = default is not None and default is not False
         how: dict[str, Any] = {"required": needed, "default": default, "show_default": shown, "help": text, **more}
         return click.option(*(flags or _flags(field)), name, **how)
+
+    def _renamed(self, field: dataclasses.Field[Any]) -> dict[str, Any]:
+        """Return the arguments of `click.option` that follow from old names of a field without flags of its own."""
+        names = [] if "flags" in field.metadata else getattr(self._spec, "old_names", {}).items()
+        old = [f"--{name.replace('_', '-')}" for name, new in names if new == field.name]
+        return {"cls": Renamed, "old": old} if old else {}
 
     def _form(self, field: dataclasses.Field[Any]) -> dict[str, Any]:
         """Return the arguments of `click.option` that follow from a field's type and metadata."""

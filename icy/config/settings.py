@@ -51,15 +51,15 @@ class TrainingSettings:
         learning_rate: learning rate of the optimizer; its other settings are PyTorch's.
         clip_norm: largest norm of the gradient of each replicate; None for no clipping.
         check_growth: updates between two evaluations, as a fraction of the updates so far, and at least one. This grid
-            is geometric and the same for every replicate; it does not depend on the clock. The step at which a target
-            is crossed is interpolated between the check before it and the check after it.
-        check_every: updates between two evaluations on a fixed grid, instead of the geometric grid. The step of the
-            first evaluation at the target then counts, without interpolation, as in the papers.
+            is geometric and the same for every replicate; it does not depend on the clock. The number of
+            updates at which a target is crossed is interpolated between the check before it and the check after it.
+        check_every: updates between two evaluations on a fixed grid, instead of the geometric grid. The updates of the
+            first evaluation at the target then count, without interpolation, as in the papers.
         evaluation_size: meanings per evaluation. The default is 1024; the papers have 128. This divides the standard
             deviation of an accuracy by 2.8, so fewer runs stop early by chance. Checks that follow each other closely
             use fewer meanings (`check_size`).
-        steps_from_zero: count steps as in the authors' loop: the first evaluation is after one update and called step
-            0.
+        steps_from_zero: count updates as in the authors' loop, where the first evaluation is after one update and has
+            the number 0.
         fresh_reading: report the accuracy on newly drawn meanings at the stop. The reading that crossed the target is
             biased upwards, because it was selected for being high.
         round_ratio: round acquisition ratios to one decimal before they are averaged.
@@ -76,8 +76,8 @@ class TrainingSettings:
         levels: values of a digit of QT; with two, words are binary.
         normalise: function that maps the scores of QT to [0, 1] before rounding: "sigmoid"; or "batch", by the smallest
             and the largest score over batch and digits.
-        codes: number of codes of a CB link; None for the number of tokens.
-        commitment: over a link, weight of the term of CB's loss that moves scores to their codes.
+        codes: in a pair, number of codes of CB; None for the number of tokens.
+        commitment: in a pair, weight of the term of CB's loss that moves scores to their codes.
         soft_feedback: in an end-to-end run, a sender reads its symbols as probabilities for any representation of the
             link.
         training_readings: in an end-to-end run, compute accuracy and topsim on training batches.
@@ -132,7 +132,7 @@ class TrainingSettings:
 
     @property
     def interpolates(self) -> bool:
-        """Whether the step at which the target is reached is interpolated between two checks."""
+        """Whether the updates at which the target is reached are interpolated between two checks."""
         return self.check_every is None
 
     def next_check(self, updates: int) -> int:
@@ -223,7 +223,7 @@ PUBLISHED: dict[str, Departure] = {
     ),
     "soft feedback": Departure(
         {"soft_feedback": True},
-        "end to end, senders see their own symbols as probabilities, even if the link samples them",
+        "end to end, senders see their own symbols as probabilities, even if the representation samples them",
         kinds=("e2e",),
     ),
     "training readings": Departure(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from icy.core.docs import described, spell_out_arguments
 from icy.core.errors import require_known
-from icy.core.fields import setting
+from icy.core.fields import current_names, setting
 
 from .presets import SCHEMES
 from .protocols import SCRATCH
@@ -95,6 +95,7 @@ class RunSpec:
     job_kind: ClassVar[str]  # kind of job of the plan
     small: ClassVar[Mapping[str, Any]] = MappingProxyType({})  # the values of `quick`
     axes: ClassVar[tuple[str, ...]] = ()  # fields that may have several values in a sweep
+    old_names: ClassVar[Mapping[str, str]] = MappingProxyType({"start": "initial_results"})  # old name: field
     given: ClassVar[frozenset[str]] = frozenset()  # fields that were requested, in a spec that `asked` made
 
     quick: bool = False
@@ -127,8 +128,7 @@ class RunSpec:
         given = {name: tuple(value) if isinstance(value, Iterator) else value for name, value in given.items()}
         if "grammar" in known and "grammars" in given:  # a common name for a list of grammars
             given["grammar"] = given.pop("grammars")
-        if "start" in given:  # the name before 0.3
-            given["initial_results"] = given.pop("start")
+        given = current_names(cls, given)
         for name in given:
             require_known(f"option of {cls.function}", name, known)
         return cls(**({**cls.small, **given} if given.get("quick") else given)).with_given(given)
@@ -210,7 +210,7 @@ class ProbeSpec(RunSpec):
             value.
         hidden: hidden size E, or several, each a separate row: [64, 128] or "64,128".
         representation: form of messages: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
-            tokens, trained by REINFORCE; a channel of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
+            tokens, trained by REINFORCE; of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
             binary words; "cb", codes; or several: a list, "soft,discr", or "all" that the model works with.
         symbols: symbols that senders can use under soft, gumb and discr: "V+1" (default), the vocabulary and the start
             symbol; or "V", the vocabulary alone. The same as the setting `symbols`.

@@ -116,9 +116,9 @@ def _idle_in_chains(spec: ChainSpec) -> Iterator[tuple[str, str]]:
 
 def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
     scratch = several(spec.pretrain) == [SCRATCH]
-    link = str(spec.representation).lower()
-    both = [link] if scratch else [link, str(spec.pretrain_representation).lower()]
-    yield from _idle_settings(spec, both, "e2e", f"in an end-to-end run over a link that is '{link}'")
+    own = str(spec.representation).lower()
+    both = [own] if scratch else [own, str(spec.pretrain_representation).lower()]
+    yield from _idle_settings(spec, both, "e2e", f"in an end-to-end run with the representation '{own}'")
     if "round_ratio" in spec.settings:
         yield "round_ratio", "The setting 'round_ratio' does nothing in an end-to-end run, which gives no ratios."
     if spec.steps is not None or scratch:

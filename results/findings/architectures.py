@@ -76,7 +76,7 @@ def families() -> Finding:
     others = steps.loc[rest.models]
     attention = steps.loc[rest.families("attention").models]
     fast, limits = (steps.loc[["receiver/FC", "receiver/FC2L"], g] for g in ("concat", "rot"))
-    runs = long[long["grammar"].isin(["rot", "pairsum"])].set_index("model")["cut"].astype(bool)
+    runs = long[long["grammar"].isin(["rot", "pairsum"])].set_index("model")["censored"].astype(bool)
     cut, other_cut = (runs.loc[part.models] for part in (plain, rest))
     result = supported(
         plain.values["shufdet"].min() > rest.values["shufdet"].max() and cut.all() and other_cut.mean() < 0.25,
@@ -138,7 +138,7 @@ def _common_budget(lines: list[list[str]], columns: Sequence[str], others: pd.Da
         label = f"{side}s: {short}, updates of at most {budget}"
         lines.append([label, "", *each(common.only([name]), ("concat", *columns))])
     runs = common.runs.groupby(["model", "grammar"])
-    reached, last = runs["cut"].agg(lambda cut: int((~cut.astype(bool)).sum())), runs["accuracy"].mean()
+    reached, last = runs["censored"].agg(lambda cut: int((~cut.astype(bool)).sum())), runs["accuracy"].mean()
     one, two = "sender/FC1L", "sender/FC2L"
     never = (one, "receiver/FC1L", "receiver/FC2L")
     free, middle = np.exp(common.values.loc[two]), others.median()

@@ -366,7 +366,7 @@ def _not_comparable(table: pd.DataFrame) -> list[str]:
 def _speed_and_difference(cells: pd.DataFrame) -> RankCorrelation:
     """Correlate the mean difference of each model from the paper with its updates for `concat`."""
     runs = pd.read_parquet(REPRODUCED.parent / "replicates.parquet")
-    runs = runs[runs["side"].eq("sender") & runs["protocol"].eq("budget") & runs["settings"].eq("")]
+    runs = runs[runs["role"].eq("sender") & runs["protocol"].eq("budget") & runs["settings"].eq("")]
     row = ["representation", "model", "hidden_size"]
     speed = runs.assign(model=runs["model"].str.rpartition("/")[2]).groupby(row)["steps"].mean()
     gaps = (cells["icy"] - cells["published"]).groupby(level=row).mean()

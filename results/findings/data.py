@@ -97,7 +97,9 @@ class Table:
     def of(cls, long: pd.DataFrame, column: str = "log", grammars: Sequence[str] = GRAMMARS) -> Table:
         """Make the table of runs in long form; `column` is "log" (ratios), "updates" or "value" (accuracies)."""
         values = long.pivot_table(index="model", columns="grammar", values=column)[list(grammars)].dropna()
-        cut = long.assign(cut=long["cut"].astype(float)).pivot_table(index="model", columns="grammar", values="cut")
+        cut = long.assign(cut=long["censored"].astype(float)).pivot_table(
+            index="model", columns="grammar", values="cut"
+        )
         return cls(values, cut.loc[values.index, list(grammars)].gt(0) & (column != "value"), long, column)
 
     def __len__(self) -> int:
@@ -191,7 +193,7 @@ def mixed_of(table: Table, grammar: str) -> Estimate:
     The mean is unknown if more than MOST_CENSORED of the runs were cut.
     """
     runs = table.runs[table.runs["grammar"].eq(grammar) & table.runs["model"].isin(table.models)]
-    if runs["cut"].mean() > MOST_CENSORED:
+    if runs["censored"].mean() > MOST_CENSORED:
         return Estimate("-")
     parts = runs.assign(cell=runs["model"].map(cluster_of), architecture=runs["model"].str.partition(":")[0])
     effects = [name for name in ("cell", "architecture", "model", "seed") if parts[name].nunique() > 1]

@@ -61,7 +61,7 @@ class HeldOut:
     def of(cls, result: ProbeResult, side: str) -> HeldOut:
         """Take the runs of a side."""
         long = with_logs(result.to_dataframe())
-        long = long[long["side"].eq(side)]
+        long = long[long["role"].eq(side)]
         keys = ("grammar", "meanings", "vocab_size", "word_length", "seed")
         ends = [accuracy_range(side, *of) for of in zip(*(long[key] for key in keys), strict=True)]
         chance, best = np.array(ends).T
@@ -76,7 +76,7 @@ class HeldOut:
     @cached_property
     def ordered(self) -> list[str]:
         """Grammars on which models can be compared: not `hol`, and at most MOST_CUT of the runs were cut."""
-        cut = self.runs.groupby("grammar")["cut"].mean()
+        cut = self.runs.groupby("grammar")["censored"].mean()
         return [g for g in self.grammars if g != "hol" and cut[g] <= MOST_CUT]
 
     def table(self, column: str) -> Table:
@@ -111,7 +111,7 @@ class HeldOut:
         """Correlate speeds and accuracies over models, in the interaction, and in models (tests 2 to 4)."""
         runs = self.runs[self.runs["grammar"].isin(self.ordered)]
         if uncut:
-            runs = runs[~runs.groupby("model")["cut"].transform("any")]
+            runs = runs[~runs.groupby("model")["censored"].transform("any")]
         speeds, accuracies = (
             {str(g): of.pivot_table(index="model", columns="seed", values=column) for g, of in runs.groupby("grammar")}
             for column in (speed, "value")
@@ -353,7 +353,7 @@ def generalisation(result: ProbeResult, earlier: ProbeResult) -> Finding:
     main = {side: of.within["all grammars"] for side, of in tests.items()}
     weakest = max((one for of in tests.values() for one in of.within.values()), key=lambda one: one.median)
     halves = {column: [one.reliability_within(column).median for one in new.values()] for column in ("log", "value")}
-    cut = [one.runs.loc[one.runs["grammar"].ne("concat"), "cut"].mean() for one in new.values()]
+    cut = [one.runs.loc[one.runs["grammar"].ne("concat"), "censored"].mean() for one in new.values()]
     interaction = "receivers generalize more on the grammars that they learn sooner than other receivers do"
     planned = read_sweep(GRAMMARS_SWEEP)
     missing = len(planned["model"]) - sum(one.models for one in crossed.values())

@@ -36,7 +36,7 @@ from results.findings.held_out import accuracy_range, best_accuracy, cells_neede
 def table(ratios: dict[str, dict[str, float]], cut: Sequence[tuple[str, str]] = ()) -> Any:
     """A table of findings, of ratios by model and grammar, the same for two seeds; some of them cut."""
     rows = [
-        {"model": model, "grammar": grammar, "seed": seed, "log": math.log(value), "cut": (model, grammar) in cut}
+        {"model": model, "grammar": grammar, "seed": seed, "log": math.log(value), "censored": (model, grammar) in cut}
         for model, of in ratios.items()
         for grammar, value in of.items()
         for seed in (1, 2)

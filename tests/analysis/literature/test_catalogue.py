@@ -99,7 +99,7 @@ SPOTS: list[tuple[str, dict[str, Any], float, float, str]] = [
     ("icy22/table20", {"model": "FC1L", "grammar": "hol"}, 0.258, math.nan, "0.258"),
     ("icy22/table21", {"grammar": "perm", "measure": "score"}, 160, 10, "160±10"),
     ("icy22/table22", {"grammar": "perm", "measure": "minutes"}, 30, 10, "30±10"),
-    ("cbm24/table1", {"world": "thing", "channel": "qt", "rule_length": 4, "measure": "unique_messages"},
+    ("cbm24/table1", {"world": "thing", "representation": "qt", "rule_length": 4, "measure": "unique_messages"},
      450, math.nan, "450"),
     ("cbm24/table2", {"measure": "learning_rate"}, 0.0005, math.nan, "0.0005"),
     ("cbm24/table3", {"experiment": 5, "measure": "cbm"}, 0.401, math.nan, "1.401"),
@@ -236,7 +236,7 @@ def test_the_catalogue_is_complete(subtests: pytest.Subtests) -> None:
 
 @pytest.mark.parametrize("cells", [supervised(), end_to_end()], ids=["probe", "e2e"])
 def test_names_are_those_of_the_registry(cells: pd.DataFrame) -> None:
-    sides = cells["side"] if "side" in cells else pd.Series("pair", index=cells.index)
+    sides = cells["role"] if "role" in cells else pd.Series("pair", index=cells.index)
     for side, name in set(zip(sides, cells["model"], strict=True)):
         parts = zip(SIDES, name.split("+"), strict=True) if side == "pair" else [(side, name)]
         for kind, model in parts:

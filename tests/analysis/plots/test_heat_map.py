@@ -24,7 +24,7 @@ def test_heat_has_the_numbers_of_the_table() -> None:
     (ax, bar) = plots.heat(result).axes
     table = bias_table(long_of(result))
     cells = [[cells[g] for g in table.grammars] for _, cells in table.rows]
-    assert texts(ax) == [f"{cell.mean:.2f}{'†' if cell.cut else ''}" for row in cells for cell in row]
+    assert texts(ax) == [f"{cell.mean:.2f}{'†' if cell.censored else ''}" for row in cells for cell in row]
     assert texts(ax)[GRAMMARS.index("hol")] == "20.00†"
     assert [label.get_text() for label in ax.get_xticklabels()] == table.grammars == list(GRAMMARS)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["FC2L", "HierZero:GRU"]
@@ -106,7 +106,7 @@ def whole_atlas() -> pd.DataFrame:
     """As many rows as the atlas has, with long names."""
     sizes = {"sender": (44, 41, 3), "receiver": (31, 29, 3)}
     rows = [
-        {"model": f"{side}/SomeLongFamily{i}L:cell{i}", "side": side, "representation": kind, "grammar": grammar}
+        {"model": f"{side}/SomeLongFamily{i}L:cell{i}", "role": side, "representation": kind, "grammar": grammar}
         for side, counts in sizes.items()
         for kind, count in zip(("soft", "gumb", "discr"), counts, strict=True)
         for i, grammar in itertools.product(range(count), ("concat", "rot"))
