@@ -304,7 +304,7 @@ class Verdict:
         return self.measured - self.by_design - sum(self.undecided.values())
 
     @classmethod
-    def of(cls, cells: pd.DataFrame, rows: Sequence[str] = ROW) -> Verdict:
+    def of(cls, cells: pd.DataFrame) -> Verdict:
         """Return the verdict on a table from its cells.
 
         Undecided cells and cells that agree by design do not count. "no difference found" means that at least five
@@ -314,8 +314,7 @@ class Verdict:
         near.
 
         Args:
-            cells: cells of `judge_cells`.
-            rows: columns that identify the row of a cell. The cells of a row are not independent.
+            cells: cells of `judge_cells`. The cells of a row, which the columns ROW identify, are not independent.
         """
         measured = cells[cells["verdict"].ne("missing")]
         left_out = measured["by_design"].fillna(False).astype(bool)
@@ -325,7 +324,7 @@ class Verdict:
         undecided = {name: int(counts[name]) for name in UNDECIDED if name in counts}
         agree, failed = int(counts.get("agrees", 0)), int(counts.get("failed", 0))
         found = known if len(known) else measured[measured["verdict"].ne("failed")]
-        of_rows = list(known[list(rows)].itertuples(index=False, name=None))
+        of_rows = list(known[list(ROW)].itertuples(index=False, name=None))
         shares = [_agreement_share(cell) for cell in known.to_dict("records")]
         some = bool(len(known))
         relative = some and bool(known["measure"].isin(LOG).all())
