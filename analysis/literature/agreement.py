@@ -153,9 +153,12 @@ def _equivalence(p: NDArray[np.float64], margin: pd.Series[float]) -> list[str]:
 
 
 def _as_published(long: pd.DataFrame) -> pd.Series[bool]:
-    """Return a mask of the results that the papers' tables contain: no options, 5x10, V = 4, w = 4, the papers' cap."""
+    """Return a mask of the results that the papers' tables contain: 5x10, V = 4, w = 4, the papers' cap, no options.
+
+    Languages may be icy's or the authors'.
+    """
     sizes = long["meanings"].eq("5x10") & long["vocab_size"].eq(4) & long["word_length"].eq(4)
-    models = long["options"].fillna("").eq("") & ~long["failed"].astype(bool)
+    models = long["options"].fillna("").isin(["", "draws=authors"]) & ~long["failed"].astype(bool)
     return models & sizes & (long["measure"].ne("ratio") | long["cap"].eq(20))
 
 

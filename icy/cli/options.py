@@ -55,6 +55,7 @@ permutations_option: Decorator = click.option(
 FORMATS = ("table", "markdown", "latex", "csv", "json")
 MEANINGS: dict[str, Any] = {"metavar": "AxK|K,K,...", "help": "Attributes x values; or the sizes of each, 10,4,2."}
 WORD_LENGTH = "Tokens per word, w; or 1-4 for words of 1 to 4 tokens."
+DRAWS = "Generators of languages: icy's, or as in the authors' program (Perkins21, Icy22)."
 REPRESENTATIONS = get_args(RepresentationName)  # of icy.core.representations, which imports torch
 SPREADS = ("sd", "sem", "ci95")  # of icy.analysis.tables.bias, which is slow to import
 

@@ -128,7 +128,7 @@ def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
     if "replacement" in spec.given and not spec.replace_every:
         yield "replacement", "replacement does nothing without replace_every, the updates between two replacements."
     if scratch:
-        names = [name for name in ("target", "pretrain_representation") if name in spec.given]
+        names = [name for name in ("target", "pretrain_representation", "draws") if name in spec.given]
         yield from ((name, f"{name} does nothing from scratch: it is for pre-training.") for name in names)
     elif spec.pretrained is not None and "target" in spec.given:
         yield "target", "target does nothing with pretrained: the probe has trained the models already."

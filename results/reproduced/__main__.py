@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 import icy
+from icy.analysis.literature.verdicts import Exactness
 from icy.analysis.plots.e2e_curves import e2e
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.reproduction import Reproduction
@@ -64,8 +65,8 @@ RECEIVERS_REMARK = (
 )
 HIDDEN_REMARK = """Rows with 1280 hidden units are measured with an evaluation after every update, as FC2L learns
 concat in about 15 updates, and RNNAutoReg:LSTM in about 125."""
-DEFECT_REMARK = """The printed column of the exhaustive search has a defect of the paper's program: it adds nothing up
-without normalization, so its cells cannot agree. HCE is 1 minus the greedy column after normalization."""
+DEFECT_REMARK = """The printed column of the exhaustive search is 0 by a defect of the paper's program, which adds
+nothing up without normalization; icy's numbers are correct. HCE is 1 minus the greedy column after normalization."""
 TWENTY_REMARK = """The paper prints no errors, so its five runs are assumed to have the spread of icy's runs. It
 evaluates 128 meanings, as icy under this preset. icy's runs of FC2L on perm all have an accuracy of 1.000 and no
 spread, so the error of an evaluation near 1, 0.0014, is used instead."""
@@ -100,6 +101,7 @@ start symbol, as icy's does, or zero, is not known, because both fit its number 
 updates. So only a lower bound is known for hol, and for FC2L on shuf."""
 RECEIVER_REMARK = f"""{READINGS_REMARK} hol is cut (†) at 15 times concat's updates. Its accuracy is read there."""
 TABLES = [
+    Page("icy22/table1"),
     Page("icy22/table3"),
     Page("icy22/table4", remark=HIDDEN_REMARK),
     Page("icy22/table5"),
@@ -155,15 +157,20 @@ def summary(reproductions: list[tuple[Page, Reproduction]]) -> str:
     heads = ["table", "content", "measured", "decided", "no difference", "by chance", "four tests"]
     heads += ["if 20 % off", "equivalent within 20 %", "further away", "mean difference", "icy larger", "left out"]
     lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|"]
+    exact = []
     for page, done in reproductions:
         verdict = done.verdict
+        if isinstance(verdict, Exactness):
+            exact.append(f"- [{page.table}]({page.name}.md): {done.source.title}. **{verdict}**")
+            continue
         name = page.table + "".join(f", {k}={v}" for k, v in page.settings.items())
         counts = [f"{verdict.measured} of {verdict.cells}", verdict.decided, verdict.agree, verdict.by_chance]
         off = "-" if math.isnan(verdict.if_off) else f"{verdict.if_off:.1f}"
         more = [off, verdict.equivalent, verdict.further, verdict.shift, verdict.upwards, verdict.by_design]
         cells = [f"[{name}]({page.name}.md)", done.source.title, *counts, verdict.phrase, *more]
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    return fill_template(PAGES / "README.md", records=describe_packs(RECORDS), table="\n".join(lines))
+    texts = {"table": "\n".join(lines), "exact": "\n".join(exact)}
+    return fill_template(PAGES / "README.md", records=describe_packs(RECORDS), **texts)
 
 
 def draw_pairs() -> None:
