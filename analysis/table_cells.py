@@ -84,8 +84,8 @@ class TableCell:
         row_seeds: number of seeds of the row in a table, if this cell has fewer; else 0.
         updates: for ratios, the mean updates to the target; NaN if unknown. Cut runs count with their last update, so
             that the true mean is larger.
-        log_scale: whether the cell is shown as `log`, with its 95 % interval: an interval of the arithmetic mean of
-            ratios may be below 0.
+        log_scale: the spread with which the cell is shown as `log`: an interval of the arithmetic mean of ratios may
+            be below 0; "" if the cell is shown as its arithmetic mean.
         why: for metrics, the reasons for undefined values; empty if all are defined, None for other measures.
         note: for metrics, the reasons why the size of the language table determines or bounds the value.
     """
@@ -103,7 +103,7 @@ class TableCell:
     coarse: bool = False
     row_seeds: int = 0
     updates: float = math.nan
-    log_scale: bool = False
+    log_scale: str = ""
     why: str | None = None
     note: str = ""
 
@@ -116,6 +116,22 @@ class TableCell:
     def center(self) -> float:
         """The number that tables and figures show: the mean, or for a cell on the log scale its geometric mean."""
         return self.log.center if self.log_scale and self.log is not None else self.mean
+
+    def interval(self, cap: float = math.inf) -> tuple[float, float]:
+        """Return the ends of the error bar: `center` minus and plus the spread, or divided and multiplied by it.
+
+        Args:
+            cap: largest ratio that is measured, where the upper end of a cell on the log scale stops.
+
+        Returns:
+            Two numbers; `center` twice if the spread is unknown.
+        """
+        if self.log_scale and self.log is not None:
+            factor = 1.0 if self.log.bound else self.log.factor(self.log_scale)
+            low, high = self.center / factor, max(self.center, min(self.center * factor, cap))
+        else:
+            low, high = self.center - self.spread, self.center + self.spread
+        return (self.center, self.center) if math.isnan(low) else (low, high)
 
     def to_dict(self) -> Facts:
         """Return the cell as a dictionary for csv and json.
@@ -148,13 +164,27 @@ class TableCell:
             return "" if math.isnan(self.updates) else f"{'> ' * bool(self.censored)}{updates_text(self.updates)}"
         return "" if self.log is None or math.isnan(self.log.center) else self.log.text(decimals, spread)
 
+    def parts(self, decimals: int, sign: str = "") -> tuple[str, str]:
+        """Return the center and the spread as texts, such as "0.52" and "±0.03"; "" for an unknown spread."""
+        on_log_scale = self.log_scale and self.log is not None
+        shown = (
+            self.log.text(decimals, self.log_scale) if on_log_scale else number(self.mean, self.spread, decimals, sign)
+        )
+        mark = "×" if on_log_scale else "±"
+        center, found, width = shown.partition(mark)
+        return center, found + width
+
+    def lines(self, decimals: int, spread: bool = True) -> str:
+        """Return the center with its marks, and the spread on a second line, for cells of a heat map."""
+        center, (_, width) = self.parts(decimals)[0], self.parts(max(1, decimals))
+        shown = f"{COARSE if self.coarse else ''}{center.removeprefix('> ')}{CUT if self.censored else ''}"
+        return f"{shown}\n{width}" if width and spread else shown
+
     def text(self, decimals: int, signed: bool = False) -> str:
         """Return mean and spread as text, with marks for cut, failed and missing runs."""
         if not self.seeds:
             return "failed" if self.failed else "-"
-        shown = number(self.mean, self.spread, decimals, "+" if signed else "")
-        if self.log_scale and self.log is not None:
-            shown = self.log.text(decimals, CI95)
+        shown = "".join(self.parts(decimals, "+" if signed else ""))
         shown = (COARSE if self.coarse else "") + shown + (CUT if self.censored else "") + (NOTED if self.note else "")
         if self.unfinished:
             return f"{shown} ({self.seeds} of {self.row_seeds})"
@@ -202,22 +232,25 @@ def ratio_cell(part: pd.DataFrame, spread: str) -> TableCell:
     resolution = math.sqrt(float((known**2).mean())) if len(known) else math.nan
     variation = float(values.std(ddof=1)) / cell.mean if cell.seeds > 1 and cell.mean else math.nan
     coarse = bool(resolution > variation)
-    return replace(cell, log=log, resolution=resolution, coarse=coarse, log_scale=spread == CI95)
+    return replace(cell, log=log, resolution=resolution, coarse=coarse, log_scale=spread * (spread == CI95))
 
 
-def cell_in_row(part: pd.DataFrame, spread: str, log: bool = False) -> TableCell:
+def cell_in_row(part: pd.DataFrame, spread: str, log: bool | Literal["only"] = False) -> TableCell:
     """Summarize replicates as a table cell; ratios get their updates and a check for coarse evaluations.
 
     Args:
         part: replicates of one row and grammar, in long form.
         spread: a name of SPREADS.
         log: whether to add the summary of ratios on the log scale, and their updates. With 95 % intervals, ratios
-            always have the summary, which is shown in place of the arithmetic mean.
+            always have the summary, which is shown in place of the arithmetic mean; with "only", for figures with a
+            logarithmic axis, with every spread.
     """
     if part["measure"].iat[0] != "ratio":
         return cell_of(part, spread)
     cell = (cell_of if part["grammar"].iat[0] == BASELINE else ratio_cell)(part, spread)
-    return with_updates(cell, part) if log else replace(cell, log=cell.log if cell.log_scale else None)
+    if log == "only":  # ratios of concat are all 1, and have no spread
+        return replace(cell, spread=math.nan) if cell.log is None else replace(cell, log_scale=spread)
+    return with_updates(cell, part) if log is True else replace(cell, log=cell.log if cell.log_scale else None)
 
 
 def with_updates(cell: TableCell, part: pd.DataFrame) -> TableCell:

@@ -15,6 +15,7 @@ from icy.analysis.order import in_order
 from icy.analysis.row_types import Row, Series
 from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, LEAST_SPREAD, student
 from icy.analysis.table_cells import CAP_SLACK, CUT, both_censored, number, p_text
+from icy.core.text import counted, listed
 
 from .agreement import EQUIVALENT, NAMES, with_distance
 from .chance import agreement_share, combined_p, count_interval, count_p, mean_difference_p
@@ -169,31 +170,63 @@ def judge_runs(
 
 
 def judge_languages(reference: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame:
-    """Compute the residual entropy of icy's languages, and compare it with published cells; see `judge_cells`.
-
-    Each cell is measured on the languages of its grammar, one per seed.
+    """Measure the authors' languages, and compare each published cell digit by digit.
 
     Args:
         reference: rows of `icy.analysis.published`.
-        seeds: seeds of the languages.
+        seeds: seeds of the languages, one per language of a grammar.
 
     Returns:
-        The table of `judge_cells`: the column `representation` holds the space, and
-        `model` the search method.
+        A row per row of `reference` with text columns: `representation`, the space; `model`, the search method or the
+        meaning of a message; `grammar`; `measure`; `icy` and `published`, in the digits of the paper; and `verdict`,
+        "equal" or "differs".
     """
-    cells = reference.rename(columns={"search": "model"}).assign(representation=reference["meanings"])
-    return judge_runs(cells, [_values_of_language(cell, seeds) for cell in reference.to_dict("records")])
+    cells = reference.rename(columns={"search": "model", "meaning": "model", "meanings": "representation"})
+    cells = cells.assign(icy=[_of_languages(cell, seeds) for cell in reference.to_dict("records")])
+    cells = cells.assign(verdict=np.where(cells["icy"] == cells["printed"], "equal", "differs"))
+    columns = ["representation", "model", "grammar", "measure", "icy", "printed", "verdict"]
+    return cells[columns].rename(columns={"printed": "published"})
 
 
-def _values_of_language(cell: Row, seeds: Sequence[int]) -> pd.DataFrame:
-    """Return the metric of a cell for each seed."""
-    from icy.grammars import make_language
+def _of_languages(cell: Row, seeds: Sequence[int]) -> str:
+    """Return a message, or the mean of a metric over the seeds with as many decimals as printed."""
+    from icy.grammars import cached_language
+    from icy.languages.meanings import MeaningSpace
     from icy.metrics import residual_entropy
 
-    sizes = cell["meanings"], int(cell["vocab_size"]), int(cell["word_length"])
+    sizes = MeaningSpace.of(cell["meanings"]), int(cell["vocab_size"]), int(cell["word_length"])
+    languages = [cached_language(cell["grammar"], *sizes, seed, draws="authors") for seed in seeds]
+    if cell["measure"] == "message":
+        texts = [one.examples().set_index("meaning")["message"][cell["meaning"]] for one in languages]
+        return ", ".join(text.replace(" ", "") for text in texts)
     options = {"search": cell["search"], "normalised": bool(cell["normalised"])}
-    values = [residual_entropy(make_language(cell["grammar"], *sizes, seed), **options).value for seed in seeds]
-    return pd.DataFrame({"value": values, "failed": False})
+    mean = np.mean([residual_entropy(language, **options).value for language in languages])
+    return f"{mean:.{len(cell['printed'].partition('.')[2])}f}"
+
+
+@dataclass(frozen=True)
+class Exactness:
+    """Verdict on a table of languages, which the authors' draws give exactly.
+
+    Attributes:
+        cells: number of cells.
+        differing: names of the cells that are not as printed.
+    """
+
+    cells: int
+    differing: tuple[str, ...]
+
+    @classmethod
+    def of(cls, cells: pd.DataFrame) -> Exactness:
+        """Return the verdict on the cells of `judge_languages`."""
+        names = cells["model"] + " " + cells["grammar"]
+        return cls(len(cells), tuple(names[cells["verdict"].ne("equal")]))
+
+    def __str__(self) -> str:
+        if not self.differing:
+            return f"All {counted(self.cells, 'cell')} are as printed."
+        equal = self.cells - len(self.differing)
+        return f"{equal} of {counted(self.cells, 'cell')} are as printed, not {listed(self.differing)}."
 
 
 def _summary(runs: pd.DataFrame | None) -> dict[str, float]:
@@ -217,7 +250,7 @@ class Verdict:
 
     Attributes:
         word: "no difference found" or "difference found" by the tests of `of`; "too few cells" if fewer than five cells
-            are decided; "undecided" if none is decided; "no result" if all failed; "not comparable"; or "not measured".
+            are decided; "undecided" if none is decided; "no result" if all failed; or "not measured".
         cells: number of cells.
         measured: number of cells that have a result, or that failed.
         by_design: number of measured cells that agree by design. All following attributes leave them out.
@@ -271,7 +304,7 @@ class Verdict:
         return self.measured - self.by_design - sum(self.undecided.values())
 
     @classmethod
-    def of(cls, cells: pd.DataFrame, rows: Sequence[str] = ROW) -> Verdict:
+    def of(cls, cells: pd.DataFrame) -> Verdict:
         """Return the verdict on a table from its cells.
 
         Undecided cells and cells that agree by design do not count. "no difference found" means that at least five
@@ -281,8 +314,7 @@ class Verdict:
         near.
 
         Args:
-            cells: cells of `judge_cells`.
-            rows: columns that identify the row of a cell. The cells of a row are not independent.
+            cells: cells of `judge_cells`. The cells of a row, which the columns ROW identify, are not independent.
         """
         measured = cells[cells["verdict"].ne("missing")]
         left_out = measured["by_design"].fillna(False).astype(bool)
@@ -292,7 +324,7 @@ class Verdict:
         undecided = {name: int(counts[name]) for name in UNDECIDED if name in counts}
         agree, failed = int(counts.get("agrees", 0)), int(counts.get("failed", 0))
         found = known if len(known) else measured[measured["verdict"].ne("failed")]
-        of_rows = list(known[list(rows)].itertuples(index=False, name=None))
+        of_rows = list(known[list(ROW)].itertuples(index=False, name=None))
         shares = [_agreement_share(cell) for cell in known.to_dict("records")]
         some = bool(len(known))
         relative = some and bool(known["measure"].isin(LOG).all())

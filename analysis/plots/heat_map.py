@@ -17,18 +17,18 @@ from matplotlib.gridspec import GridSpecBase
 from matplotlib.patches import Patch, Rectangle
 
 from icy.analysis import style
-from icy.analysis.table_cells import COARSE, CUT, TableCell
+from icy.analysis.table_cells import TableCell, checked_spread
 from icy.records.load import Results
 
 from .bar_panels import bars
-from .panels import Line, ResultBlock, blocks, measured, title_and_notes
+from .panels import Line, ResultBlock, blocks, color_ends, describe, measured
 
 COLORS = "viridis"  # perceptually uniform, also under color blindness and in gray; bright means easy
 MISSING = {"facecolor": "#e6e6e6", "edgecolor": "#b0b0b0", "hatch": "////", "linewidth": 0}
 KEYS = 0.52  # height of a row of color bars with their names, in inches
 KEY_WIDTH, NARROWEST_KEY = 2.0, 1.4  # usual and least width of a color bar, in inches
 NAME, GAP = 0.2, 0.12  # inches above a panel: its name, and the space around grammars
-ABOUT, PADDING = 0.9, 0.15  # inches with title and notes, and without
+ABOUT, PADDING = 0.65, 0.15  # inches with title and notes, and without
 MOST_SINGLE = 3  # up to this many panels with one row each are drawn as bars
 FEWEST = 4  # least number of rows of a panel that is continued in the next column
 
@@ -43,13 +43,16 @@ class Cells:
     numbers: float
 
 
-def _usual() -> Cells:
-    return Cells(0.62, 0.23, style.MEDIUM, style.SMALL)
+def _cells(several: bool) -> tuple[Cells, Cells]:
+    """Return usual cells, and small ones for tables that otherwise do not fit on a page.
 
-
-def _small() -> Cells:
-    """Return small cells, for tables that otherwise do not fit on a page."""
-    return Cells(0.42, 0.155, max(6.0, style.LEAST), max(5.5, style.LEAST))
+    Cells with `several` seeds have a second line with the spread.
+    """
+    found = []
+    for width, height, names, numbers in ((0.62, 0.23, style.MEDIUM, style.SMALL), (0.42, 0.155, 6.0, 5.5)):
+        names, numbers = max(names, style.LEAST), max(numbers, style.LEAST)
+        found.append(Cells(width, max(height, (1.15 * numbers * (1 + several) + 3.5) / 72), names, numbers))
+    return found[0], found[1]
 
 
 @dataclass(frozen=True)
@@ -77,18 +80,25 @@ class HeatPanel:
 
 @style.with_own_settings
 def heat(
-    results: Results, *, title: str | None = None, width: float | None = None, axes: Axes | Sequence[Axes] | None = None
+    results: Results,
+    *,
+    spread: str = "sd",
+    title: str | None = None,
+    width: float | None = None,
+    axes: Axes | Sequence[Axes] | None = None,
 ) -> Figure:
-    """Draw the bias table as a heat map: a row per model, a column per grammar, the mean in each cell.
+    """Draw the bias table as a heat map: a row per model, a column per grammar, center and spread in each cell.
 
     Bright cells were learned easily. A dagger marks a mean over runs if some were cut at the cap; cells that were not
-    measured are hatched. The color scale of ratios is logarithmic; the scale of accuracies is from 0 to 1. A figure
-    that is too tall for a page gets smaller cells, and then several columns of panels. A single model is drawn as bars
-    with errors (`bars`), unless axes are given.
+    measured are hatched. The color scale of ratios is logarithmic, so their means are geometric and the spread is a
+    factor, as in the line "log scale" of a table; the scale of accuracies is from 0 to 1. A figure that is too tall for
+    a page gets smaller cells, and then several columns of panels. A single model is drawn as bars with errors (`bars`),
+    unless axes are given.
 
     Args:
         results: a ProbeResult, or its long table. Sides, protocols and representations have separate panels.
-        title: title; by default the measure and its setting, "" for none.
+        spread: "sd", "sem" or "ci95".
+        title: title; by default a sentence on the measure, "" for none.
         width: width of a new figure, in inches.
         axes: axes to draw on, one per panel; by default a new figure.
 
@@ -96,7 +106,7 @@ def heat(
         The figure.
 
     Raises:
-        InvalidSettingError: no results, a value that cannot be drawn, or a wrong number of axes.
+        InvalidSettingError: no results, a value that cannot be drawn, an unknown spread, or a wrong number of axes.
 
     Example:
         >>> import pandas as pd
@@ -106,30 +116,31 @@ def heat(
         >>> [text.get_text() for text in heat(long).axes[0].texts]
         ['0.99', '0.49']
     """
+    checked_spread(spread)
     long = measured(results)
     whole = [HeatPanel(part, part.lines, part.name) for part in blocks(long)]
     if axes is None and len(whole) <= MOST_SINGLE and all(len(panel.lines) == 1 for panel in whole):
-        return bars(results, title=title, width=width)
-    scales = {part.measure: _colors(part.measure, whole) for part in (panel.block for panel in whole)}
-    hatched = any(line.cell(g, "sd") is None for panel in whole for line in panel.lines for g in panel.block.grammars)
-    usual, notes = title_and_notes(long)
+        return bars(results, spread=spread, title=title, width=width)
+    scales = {part.measure: _colors(part.measure, whole, spread) for part in (panel.block for panel in whole)}
+    usual_cells, small = _cells(long["seed"].nunique() > 1)
+    hatched = any(line.cell(g, spread) is None for panel in whole for line in panel.lines for g in panel.block.grammars)
+    usual, notes = describe(long, spread)
     if axes is None:
         width = style.width_of(width, 0) or None
-        columns, cells = _page(whole, width, len(scales) + 1)
+        columns, cells = _page(whole, width, len(scales) + 1, usual_cells, small)
         across = width or max(4.0, len(columns) * _across(whole, cells))
-        about = style.heading_height(across, *style.heading(title, usual, notes))
         rows = _key_rows(len(scales) + hatched, across)
         panels = [panel for column in columns for panel in column]
         room = (across / len(columns) - _names(whole, cells)) / max(len(panel.block.grammars) for panel in panels)
         cells = replace(cells, width=min(cells.width, max(0.0, room)))  # narrow columns have tilted, taller names
-        figure, drawn, keys = _new_figure(columns, cells, across, about, KEYS * rows)
+        figure, drawn, keys = _new_figure(columns, cells, across, KEYS * rows)
     else:
         drawn = style.given_axes([panel.name or "the table" for panel in whole], axes)
-        figure, panels, cells, keys = style.figure_of(drawn[0]), whole, _usual(), None
+        figure, panels, cells, keys = style.figure_of(drawn[0]), whole, usual_cells, None
         room = min(ax.get_window_extent().width for ax in drawn) / figure.dpi
         room /= max(len(panel.block.grammars) for panel in panels)
     for ax, panel in zip(drawn, panels, strict=True):
-        _draw(ax, panel, *scales[panel.block.measure], cells, room)
+        _draw(ax, panel, *scales[panel.block.measure], cells, room, spread)
     labels = {panel.block.measure: panel.block.axis for panel in panels}
     if keys is not None:
         _keys_below(figure, keys, [(labels[name], *scale) for name, scale in scales.items()], hatched)
@@ -159,13 +170,14 @@ def _key_rows(keys: int, width: float) -> int:
     return -(-keys // max(1, int(width / NARROWEST_KEY)))
 
 
-def _page(panels: Sequence[HeatPanel], width: float | None, keys: int) -> tuple[list[list[HeatPanel]], Cells]:
+def _page(
+    panels: Sequence[HeatPanel], width: float | None, keys: int, usual: Cells, small: Cells
+) -> tuple[list[list[HeatPanel]], Cells]:
     """Arrange panels in columns that fit on a page; return the columns and the size of their cells.
 
     `keys` is the number of color bars.
     """
-    usual, small = _usual(), _small()
-    room = style.TALLEST - KEYS * _key_rows(keys, width or max(4.0, _across(panels, small))) - ABOUT
+    room = style.TALLEST - KEYS * _key_rows(keys, width or max(4.0, _across(panels, small))) - ABOUT - 0.4
     if sum(panel.height(usual) for panel in panels) <= room:
         return [list(panels)], usual
     most = max(1, int(width / _across(panels, small))) if width else len(panels) * 100
@@ -209,14 +221,14 @@ def _split(panel: HeatPanel, count: int) -> tuple[HeatPanel, HeatPanel | None]:
 
 
 def _new_figure(
-    columns: Sequence[Sequence[HeatPanel]], cells: Cells, width: float, about: float, keys: float
+    columns: Sequence[Sequence[HeatPanel]], cells: Cells, width: float, keys: float
 ) -> tuple[Figure, list[Axes], GridSpecBase]:
     """Return a figure with axes for panels in columns, and a grid below them for color bars.
 
-    `about` and `keys` are the heights of title and notes, and of color bars, in inches.
+    `keys` is the height of color bars, in inches.
     """
     tallest = max(sum(panel.height(cells) for panel in column) for column in columns)
-    figure = style.figure(width, tallest + keys + max(about, PADDING))
+    figure = style.figure(width, tallest + keys + (PADDING if style.CAPTIONED else ABOUT))
     page = figure.add_gridspec(2, 1, height_ratios=(tallest, keys))
     places = page[0].subgridspec(1, len(columns))
     drawn = []
@@ -231,18 +243,11 @@ def _new_figure(
 # -- color bars --------------------------------------------------------------------------------------------------------
 
 
-def _colors(measure: str, panels: Sequence[HeatPanel]) -> tuple[Normalize, Colormap]:
-    """Return the color scale that all panels of a measure share.
-
-    The scale of accuracies is from 0 to 1; the scale of ratios is logarithmic and includes 1, the ratio of concat.
-    """
+def _colors(measure: str, panels: Sequence[HeatPanel], spread: str) -> tuple[Normalize, Colormap]:
+    """Return the color scale that all panels of a measure share."""
     same = [panel.block for panel in panels if panel.block.measure == measure]
-    cells = [line.cell(grammar, "sd") for part in same for line in part.lines for grammar in part.grammars]
-    means = [cell.mean for cell in cells if cell is not None and math.isfinite(cell.mean)]
-    if not same[0].is_ratio:
-        return Normalize(min([0.0, *means]), max([1.0, *means])), colormaps[COLORS]
-    norm = LogNorm(min([1.0, *(m for m in means if m > 0)]), max([2.0, *means]))
-    return norm, colormaps[COLORS].reversed()
+    ends = color_ends(same, spread)
+    return (LogNorm(*ends), colormaps[COLORS].reversed()) if same[0].is_ratio else (Normalize(*ends), colormaps[COLORS])
 
 
 def _keys_below(
@@ -300,37 +305,42 @@ def _hatching() -> list[Patch]:
 # -- panels ------------------------------------------------------------------------------------------------------------
 
 
-def _draw(ax: Axes, panel: HeatPanel, norm: Normalize, colors: Colormap, sizes: Cells, room: float) -> None:
+def _draw(
+    ax: Axes, panel: HeatPanel, norm: Normalize, colors: Colormap, sizes: Cells, room: float, spread: str
+) -> None:
     """Draw a panel with columns of `room` inches."""
     part = panel.block
-    cells = [[line.cell(grammar, "sd") for grammar in part.grammars] for line in panel.lines]
-    means = np.array([[cell.mean if cell else math.nan for cell in row] for row in cells], dtype=float)
+    cells = [[line.cell(grammar, spread) for grammar in part.grammars] for line in panel.lines]
+    means = np.array([[cell.center if cell else math.nan for cell in row] for row in cells], dtype=float)
     ax.imshow(np.ma.masked_invalid(means), norm=norm, cmap=colors, aspect="auto", interpolation="nearest")
-    decimals, size = _letters([cell for row in cells for cell in row if cell and cell.seeds], sizes.numbers, room, part)
+    form, size = _letters([cell for row in cells for cell in row if cell and cell.seeds], sizes.numbers, room, part)
     for y, row in enumerate(cells):
         for x, cell in enumerate(row):
             if cell is None or not cell.seeds:
                 _missing(ax, x, y, cell, size)
                 continue
-            color = style.ink(colors(float(norm(max(cell.mean, norm.vmin or 0)))))
-            ax.text(x, y, _number(cell, decimals), ha="center", va="center_baseline", fontsize=size, color=color)
+            color = style.ink(colors(float(norm(max(cell.center, norm.vmin or 0)))))
+            ax.text(x, y, _number(cell, *form), ha="center", va="center_baseline", fontsize=size, color=color,
+                    linespacing=1.0)  # fmt: skip
     _name(ax, panel, sizes, room)
 
 
-def _number(cell: TableCell, decimals: int) -> str:
-    """Return a mean with its marks; if `decimals` is 1, numbers from 10 on have no decimals."""
-    decimals = 0 if decimals == 1 and cell.mean >= 9.95 else decimals
-    return f"{COARSE if cell.coarse else ''}{cell.mean:.{decimals}f}{CUT if cell.censored else ''}"
+def _number(cell: TableCell, decimals: int, spread: bool) -> str:
+    """Return center and spread of a cell; if `decimals` is 1, numbers from 10 on have no decimals."""
+    return cell.lines(0 if decimals == 1 and cell.center >= 9.95 else decimals, spread)
 
 
-def _letters(cells: Sequence[TableCell], usual: float, room: float, part: ResultBlock) -> tuple[int, float]:
-    """Return the number of decimals and the letter size, in points, of numbers in cells of `room` inches."""
-    for decimals in (2, 1, 0) if part.is_ratio else (2, 1):  # accuracies need at least one decimal
-        widest = max((style.text_size(_number(cell, decimals), usual)[0] for cell in cells), default=1.0)
+def _letters(
+    cells: Sequence[TableCell], usual: float, room: float, part: ResultBlock
+) -> tuple[tuple[int, bool], float]:
+    """Return decimals, whether spreads have room, and the size of letters in points, in cells of `room` inches."""
+    for form in [(2, True), (1, True), (2, False), (1, False), (0, False)][: 5 if part.is_ratio else 4]:
+        texts = {text for cell in cells for text in _number(cell, *form).split("\n")}
+        widest = max((style.text_size(text, usual)[0] for text in texts), default=1.0)
         size = min(usual, usual * 66 * room / widest)
         if size >= style.LEAST:
             break
-    return decimals, size
+    return form, size
 
 
 def _missing(ax: Axes, x: int, y: int, cell: TableCell | None, size: float) -> None:
@@ -351,7 +361,7 @@ def _name(ax: Axes, panel: HeatPanel, sizes: Cells, room: float) -> None:
     ax.tick_params(length=0, labelsize=sizes.names)
     ax.set_xticks(np.arange(len(grammars) + 1) - 0.5, minor=True)
     ax.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
-    ax.grid(which="minor", color="white", linewidth=1.2 * sizes.height / _usual().height)
+    ax.grid(which="minor", color="white", linewidth=min(1.2, 2 * sizes.width))
     ax.tick_params(which="minor", length=0)
     ax.spines[:].set_visible(False)
     style.name_block(ax, panel.name)

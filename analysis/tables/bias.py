@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -75,7 +75,7 @@ def bias_table(
     compare: Results | None = None,
     compared: str = "",
     mark: bool = True,
-    log: bool = True,
+    log: bool | Literal["only"] = True,
     decimals: int = 2,
 ) -> BiasTable:
     """Make the bias table: a row per model, a column per grammar, with mean and spread over seeds.
@@ -97,7 +97,8 @@ def bias_table(
         mark: whether to mark the best and the worst of each column, if it has at least three rows and they differ
             significantly (one-way analysis of variance over seeds, 5 %). Models without parameters, which memorize,
             are not considered.
-        log: whether to add lines below ratios: the log scale, and updates.
+        log: whether to add lines below ratios: the log scale, and updates; "only" for ratios on the log scale alone, as
+            in figures.
         decimals: number of decimals to print.
 
     Returns:
@@ -335,14 +336,14 @@ def _count(label: str) -> float:
 
 
 def _steps(rows: pd.DataFrame, crossing: str, whole: str) -> pd.Series:
-    """Return the mean steps of each row to the target: interpolated where known, else the step of the evaluation."""
+    """Return the mean updates of each row to the target: interpolated where known, else those of the evaluation."""
     steps = rows[whole].astype(float)
     known = rows[crossing].astype(float).fillna(steps) if crossing in rows else steps
     return known.groupby(rows["row"]).mean().dropna()
 
 
 def _labels(long: pd.DataFrame, firsts: pd.DataFrame, varying: Sequence[str]) -> list[list[str]]:
-    """Return the labels of each row: model, parameters, varying settings, seeds, steps of concat.
+    """Return the labels of each row: model, parameters, varying settings, seeds, updates of concat.
 
     Args:
         long: a row per replicate, with the column `row`.
@@ -350,7 +351,7 @@ def _labels(long: pd.DataFrame, firsts: pd.DataFrame, varying: Sequence[str]) ->
         varying: columns to show.
     """
     concat = _steps(long[long["grammar"].eq(BASELINE) & ~long["failed"].astype(bool)], "crossing", "steps")
-    # Where concat is not in the table, its steps are in the other rows.
+    # Where concat is not in the table, its updates are in the other rows.
     steps = concat.combine_first(_steps(long.drop_duplicates(["row", "seed"]), "baseline_crossing", "baseline_steps"))
     columns = [
         firsts["model"].map(str),
@@ -363,13 +364,13 @@ def _labels(long: pd.DataFrame, firsts: pd.DataFrame, varying: Sequence[str]) ->
 
 
 def _has_baselines(long: pd.DataFrame) -> bool:
-    """Return whether results have the steps of concat; some kinds of jobs, such as chains, have no baseline."""
+    """Return whether results have the updates of concat; some kinds of jobs, such as chains, have no baseline."""
     known = long["grammar"].eq(BASELINE).any() or long["baseline_steps"].notna().any()
     return bool(known and kind_of_rows(long).baseline)
 
 
 def _label_columns(rows: list[TableRow], shown: Sequence[str], compares: bool) -> tuple[list[str], list[TableRow]]:
-    """Return the headings of labels, and the rows; if `compares` is false, without the steps of concat."""
+    """Return the headings of labels, and the rows; if `compares` is false, without the updates of concat."""
     labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat updates"]
     if compares:
         return labels, rows

@@ -19,7 +19,7 @@ from icy.analysis.table_cells import EMPTY, Mark, TableCell
 GOOD_SIGNS = {"shuf": 1, "shufdet": 1, "proj": -1, "pairsum": -1, "rot": -1, "hol": -1}
 MIN_ROWS = 3  # least number of rows for marks in a column
 SIGNIFICANCE = 0.05  # largest p-value at which rows count as different
-LANGUAGES = re.compile(r"(?:frequencies|existing|word_lengths)=[^,]*")  # in the column of options
+LANGUAGES = re.compile(r"(?:frequencies|existing|word_lengths|draws)=[^,]*")  # in the column of options
 TableRow = tuple[pd.Series, list[str], dict[str, TableCell]]  # first replicate of a row, labels, cells by grammar
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 from icy.analysis.order import ORDERED
 from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import EMPTY, LOG_COLUMNS, OTHER_COLUMNS, Mark, TableCell
+from icy.config.protocols import SCRATCH
 from icy.core.checks import number_or_text
 from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
@@ -147,7 +148,8 @@ class BiasTable:
 
     def heading(self, column: str) -> str:
         """Return the heading of a column of cells: its name, with the convention of a metric."""
-        return self.conventions[column].heading(column) if column in self.conventions else column
+        shown = "from scratch" if column == SCRATCH else column
+        return self.conventions[column].heading(column) if column in self.conventions else shown
 
     def __repr__(self) -> str:
         return self.render("text")

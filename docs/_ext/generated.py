@@ -497,7 +497,7 @@ def text_models() -> str:
 
 
 @part
-def channels() -> str:
+def representations() -> str:
     """List the representations of messages."""
     from icy.core.representations import REPRESENTATIONS
 

@@ -18,7 +18,7 @@ from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
 from icy.core.types import Options
 
-from .kinds import job_kind, kind_of, row_of
+from .kinds import job_kind, kind_of, points_of, row_of
 from .record import CROSSINGS, Record, value_of
 from .resolution import baselines_of, resolution_of, run_of_seed
 from .store import Store
@@ -112,6 +112,8 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
 
     records = list(records)
     measures = tuple(dict.fromkeys(name for record in records for name in kind_of(record).measures if name not in LONG))
+    if any(kind_of(record).name == "e2e" for record in records):
+        measures += ("topsim_before",)
     baselines = baselines_of(records)
     rows = [_row(record, measures, baselines) for record in records]
     table = pd.DataFrame(rows, columns=[*LONG, *measures])
@@ -181,6 +183,7 @@ def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record
         **{name: fields.get(name) for name in (*LONG, *measures)},
         "value": value_of(record),
         "resolution": resolution_of(record, baselines.get(run_of_seed(record)) if baselines else None),
+        "topsim_before": _first_topsim(record),
         "conventions": conventions_json(kind_of(record).conventions_of(config)),
         "role": fields.get("side"),
         "job_kind": kind,
@@ -213,6 +216,12 @@ def game_curves(records: Iterable[Record]) -> pd.DataFrame:
     readings = [len(r.get("curve", ())) for r in games]
     of_each = about.loc[about.index.repeat(readings)].reset_index(drop=True)
     return of_each.join(curves.astype(dict.fromkeys(points[1:], float)))
+
+
+def _first_topsim(record: Record) -> float | None:
+    """Return the topsim of a pair before the first update of its game; None if its curve has no such point."""
+    first = dict(zip(points_of(record), next(iter(record.get("curve", ())), ()), strict=False))
+    return first.get("topsim") if first.get("steps") == 0 else None
 
 
 def write_tables(store: Store) -> list[Path]:

@@ -330,7 +330,7 @@ def as_json(value: Any) -> Any:
 def checks_of(record: Record) -> TrainingSettings | None:
     """Return the settings that determine the evaluations of a training; None if the record does not have them."""
     known, names = record["config"].get("settings", {}), ("check_every", "check_growth", "max_steps")
-    checks = {name: known[name] for name in (*names, "batch_size", "evaluation_size") if name in known}
+    checks = {name: known[name] for name in (*names, "batch_size", "evaluation_size", "clock") if name in known}
     if "max_updates" in record["config"]:
         checks["max_steps"] = record["config"]["max_updates"]
     return TrainingSettings(**checks) if checks.get("check_every") or checks.get("check_growth") else None

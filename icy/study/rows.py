@@ -162,10 +162,13 @@ def items_of_records(records: Iterable[Record]) -> pd.DataFrame:
             "agent": record["model"],
             "dataset": record["config"].get("dataset"),
             "grammar": record["grammar"],
+            "seed": record["seed"],
             **dict(zip(("example", "correct", "cards", "held_out"), point, strict=True)),
         }
         for record in records
         if record.get("kind") == "study" and not record["failed"] and record.get("protocol") == "played"
         for point in record.get("curve", ())
     ]
-    return pd.DataFrame(rows, columns=["agent", "dataset", "grammar", "example", "correct", "cards", "held_out"])
+    return pd.DataFrame(
+        rows, columns=["agent", "dataset", "grammar", "seed", "example", "correct", "cards", "held_out"]
+    )

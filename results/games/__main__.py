@@ -31,7 +31,7 @@ from results.pages import RecordFolder, describe_packs, fill_template, run_sweep
 HERE = Path(__file__).parent
 PAGE, RECORDS = HERE / "games.md", RecordFolder(HERE)
 TITLES = {
-    "thing": "Thing: rules of one and of four concepts, two channels",
+    "thing": "Thing: rules of one and of four concepts, two representations",
     "wide": "Thing: words of 64 bits",
     "shape": "Shape, on a small canvas",
     "targets": "One target against several",
@@ -139,8 +139,8 @@ def _draw_curves(ax: Axes, result: ProbeResult, part: pd.DataFrame, measure: str
         labelled.add(label)
 
 
-def _color(channel: str) -> str:
-    return COLORS[("gs", "qt", "cb").index(channel)] if channel in ("gs", "qt", "cb") else COLORS[3]
+def _color(representation: str) -> str:
+    return COLORS[("gs", "qt", "cb").index(representation)] if representation in ("gs", "qt", "cb") else COLORS[3]
 
 
 def by_targets(result: ProbeResult) -> Figure:

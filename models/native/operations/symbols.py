@@ -12,6 +12,8 @@ from icy.models.native.slabs import At, Code, Slab, Space
 from icy.models.native.trace import Node
 from icy.models.native.values import MatrixView, RowPanel, Steps, Value
 
+from .sums import added
+
 
 def _soft(low: Lowering, x: RowPanel, out: RowPanel, soft: Slab, temperature: float) -> None:
     """Add the backward pass of a softmax."""
@@ -71,7 +73,12 @@ def _largest(low: Lowering, node: Node, parts: int, scores: Value) -> Value:
 
 @lowers(representations.without_start)
 def _without_start(low: Lowering, node: Node, parts: int, scores: Value) -> Value:
-    raise NotNativeError("its sender excludes the start symbol (symbols=V)")
+    symbols = node.results[0].shape[-1]
+    places = 1 if isinstance(scores, Steps) else low.builder.as_panel(scores, parts).width // symbols
+    penalty = torch.zeros(places, symbols, dtype=torch.float32, device="cpu")
+    penalty[:, -1] = -torch.inf
+    found: Value = added(low, node, parts, scores, low.constant(penalty.reshape(1, -1)))
+    return found
 
 
 @lowers(representations.sampled)

@@ -22,13 +22,16 @@ from tests.analysis.plots.helpers import GRAMMARS, MODELS, acquire, all_text, bu
 def test_heat_has_the_numbers_of_the_table() -> None:
     result = acquire()
     (ax, bar) = plots.heat(result).axes
-    table = bias_table(long_of(result))
+    table = bias_table(long_of(result), log="only")
     cells = [[cells[g] for g in table.grammars] for _, cells in table.rows]
-    assert texts(ax) == [f"{cell.mean:.2f}{'†' if cell.censored else ''}" for row in cells for cell in row]
-    assert texts(ax)[GRAMMARS.index("hol")] == "20.00†"
+    shown = [text.replace("\n", "") for text in texts(ax)]
+    expected = [row[name].text(2).removeprefix("> ") for _, row in table.rows for name in GRAMMARS]
+    assert shown == expected
+    assert texts(ax)[1:3] == ["1.65\n×/1.04", "2.25\n×/1.03"]
+    assert texts(ax)[GRAMMARS.index("hol")] == "20†"
     assert [label.get_text() for label in ax.get_xticklabels()] == table.grammars == list(GRAMMARS)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["FC2L", "HierZero:GRU"]
-    np.testing.assert_allclose(ax.images[0].get_array(), [[cell.mean for cell in row] for row in cells])
+    np.testing.assert_allclose(ax.images[0].get_array(), [[cell.center for cell in row] for row in cells])
     assert bar.get_xscale() == "log"
     assert "cut at the cap of 20" in all_text(plots.heat(result))
 
@@ -156,5 +159,5 @@ def test_numbers_in_narrow_cells_lose_decimals_before_they_are_too_small() -> No
     with plots.plot_style("paper"):
         ax = plots.heat(acquire(["sender/RNNAutoReg:LSTM", "sender/FC2L"])).axes[0]
     assert {text.get_fontsize() for text in ax.texts} == {8.0}
-    assert [text.get_text() for text in ax.texts][:3] == ["1.0", "2.2", "3.5"]
+    assert [text.get_text() for text in ax.texts][:3] == ["1.0", "2.2", "3.4"]
     assert ax.texts[-1].get_text() == "20†"
