@@ -72,7 +72,7 @@ def test_a_site_with_a_fault_is_refused(pages: dict[str, str], conf: str, proble
 CUT_OFF = """() => [document.documentElement, ...document.querySelectorAll("article pre, article img, article p")]
     .filter(one => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0)
     .map(one => one.tagName + ": " + one.textContent.slice(0, 60))"""
-# Tables that scroll, and pictures without a text, or with letters of less than 10.7 pixels (8 points, drawn at 220 dpi).
+# Tables that scroll, and pictures without a text, or with letters of less than 10.7 pixels (8 points at 220 dpi).
 NOT_FOR_PHONES = """() => [...document.querySelectorAll("article .table-wrapper, article img")]
     .filter(one => one.scrollWidth > one.clientWidth + 1 || one.tagName == "IMG"
         && (one.alt.length < 30 || 8 / 72 * 220 * one.clientWidth / one.naturalWidth < 10.7))
