@@ -105,8 +105,8 @@ def test_title_and_width(kind: str) -> None:
     figure = plots.plot_function(kind)(SINGLE[kind](), title="", width=4.5)
     assert figure.get_suptitle() == ""
     assert figure.get_figwidth() == 4.5
-    usual = plots.plot_function(kind)(SINGLE[kind]()).get_suptitle()
-    assert "meanings 3x4" in " ".join(usual.split())
+    usual = all_text(plots.plot_function(kind)(SINGLE[kind]()))
+    assert "meanings 3x4" in usual
 
 
 def test_plots_that_results_cannot_give() -> None:
