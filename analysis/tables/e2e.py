@@ -30,7 +30,7 @@ MEASURE_LABELS = {  # labels of measures, by column of the long table
     "sender_agreement": "sender agreement",
     "mean_length": "mean length",
     "length_by_rank": "length by rank",
-    "topsim_before": "topsim before the game",
+    "topsim_before": "topsim before",
     "topsim": "topsim",
 }
 
@@ -204,6 +204,6 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     if long["topsim"].notna().any():
         notes += _topsim_notes(long)
     if "topsim_before" in long and long["topsim_before"].notna().any():
-        notes.append("topsim before the game: of untrained models, or of models after pre-training")
+        notes.append("topsim before: before the game, of untrained models or after pre-training")
     notes += undefined_notes(long)
     return [*notes, *failures(long)]
