@@ -306,15 +306,14 @@ def front(points: Sequence[Point], part: ResultBlock) -> list[tuple[float, float
 
 def describe_tradeoff(long: pd.DataFrame, spread: str) -> tuple[str, list[str]]:
     """Return the title and the caption of a trade-off, as `describe` does for other charts."""
-    title = "How easily each model learns compositional grammars, against noise"
-    title, (setting, *notes) = describe(long, spread, title)
+    setting, *notes = describe(long, spread, bars=True)[1]
     parts = blocks(long)
     ratio = [part.is_ratio for part in parts]
     by = ["the difference of the two"] * (not all(ratio)) + ["how many times longer noise takes"] * any(ratio)
     better = ["the upper left"] * (not all(ratio)) + ["the lower right (fast on them, slow on noise)"] * any(ratio)
     shown, whole = (sum(map(len, found)) for found in zip(*((ranked(p), p.lines) for p in parts), strict=True))
     easy = [g for g in COMPOSITIONAL if g in set(long["grammar"])]
-    return title, [
+    return "How easily each model learns compositional grammars, against noise", [
         f"better: {', for ratios '.join(better)}; dashed: models that no other model beats",
         f"compositional: mean of {', '.join(easy)}; noise: mean of {', '.join(NOISE)}; ranked by {', or '.join(by)}",
         setting,
@@ -326,19 +325,19 @@ def describe_tradeoff(long: pd.DataFrame, spread: str) -> tuple[str, list[str]]:
     ]
 
 
-def describe(long: pd.DataFrame, spread: str, title: str | None = None) -> tuple[str, list[str]]:
+def describe(long: pd.DataFrame, spread: str, bars: bool = False) -> tuple[str, list[str]]:
     """Return the title of a chart, a plain sentence, and its caption: the setting and the notes of the bias table.
 
     Args:
         long: results in long form.
         spread: spread of the chart.
-        title: title for a chart of another form; by default as of a heat map.
+        bars: whether the chart has error bars.
     """
     table = bias_table(long, spread, log="only")
     notes = [table.title, *table.notes]
-    if (long["censored"].astype(bool) & long["measure"].eq("ratio") & long["cap"].notna()).any():
+    if bars and (long["censored"].astype(bool) & long["measure"].eq("ratio") & long["cap"].notna()).any():
         notes = [f"{note}; error bars end at the cap" if note.startswith(GEOMETRIC) else note for note in notes]
-    return title or TITLES.get(str(_single(long["measure"])), TITLE), notes
+    return TITLES.get(str(_single(long["measure"])), TITLE), notes
 
 
 def title_and_notes(long: pd.DataFrame) -> tuple[str, list[str]]:

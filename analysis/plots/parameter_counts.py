@@ -77,7 +77,7 @@ def parameters(
         ax.set_title(grammar if axes is None or not part.name else f"{grammar}\n{part.name}", fontsize=style.MEDIUM)
     _label(drawn, counts, width, 1 if axes is not None else 2 if crowd else None)
     style.legend(figure, drawn, axes is None, _handles(looks, long))
-    usual, notes = describe(long, spread)
+    usual, notes = describe(long, spread, bars=True)
     style.entitle(
         figure, drawn, axes is None, title, f"{usual}, by its number of parameters", _notes(notes, every, long, shown)
     )
