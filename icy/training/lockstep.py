@@ -25,7 +25,7 @@ def in_groups(job: J, train: Callable[[J, Checkpoints], Iterator[Outcome]]) -> I
 
     Args:
         job: the job to train.
-        train: trains a part of the job, with the known baselines. All its replicates have made the same number of updates.
+        train: trains a part of the job, with the known baselines. All its replicates have made equally many updates.
     """
     if job.checkpoints:
         sweep_checkpoints(job.folder)
