@@ -68,9 +68,12 @@ def test_a_site_with_a_fault_is_refused(pages: dict[str, str], conf: str, proble
     assert problem in warnings
 
 
-# Elements with a hidden part to the right, except wide tables and formulas, which scroll in their own frame.
+# Elements with a hidden part to the right, except wide tables and formulas, which scroll in their own frame; and short
+# names that are broken because their column is too narrow.
 CUT_OFF = """() => [document.documentElement, ...document.querySelectorAll("article pre, article img, article p")]
     .filter(one => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0)
+    .concat([...document.querySelectorAll("article td code")]
+        .filter(one => one.textContent.length < 6 && one.getClientRects().length > 1))
     .map(one => one.tagName + ": " + one.textContent.slice(0, 60))"""
 # Tables that scroll, and pictures without a text, or with letters of less than 10.7 pixels (8 points at 220 dpi).
 NOT_FOR_PHONES = """() => [...document.querySelectorAll("article .table-wrapper, article img")]

@@ -301,7 +301,7 @@ class EndToEndSpec(RunSpec):
             for all receivers).
         pretrain: grammars (names, chains or wildcards) or languages (see ProbeSpec) that both sides learn first, each
             in a separate run; or "none", to start from scratch.
-        representation: representation of the link: "soft", the receiver reads probabilities; "gumb", samples that
+        representation: form of messages: "soft", the receiver reads probabilities; "gumb", samples that
             gradients pass through; "discr", sampled tokens, both sides trained by REINFORCE; a channel of the games of
             CBM24: "gs", relaxed samples; "qt", binary words; "cb", learned codes; or several: a list, "soft,discr", or
             "all" that both models work with. All combinations of several representations, meanings, sizes and presets
