@@ -28,7 +28,7 @@ EMERGED: Mapping[str, str] = {  # scores of emergent languages, and their labels
     "above_chance": "CBM above chance",
     "accuracy": "accuracy",
 }
-SETTING = {"side": "sender", "representation": "soft", "protocol": "acquire", "meanings": "3x4", "settings": ""}
+SETTING = {"role": "sender", "representation": "soft", "protocol": "acquire", "meanings": "3x4", "settings": ""}
 
 
 def probed_senders(long: pd.DataFrame) -> pd.DataFrame:
@@ -47,8 +47,9 @@ def sender_bias(probes: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         A row per sender, indexed by name without the side. It has the mean logarithm of the ratio on each grammar;
-        `bias`, the mean over noise grammars minus the mean over compositional grammars; and `against_holistic`, the
-        mean over holistic languages minus the mean over compositional grammars.
+        `bias`, the mean over noise grammars minus the mean over compositional grammars; `against_holistic`, the mean
+        over holistic languages minus the mean over compositional grammars; and `bias_error` and
+        `against_holistic_error`, their standard errors over seeds.
 
     Raises:
         InvalidSettingError: the probes have no ratios.
@@ -60,12 +61,16 @@ def sender_bias(probes: pd.DataFrame) -> pd.DataFrame:
     logs = good.assign(
         log=np.log(good["value"].clip(lower=LEAST_RATIO)), model=good["model"].str.replace(r"^\w+/", "", regex=True)
     )
-    found = logs.pivot_table(index="model", columns="grammar", values="log", aggfunc="mean")
-    of = {name: [g for g in grammars if g in found] for name, grammars in (("easy", COMPOSITIONAL), ("hard", NOISE))}
-    easy = found[of["easy"]].mean(axis=1)
-    return found.assign(
-        bias=found[of["hard"]].mean(axis=1) - easy,
-        against_holistic=found[HOLISTIC] - easy if HOLISTIC in found else np.nan,
+    each = logs.pivot_table(index=["model", "seed"], columns="grammar", values="log", aggfunc="mean")
+    errors = _with_biases(each)[["bias", "against_holistic"]].groupby("model").sem().add_suffix("_error")
+    return _with_biases(each.groupby("model").mean()).join(errors)
+
+
+def _with_biases(logs: pd.DataFrame) -> pd.DataFrame:
+    easy = logs[[name for name in COMPOSITIONAL if name in logs]].mean(axis=1)
+    return logs.assign(
+        bias=logs[[name for name in NOISE if name in logs]].mean(axis=1) - easy,
+        against_holistic=logs[HOLISTIC] - easy if HOLISTIC in logs else np.nan,
     )
 
 

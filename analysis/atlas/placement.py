@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 LISTED_NEIGHBORS, DRAWN_NEIGHBORS = 5, 3
 MIN_SHARED = 2  # least number of shared grammars, without concat, for the distance of two models
 AXIS_NAMES = {"ratio": "updates to the target, as a ratio to concat's", "accuracy": "accuracy"}  # by measure
+TITLE = "How easily the models learn each grammar, among the models of the atlas"
 BINS = 24  # bins of values of one grammar; dots in the same bin are drawn side by side
 DOTS_SPREAD = 0.34  # fraction of a column that dots may take on each side
 RINGS = ("o", "s", "^")  # marks of neighbors
@@ -69,6 +70,15 @@ class Placement:
         """Grammars of the new models that the atlas also has, without concat."""
         return [g for g in self.mine.columns if g in self.others.columns and g != "concat"]
 
+    @property
+    def reference(self) -> tuple[str, float] | None:
+        """The name and value of a line: concat for ratios, a guess for accuracies of senders; None if unknown."""
+        if self.measure == "ratio":
+            return "as fast as concat", 1.0
+        sizes = [] if self.runs is None or "vocab_size" not in self.runs else self.runs["vocab_size"].dropna().unique()
+        sender = str(self.mine.index[0]).startswith("sender/")
+        return ("accuracy of a guess", 1 / float(sizes[0])) if sender and len(sizes) == 1 else None
+
     def rest(self, name: str) -> pd.DataFrame:
         """Return the models of the atlas except the model of this name."""
         return self.others.drop(index=name, errors="ignore")
@@ -106,7 +116,7 @@ class Placement:
         ratio = self.measure == "ratio"
         y = np.log(runs["value"].clip(lower=LEAST_RATIO).astype(float)) if ratio else -runs["value"].astype(float)
         groups = y.groupby(runs["label"].to_numpy(), sort=False)
-        cut = (runs["cut"].astype(bool) & ratio).groupby(runs["label"].to_numpy(), sort=False).any()
+        cut = (runs["censored"].astype(bool) & ratio).groupby(runs["label"].to_numpy(), sort=False).any()
         means, seeds, squares = groups.mean(), groups.size(), groups.var(ddof=0).mul(groups.size())
         freedom = int((seeds - 1)[~cut].sum())
         if not freedom:
@@ -231,6 +241,7 @@ def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
     mine, others = (table[names].T for table in (placement.mine, placement.others))
     handles = [_line(ax, mine[name], placement.bars(name), name, look) for name, look in _looks(placement)]
     handles += [_ring(ax, others[name], name, color, place) for place, (name, color) in enumerate(_nearest(placement))]
+    handles.append(style.Look(style.GRAY).handle("other models of the atlas", 3.2, line=False))
     ax.set_xticks(range(len(names)), names, fontsize=style.MEDIUM)
     ax.set_xlim(-0.6, len(names) - 0.4)
     ax.set_ylabel(AXIS_NAMES.get(placement.measure, "accuracy on held-out meanings"))
@@ -238,20 +249,26 @@ def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
     if log:
         low, high = ax.get_ylim()
         style.ratio_axis(ax.yaxis, low, high)
+    line = placement.reference
+    if line is not None:
+        handles.append(ax.axhline(line[1], label=line[0], **style.CHANCE))
     style.legend(figure, [ax], axes is None, handles)
-    title = f"Among {len(placement.others)} of the {placement.atlas}: {placement.setting}; {_direction(placement)}"
-    style.entitle(figure, [ax], axes is None, None, title, _notes(placement))
+    style.entitle(figure, [ax], axes is None, None, TITLE, [_among(placement), *_notes(placement)])
     return figure
 
 
-def _direction(placement: Placement) -> str:
-    return f"{'low' if placement.measure == 'ratio' else 'high'} is easily learned"
+def _among(placement: Placement) -> str:
+    """Return the number of models of the atlas, the setting, and the direction of the axis."""
+    sides = f"{placement.mine.index[0].partition('/')[0]}s"
+    direction = f"{'low' if placement.measure == 'ratio' else 'high'} is easily learned"
+    return f"Among {len(placement.others)} {sides} of the {placement.atlas}: {placement.setting}; {direction}"
 
 
 def _notes(placement: Placement) -> list[str]:
     spreads = placement.spreads
     several = spreads is not None and bool(spreads.notna().to_numpy().any())
-    return [*(["error bars: standard deviation over seeds"] if several else []), *placement.notes()]
+    note = "points: means over seeds" + ("; error bars: standard deviation over seeds" if several else "")
+    return [note, *placement.notes()]
 
 
 def plot_placements(placements: Sequence[Placement]) -> Figure:
@@ -271,12 +288,16 @@ def plot_placements(placements: Sequence[Placement]) -> Figure:
         figure, panels = style.panels([one.setting for one in placements], None, size)
         for one, ax in zip(placements, panels, strict=True):
             plot_placement(one, ax)
-            handles = ax.get_legend_handles_labels()[0]
-            ax.legend(handles=handles, loc="center left", bbox_to_anchor=(1, 0.5), fontsize=style.SMALL, frameon=False)
-            sides = f"{one.mine.index[0].partition('/')[0]}s"
-            title = f"Among {len(one.others)} {sides} of the {one.atlas}: {one.setting}; {_direction(one)}"
-            ax.set_title(title, fontsize=style.MEDIUM, loc="left")
-        style.entitle(figure, panels, True, None, "", _notes(placements[0]))
+            ax.legend(
+                handles=ax.get_legend().legend_handles,
+                loc="center left",
+                bbox_to_anchor=(1, 0.5),
+                fontsize=style.SMALL,
+                frameon=False,
+            )
+            name = style.wrapped(_among(one), 0.85 * size[0], style.MEDIUM)
+            ax.set_title(name, fontsize=style.MEDIUM, loc="left")
+        style.entitle(figure, panels, True, None, TITLE, _notes(placements[0]))
     return figure
 
 

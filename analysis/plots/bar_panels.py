@@ -207,7 +207,7 @@ def _remark(cell: TableCell | None) -> str:
         return UNMEASURED
     if not cell.seeds:
         return "failed"
-    return (COARSE if cell.coarse else "") + (CUT if cell.cut else "")
+    return (COARSE if cell.coarse else "") + (CUT if cell.censored else "")
 
 
 def _write(ax: Axes, along: str, place: float, end: float, text: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -26,8 +26,8 @@ from icy.analysis.chains import (
 )
 from icy.analysis.metric_conventions import usual_conventions
 from icy.analysis.order import in_order, without_hashes
-from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import SPREADS, checked_spread
+from icy.analysis.tables.e2e import setting
 from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError, require_known
 from icy.grammars import make_language
@@ -36,12 +36,15 @@ from icy.metrics import nearest_grammar
 from icy.metrics.estimated_grammars import GRAMMARS
 from icy.records.kinds import job_kind, kind_of
 from icy.records.load import Results, long_of
-from icy.records.record import Record
+from icy.records.long_table import ROW
 
-from .panels import records_of, title_and_notes
+from .labels import place_labels
+from .panels import lines_of, records_of
 
 SHOWN = {"accuracy": "survival", "distinct": "distinct messages", "topsim": "topsim"}  # measures, and their labels
-HEIGHT = 1.5  # of a panel, in inches
+TOKENS = ("accuracy", "agreement", "seen_accuracy", "unseen_accuracy")  # measures that are shares of equal tokens
+HEIGHT = 1.3  # of a panel, in inches
+MOST = 14  # columns of a readable figure
 REFERENCE_SEEDS = (1, 2, 3)  # of the languages of known origin
 FEWEST = 3  # least number of grammars for axes from languages of known origin
 
@@ -57,10 +60,11 @@ def chain_curves(
 ) -> Figure:
     """Draw measures of languages over generations: a row per measure, a column per model, a line per first language.
 
-    Thin dotted lines are values by chance, in a table of `icy.analysis.chains.generations`.
+    Models under several settings have a column per setting. Dotted lines are values by chance: a share of 1/V of equal
+    tokens, a topsim of 0, and other measures in a table of `icy.analysis.chains.generations`.
 
     Args:
-        results: chains with their records, under one setting; or the table of `generations`, which has more metrics.
+        results: chains with their records; or the table of `generations`, which has more metrics.
         measures: numbers of the points of their curves, such as "accuracy" (survival) or "posdis"; or columns of the
             table.
         spread: spread of the bands over chains, "sem", "sd" or "ci95".
@@ -71,70 +75,92 @@ def chain_curves(
         The figure.
 
     Raises:
-        InvalidSettingError: no chains, chains of several settings, or an unknown spread.
+        InvalidSettingError: no chains, chains of too many settings, or an unknown spread.
         UnknownNameError: an unknown measure.
     """
     checked_spread(spread)
-    table, chains = _points(results, measures)
-    models, looks = list(dict.fromkeys(table["model"])), style.grammar_looks(in_order(table["grammar"]))
-    names = [f"{model}: {measure}" for measure in measures for model in models]
-    width = width or max(style.WIDTH, style.NARROWEST * len(models) + 1.1)
-    size = (width, HEIGHT * len(measures) + 0.8)
-    figure, axes = style.panels(names, None, size, len(models), sharex=True, sharey="row")
+    table, about = _points(results, measures)
+    columns, looks = list(dict.fromkeys(table["column"])), style.grammar_looks(in_order(table["grammar"]))
+    names = [f"{column}: {measure}" for measure in measures for column in columns]
+    width = width or max(style.WIDTH, style.NARROWEST * len(columns) + 1.1)
+    used = {name: convention for name, convention in usual_conventions(job_kind(KIND)).items() if name in measures}
+    notes = [*about, f"line and band: mean ± {SPREADS[spread][0].removesuffix(' over seeds')} over chains"]
+    notes += ["dotted line: by chance"] if any(f"{name}{CHANCE}" in table for name in measures) else []
+    notes += [convention.note() for convention in used.values()]
+    usual = "How languages change from learner to learner"
+    size = (width, HEIGHT * len(measures) + 0.5 + style.heading_height(width, *style.heading(title, usual, notes)))
+    figure, axes = style.panels(names, None, size, len(columns), sharex=True, sharey="row")
     for place, ax in enumerate(axes):
-        measure, model = measures[place // len(models)], models[place % len(models)]
-        for grammar, look in looks.items():
-            own = table[table["model"].eq(model) & table["grammar"].eq(grammar)]
-            _draw_line(ax, own, measure, look, spread)
-        if place < len(models):
-            style.head(ax, model.rpartition("/")[2], width / len(models))
+        measure, column = measures[place // len(columns)], columns[place % len(columns)]
+        _draw_measure(ax, table[table["column"].eq(column)], measure, looks, spread)
+        if place < len(columns):
+            style.head(ax, column, width / len(columns))
         style.tidy(ax, "y")
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    used = {name: convention for name, convention in usual_conventions(job_kind(KIND)).items() if name in measures}
     headings = [used.get(name, Convention(name)).heading(SHOWN.get(name, name)) for name in measures]
-    labels = [heading for heading in headings for _ in models]
-    style.outer_labels(axes, len(models), "generations", labels)
-    for ax in axes[: -len(models)]:
+    labels = [heading for heading in headings for _ in columns]
+    style.outer_labels(axes, len(columns), "generations", labels)
+    for ax in axes[: -len(columns)]:
         ax.set_xlabel("")
         ax.tick_params(labelbottom=False)
     style.legend(figure, axes, True, [look.handle(name, 3.5) for name, look in looks.items()], handlelength=3)
-    note = f"line and band: mean ± {SPREADS[spread][0]} over chains"
-    note += "; thin dotted line: by chance" if any(f"{name}{CHANCE}" in table for name in measures) else ""
-    notes = [note, *(convention.note() for convention in used.values())]
-    style.entitle(figure, axes, True, title, _title("languages over generations", chains), notes)
+    style.entitle(figure, axes, True, title, usual, notes)
     return figure
 
 
-def _points(results: Results, measures: Sequence[str]) -> tuple[pd.DataFrame, Sequence[Record]]:
-    """Return a row per chain and generation, and the records of the chains; no records for a table of `generations`.
+def _points(results: Results, measures: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Return a row per chain and generation, with its `column` in the figure; and the setting of the chains.
 
     Raises:
-        InvalidSettingError: no chains, or chains of several settings.
+        InvalidSettingError: no chains, or chains of too many settings.
         UnknownNameError: an unknown measure.
     """
+    about = []
     if isinstance(results, pd.DataFrame) and "generation" in results:
         if results.duplicated(["model", "grammar", "seed", "generation"]).any():
             raise InvalidSettingError("This table has chains of several settings, and one plot would mix them.")
-        chains, table = [], results
+        table = without_hashes(results)
+        table = table.assign(column=table["model"].str.rpartition("/")[2])
     else:
         chains = [r for r in records_of(results, "chain_curves") if kind_of(r).name == KIND and not r["failed"]]
         if not chains:
-            raise InvalidSettingError("The plot 'chain_curves' needs results of `icy iterate`.")
-        table = pd.DataFrame([point for chain in one_setting(chains) for point in chain_points(chain)])
+            raise InvalidSettingError("The plot 'chain_curves' needs results of `icy iterate` that did not fail.")
+        long = without_hashes(long_of(chains))
+        varying = [name for name in ROW[1:] if long[name].nunique(dropna=False) > 1]
+        lines = lines_of(long, varying, sides=long["side"].nunique() > 1)
+        if len(lines) > MOST:
+            one_setting(chains)
+        columns = {key: line.label for line in lines for key in line.long["key"]}
+        guesses = {key: 1 / size for key, size in zip(long["key"], long["vocab_size"], strict=True)}
+        points = pd.DataFrame([point for chain in chains for point in chain_points(chain)])
+        chance = dict.fromkeys((f"{name}{CHANCE}" for name in TOKENS), points["key"].map(guesses))
+        table = without_hashes(points).assign(column=points["key"].map(columns), **chance, **{f"topsim{CHANCE}": 0.0})
+        table = table.sort_values("column", key=lambda names: names.map([*columns.values()].index), kind="stable")
+        about = [setting(long)]
     numbers = table.select_dtypes("number").columns.difference(["seed", "generation"], sort=False)
     for name in measures:
-        require_known("measure of these chains", name, list(numbers))
-    return without_hashes(table), chains
+        require_known("measure of these chains", name, [n for n in numbers if about == [] or not n.endswith(CHANCE)])
+    return table, about
 
 
-def _draw_line(ax: Axes, own: pd.DataFrame, measure: str, look: style.Look, spread: str) -> None:
-    wide = own.pivot_table(index="generation", columns="seed", values=measure)
-    mean, band = wide.mean(axis=1), wide.apply(SPREADS[spread][1], axis=1).fillna(0)
-    ax.fill_between(wide.index, mean - band, mean + band, color=look.color, alpha=0.15, linewidth=0)
-    ax.plot(wide.index, mean, look.marker, color=look.color, linestyle=look.dash, linewidth=style.LINE, markersize=3)
-    if f"{measure}{CHANCE}" in own:
-        chance = own.groupby("generation")[f"{measure}{CHANCE}"].mean()
-        ax.plot(chance.index, chance, color=look.color, linestyle=":", linewidth=0.7)
+def _draw_measure(ax: Axes, part: pd.DataFrame, measure: str, looks: Mapping[str, style.Look], spread: str) -> None:
+    """Draw a measure of the chains of one column, with values by chance: one line if they are all equal."""
+    chance = part.get(f"{measure}{CHANCE}", pd.Series(dtype=float))
+    for grammar, look in looks.items():
+        own = part[part["grammar"].eq(grammar)]
+        wide = own.pivot_table(index="generation", columns="seed", values=measure)
+        mean, band = wide.mean(axis=1), wide.apply(SPREADS[spread][1], axis=1).fillna(0)
+        ax.fill_between(wide.index, mean - band, mean + band, color=look.color, alpha=0.15, linewidth=0)
+        ax.plot(
+            wide.index, mean, look.marker, color=look.color, linestyle=look.dash, linewidth=style.LINE, markersize=3
+        )
+        if chance.nunique() > 1:
+            by_chance = own.groupby("generation")[chance.name].mean()
+            ax.plot(by_chance.index, by_chance, **{**style.CHANCE, "color": look.color})
+    if chance.nunique() == 1:
+        ax.axhline(chance.iloc[0], **style.CHANCE)
+    if measure in (*TOKENS, "distinct", "communication"):
+        ax.set_ylim(0, 1.05)
 
 
 @style.with_own_settings
@@ -143,8 +169,8 @@ def chain_paths(results: Results, *, title: str | None = None, width: float | No
 
     The place of a language is its agreement with each grammar (`icy.metrics.nearest_grammar`). The axes are the first
     two principal components of the places of languages of known origin, which are named; if fewer than three grammars
-    have languages of this size, of all languages of the chains. A path is the mean over chains. It begins at the hollow
-    mark and ends at the filled mark.
+    have languages of this size, of all languages of the chains. A thick path is the mean over chains. It begins at the
+    hollow mark and ends at the filled mark. Thin paths are the chains.
 
     Args:
         results: chains of one space: a ProbeResult of one results folder or pack, which has their languages.
@@ -172,40 +198,37 @@ def chain_paths(results: Results, *, title: str | None = None, width: float | No
     models, looks = list(dict.fromkeys(table["model"])), style.grammar_looks(in_order(table["grammar"]))
     width = width or style.WIDTH
     across = style.across(len(models), width - 1)
-    size = (width, 1.9 * -(-len(models) // across) + 0.8)
+    notes = [
+        setting(long_of(list(chains))),
+        "thick: mean over chains, from the first language (hollow) to the last (filled); thin: each chain",
+        "gray, with a name: languages of known origin",
+    ]
+    usual = "Where languages move as they pass from learner to learner"
+    room = style.heading_height(width, *style.heading(title, usual, notes))
+    size = (width, 1.9 * -(-len(models) // across) + 0.4 + room)
     figure, axes = style.panels(models, None, size, across, sharex=True, sharey=True)
-    for ax, model in zip(axes, models, strict=True):
-        _name_places(ax, places)
+    drawn: list[list[NDArray[np.float64]]] = [[] for _ in models]
+    for ax, model, own_paths in zip(axes, models, drawn, strict=True):
+        ax.scatter(*zip(*places.values(), strict=True), s=6, color=style.DIM)
         for grammar, look in looks.items():
             own = table[table["model"].eq(model) & table["grammar"].eq(grammar)]
+            for _, chain in own.groupby("seed"):
+                ax.plot(*project(chain[columns].to_numpy()).T, color=look.color, linewidth=0.5, alpha=0.4)
             if len(own):
                 path = project(own.groupby("generation")[columns].mean().to_numpy())
+                own_paths.append(path)
                 ax.plot(*path.T, color=look.color, linestyle=look.dash, linewidth=style.LINE)
                 ax.plot(*path[0], look.marker, color=look.color, markersize=4, markerfacecolor="white")
                 ax.plot(*path[-1], look.marker, color=look.color, markersize=4)
         style.head(ax, model.rpartition("/")[2], width / across)
         style.tidy(ax)
         ax.margins(0.12)
-    style.outer_labels(axes, across, "component 1", ["component 2"] * len(axes))
+    style.outer_labels(axes, across, "first principal component", ["second component"] * len(axes))
     style.legend(figure, axes, True, [look.handle(name, 3.5) for name, look in looks.items()])
-    note = "hollow: first language; filled: last language; names: languages of known origin"
-    style.entitle(figure, axes, True, title, _title("paths of languages in bias space", chains), [note])
+    style.entitle(figure, axes, True, title, usual, notes)
+    for ax, own_paths in zip(axes, drawn, strict=True):
+        place_labels(ax, [(x, y) for x, y in places.values()], list(places), [path.tolist() for path in own_paths])
     return figure
-
-
-def _title(what: str, chains: Sequence[Record]) -> str:
-    """Return a title with the settings of some chains, as in the title of their table; without chains, no settings."""
-    return "; ".join([what, *(title_and_notes(long_of(list(chains)))[0].split("; ")[1:] if chains else ())])
-
-
-def _name_places(ax: Axes, places: dict[str, NDArray[np.float64]]) -> None:
-    """Draw and name places. Names are outside the highest and the lowest place, and else in turn below and above."""
-    text: Facts = {"textcoords": "offset points", "fontsize": style.SMALL, "color": style.DIM, "ha": "center"}
-    heights = [place[1] for place in places.values()]
-    for number, (name, (x, y)) in enumerate(sorted(places.items(), key=lambda place: place[1][0])):
-        ax.scatter([x], [y], s=6, color=style.DIM)
-        above = y == max(heights) or (number % 2 and y != min(heights))
-        ax.annotate(name, (x, y), (0, 5 if above else -5), va="bottom" if above else "top", **text)
 
 
 class _Projection:

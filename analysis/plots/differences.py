@@ -41,7 +41,7 @@ def differences(comparison: ResultsComparison, width: float | None = None) -> Fi
         )
     parts = [part for _, part in cells.groupby(cells["measure"].eq("ratio"), sort=True)]
     counts = [len(part) for part in parts]
-    size = (width or style.WIDTH, 0.9 + sum(0.4 + ROW * count for count in counts))
+    size = (width or style.WIDTH, 1.2 + sum(0.4 + ROW * count for count in counts))
     names = ["ratios" if part["measure"].iloc[0] == "ratio" else "values" for part in parts]
     figure, axes = style.panels(names, None, size, 1, gridspec_kw={"height_ratios": counts})
     for ax, part in zip(axes, parts, strict=True):
@@ -51,6 +51,9 @@ def differences(comparison: ResultsComparison, width: float | None = None) -> Fi
     if cells["bound"].ne("").any():
         entries.append(("a bound: further that way", style.Look("black", marker=">", hollow=True)))
     style.legend(figure, axes, True, [look.handle(label, 4.5, line=False) for label, look in entries])
+    first, second = comparison.names
+    notes = ["mark and line: effect and its 95 % interval; gray ticks: pairs of runs; arrow: the line continues"]
+    style.entitle(figure, axes, True, None, f"How {second} differs from {first}", notes)
     return figure
 
 
@@ -88,7 +91,7 @@ def _panel(ax: Axes, part: pd.DataFrame, comparison: ResultsComparison) -> None:
                     ax.plot([end], [y], mark, color=color, markersize=4, clip_on=False, zorder=3)
     first, second = comparison.names
     effect = f"{second} / {first}, of geometric means" if ratio else f"{second} - {first}"
-    ax.set_xlabel(f"{effect}; lines: 95 % intervals, ticks: seeds")
+    ax.set_xlabel(effect)
     ax.set(ylim=(len(part) - 0.5, -0.5), xlim=(low, high))
     ax.set_yticks(range(len(part)), _labels(part))
     style.tidy(ax, grid="x")

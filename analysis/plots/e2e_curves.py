@@ -21,6 +21,7 @@ from icy.analysis.tables.e2e import setting
 from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
+from icy.languages.meanings import MeaningSpace
 from icy.records.long_table import ROW, game_curves
 from icy.records.record import HasRecords
 
@@ -35,6 +36,7 @@ PANELS = {  # columns of the curves, and labels of their axes
     "topsim": "topsim",
     "mean_length": "mean length",
 }
+TITLE = "What changes while a sender and a receiver play together"
 ALWAYS = [*PANELS][:-1]  # columns of the curves of all games
 FROM_SCRATCH = "#882255"  # a color that no grammar has
 # Above this accuracy, the axis is logarithmic in the error (1 - accuracy), to separate 0.95, 0.99 and 1.
@@ -61,7 +63,7 @@ def e2e(
     Args:
         results: an EndToEndResult, or its curves (`EndToEndResult.curves`).
         spread: spread of the band, "sem", "sd" or "ci95".
-        title: title; by default the setting of the games, "" for none.
+        title: title; by default a sentence, "" for none.
         width: width of a new figure, in inches.
         axes: axes to draw on, one per panel; by default a new figure.
 
@@ -79,12 +81,14 @@ def e2e(
     grammars = set(curves["grammar"])
     width = style.width_of(width, style.NARROWEST * len(measures) + 1.1 * (grammars != {SCRATCH}))
     across = style.across(len(measures), width) if axes is None else len(measures)
+    close = [name for name in measures if "accuracy" in name and curves[name].max() > CLOSE]
+    notes = _notes(curves, spread, bool(close))
     if axes is None:  # titles belong to rows, so that long titles do not widen the first panel
-        figure, drawn = style.grids([(pair.label, len(measures)) for pair in pairs], width, [1.3] * len(pairs))
+        height = 1.4 + (style.heading_height(width, *style.heading(title, TITLE, notes)) - 0.5) / len(pairs)
+        figure, drawn = style.grids([(pair.label, len(measures)) for pair in pairs], width, [height] * len(pairs))
     else:
         drawn = style.given_axes(names, axes)
         figure = style.figure_of(drawn[0])
-    close = [name for name in measures if "accuracy" in name and curves[name].max() > CLOSE]
     for place, ax in enumerate(drawn):
         pair, panel = pairs[place // len(measures)], measures[place % len(measures)]
         draw_panel(ax, pair.long, panel, spread, close=panel in close)
@@ -95,7 +99,7 @@ def e2e(
     for ax in drawn[-across:]:
         ax.set_xlabel("updates")
     _legend(figure, drawn, axes is None)
-    style.entitle(figure, drawn, axes is None, title, setting(curves), _notes(curves, spread, bool(close)))
+    style.entitle(figure, drawn, axes is None, title, TITLE, notes)
     if axes is None:
         figure.draw_without_rendering()  # ticks settle at the second drawing, and move panels by a pixel
     return figure
@@ -105,9 +109,8 @@ def _notes(curves: pd.DataFrame, spread: str, close: bool) -> list[str]:
     seeds = curves.groupby(["model", "grammar"])["seed"].nunique()
     fewest, most = int(seeds.min()), int(seeds.max())
     of = counted(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
-    notes = (
-        ["one seed each"] if most == 1 else [f"line and band: mean ± {SPREADS[spread][0]}, while all seeds run; {of}"]
-    )
+    band = "one seed each" if most == 1 else f"line and band: mean ± {SPREADS[spread][0]}, while all seeds run; {of}"
+    notes = [setting(curves), band, "dotted line: by chance, that is, the accuracy of a guess, and a topsim of 0"]
     return notes + (["axes of accuracies are logarithmic in the error"] if close else [])
 
 
@@ -157,17 +160,29 @@ def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem", 
         how: Any = {"color": look.color, "linestyle": look.dash, "linewidth": style.LINE, "label": grammar}
         ax.plot(runs.index, mean, marker="." if len(runs) == 1 else None, **how)  # a line of one point is invisible
         ax.fill_between(runs.index, mean - error, mean + error, color=look.color, alpha=0.2, linewidth=0)
+    for chance in _by_chance(curves, panel):
+        ax.axhline(chance, **style.CHANCE)
     used = conventions_of(curves, "e2e")
     ax.set_ylabel(fill(used[panel].heading(PANELS[panel]), LABEL_WIDTH) if panel in used else PANELS[panel])
     style.tidy(ax)
     ax.set_xlim(curves["steps"].min(), curves["steps"].max() or 1)
     ax.xaxis.set_major_locator(MaxNLocator(3))  # more five-digit numbers would overlap
+    ax.yaxis.set_major_locator(MaxNLocator(4))
     if close:
         _error_axis(ax)
     elif "accuracy" in panel:
         ax.set_ylim(0, 1.02)
     elif panel == "loss":
         ax.set_ylim(bottom=0)
+
+
+def _by_chance(curves: pd.DataFrame, panel: str) -> list[float]:
+    """Return the value by chance of a measure of one pair; empty if it is unknown."""
+    if panel == "topsim":
+        return [0.0]
+    if panel == "sender_accuracy":
+        return [1 / float(curves["vocab_size"].iloc[0])]
+    return [MeaningSpace.of(str(curves["meanings"].iloc[0])).chance] if "accuracy" in panel else []
 
 
 def _error_axis(ax: Axes) -> None:

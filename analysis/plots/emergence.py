@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from icy.analysis import style
 from icy.analysis.emergence import Emergence
 
-HEIGHT = 2.9  # inches
+HEIGHT = 2.3  # of the panels, in inches
+CHANCE = ("topsim", "above_chance")  # scores that are 0 by chance
 SCORES = ("topsim", "above_chance")
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+TITLE = "Do senders with a bias towards composition develop compositional languages?"
 
 
 @style.with_own_settings
@@ -22,7 +23,8 @@ def plot_emergence(
 ) -> Figure:
     """Draw a panel per score: a point per sender (x: bias, y: score of the language), with the correlation.
 
-    Senders of one family have the same mark. Error bars are standard errors over seeds.
+    Senders of one family have the same mark. Error bars are standard errors over seeds. A dotted line is the value by
+    chance.
 
     Args:
         emergence: biases of senders, and scores of their languages.
@@ -33,22 +35,27 @@ def plot_emergence(
     Returns:
         The figure.
     """
-    figure, drawn = style.panels(
-        [emergence.heading(name) for name in scores], axes, (style.WIDTH, HEIGHT), len(scores), sharex=True
-    )
-    families = list(dict.fromkeys(name.partition(":")[0] for name in emergence.table.index))
+    notes = [
+        "error bars: standard error over seeds; dotted line: by chance",
+        *(f"{emergence.heading(score)}: Spearman {emergence.correlation(score, bias)}" for score in scores),
+    ]
+    size = (style.WIDTH, HEIGHT + style.heading_height(style.WIDTH, TITLE, notes))
+    figure, drawn = style.panels([emergence.heading(name) for name in scores], axes, size, len(scores), sharex=True)
+    family = emergence.table.index.str.partition(":").get_level_values(0)
+    looks = style.model_looks(family)
     for ax, score in zip(drawn, scores, strict=True):
-        for place, family in enumerate(families):
-            part = emergence.table[[name.partition(":")[0] == family for name in emergence.table.index]]
-            error = part[f"{score}_sd"] / np.sqrt(part["seeds"])
+        for name, look in looks.items():
+            part = emergence.table[family == name]
+            errors = part[f"{bias}_error"].fillna(0), (part[f"{score}_sd"] / np.sqrt(part["seeds"])).fillna(0)
             ax.errorbar(
-                part[bias], part[score], yerr=error.fillna(0), fmt=MARKS[place % len(MARKS)], markersize=4,
-                linewidth=0.7, color=style.COLORS[place % len(style.COLORS)], label=family,
+                part[bias], part[score], xerr=errors[0], yerr=errors[1], fmt=look.marker, markersize=4, linewidth=0.7,
+                color=look.color, markerfacecolor=look.face,
             )  # fmt: skip
-        rho = emergence.correlation(score, bias)
-        style.head(ax, f"{emergence.heading(score)}\nSpearman {rho}", style.WIDTH / len(scores))
+        if score in CHANCE:
+            ax.axhline(0, **style.CHANCE)
         ax.set_xlabel("bias towards composition (log ratio)")
         ax.set_ylabel(emergence.heading(score))
         style.tidy(ax, "both")
-    style.legend(figure, drawn, axes is None, drawn[0].get_legend_handles_labels()[0])
+    style.legend(figure, drawn, axes is None, [look.handle(name, line=False) for name, look in looks.items()])
+    style.entitle(figure, drawn, axes is None, None, TITLE, notes)
     return figure

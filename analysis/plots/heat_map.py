@@ -100,7 +100,7 @@ def heat(
         >>> import pandas as pd
         >>> from icy.analysis.plots import heat
         >>> long = pd.DataFrame({"model": ["FC1L", "FC2L"], "grammar": "rot", "seed": 1, "value": [0.99, 0.49]})
-        >>> long["measure"], long["side"] = "accuracy", "sender"
+        >>> long["measure"], long["role"] = "accuracy", "sender"
         >>> [text.get_text() for text in heat(long).axes[0].texts]
         ['0.99', '0.49']
     """

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from icy.analysis import style
 from icy.analysis.order import in_order
 from icy.core.conventions import Convention, read_conventions
 
-PANELS_ACROSS = 5
-CHANCE = "line below a bar: 95 % of the values by chance"
-ERROR = {"elinewidth": 1}
+CHANCE = "thick line below a bar: 95 % of the values by chance"
+PALE = 0.6  # share of the color of bars in white, so that the line of the spread is visible on every color
+BAR = 0.24  # inches, the height of a bar with its gap
 
 
 @style.with_own_settings
@@ -23,7 +26,7 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
     """Draw a panel per metric with a bar per language and its standard deviation over seeds.
 
     If there is only one language, draw a bar per metric, labeled with its value. Values from -1 to 1 are in one panel,
-    and other values are in a second panel. The conventions of a metric are below its axis.
+    and other values are in a second panel. The conventions of metrics are below the panels.
 
     Args:
         scores: rows of `icy.metrics.evaluate`, with the column `name`.
@@ -33,119 +36,114 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
         The figure. `figure.savefig(path)` writes it.
     """
     conventions = read_conventions(scores.get("conventions", ()))
-    names = in_order(map(str, scores["name"]))
-    if len(names) == 1:
-        used = [conventions.get(metric, Convention(metric)) for metric in metrics]
-        return _one_language(scores, metrics, names[0], used)
-    down, across = -(-len(metrics) // PANELS_ACROSS), min(len(metrics), PANELS_ACROSS)
-    width, height = 2.1 * across + 1.0, (0.26 * len(names) + 0.9) * down
-    figure = style.figure(width, height)
-    axes = figure.subplots(down, across, squeeze=False, sharey=True)
-    for ax in axes.flat[len(metrics) :]:
-        ax.remove()
-    for ax, metric in zip(axes.flat, metrics, strict=False):
-        _bars(ax, scores, metric, names)
-        _entitle(ax, conventions.get(metric, Convention(metric)), 1.8, _notes(scores, [metric]))
+    used = [conventions.get(metric, Convention(metric)) for metric in metrics]
+    headings = [one.heading(one.metric.replace("_", " ")) for one in used]
+    looks = style.grammar_looks(in_order(map(str, scores["name"])))
+    parts = {name: scores[scores["name"].astype(str) == name] for name in looks}
+    bars = [[_Bar.of(parts[name], metric, name, look.color) for name, look in looks.items()] for metric in metrics]
+    notes = [*_notes(scores, metrics), *filter(None, (one.note() for one in used))]
+    room = style.heading_height(style.WIDTH, "title", notes)
+    if len(looks) > 1:
+        across = style.across(len(metrics), style.WIDTH - 0.6)
+        size = style.WIDTH, room + (BAR * len(looks) + 0.5) * -(-len(metrics) // across)
+        figure, axes = style.panels(headings, None, size, across, sharey=True)
+        for ax, some, heading in zip(axes, bars, headings, strict=True):
+            _draw(ax, some, values=False)
+            style.head(ax, heading, style.WIDTH / across)
+        title = "How compositional the languages are"
+    else:
+        every = [replace(row[0], label=heading) for row, heading in zip(bars, headings, strict=True)]
+        panels = [some for large in (False, True) if (some := [bar for bar in every if bar.is_large == large])]
+        sizes = [len(some) for some in panels]
+        size = style.WIDTH, room + BAR * len(every) + 0.4 * len(panels)
+        figure, axes = style.panels([""] * len(panels), None, size, gridspec_kw={"height_ratios": sizes})
+        for ax, some in zip(axes, panels, strict=True):
+            _draw(ax, some, values=True)
+        title = f'How compositional the language "{next(iter(looks))}" is'
+    style.entitle(figure, axes, True, None, title, notes)
     return figure
 
 
-def _entitle(ax: Axes, used: Convention, width: float, notes: Sequence[str]) -> None:
-    """Write the name of a metric above its panel, and its conventions and notes below the axis."""
-    ax.set_title(used.heading(used.metric.replace("_", " ")), fontsize="medium")
-    below = "; ".join(filter(None, (used.text.replace("=", " "), *notes)))
-    ax.set_xlabel(style.wrapped(below, width, style.SMALL), fontsize=style.SMALL, color=style.DIM)
+@dataclass(frozen=True)
+class _Bar:
+    """A bar: its label and color, the mean and spread over seeds, the ends of 95 % of the values by chance.
+
+    The spread and the ends are NaN if they are unknown. `is_noted` means that a note explains the value.
+    """
+
+    label: str
+    color: str
+    mean: float
+    spread: float
+    chance: tuple[float, float]
+    is_noted: bool
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame, metric: str, label: str, color: str) -> _Bar:
+        """Return the bar of a language's rows; with a single seed, the spread is the metric's own error."""
+        low, high, error = (
+            float(rows[name].mean()) if name in rows else math.nan
+            for name in (f"{metric}_chance_low", f"{metric}_chance_high", f"{metric}_error")
+        )
+        spread = float(rows[metric].std(ddof=1))
+        noted = bool(_reasons(rows, metric))
+        return cls(
+            label, color, float(rows[metric].mean()), error if math.isnan(spread) else spread, (low, high), noted
+        )
+
+    @property
+    def ends(self) -> list[float]:
+        """The start of the bar, the ends of its line, and of the line of chance values; 0 for unknown ends."""
+        spread = 0.0 if math.isnan(self.spread) else self.spread
+        return [float(end) for end in np.nan_to_num([0.0, self.mean - spread, self.mean + spread, *self.chance])]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the bar or a line leaves the range from -1 to 1."""
+        return max(map(abs, self.ends)) > 1
+
+    @property
+    def text(self) -> str:
+        """The mean and spread, or "undefined"."""
+        form = ".4g" if abs(self.mean) > 1 else ".3f"
+        spread = "" if math.isnan(self.spread) else f" ± {self.spread:{form}}"
+        return "undefined" if math.isnan(self.mean) else f"{self.mean:{form}}{spread}"
 
 
-def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str, used: Sequence[Convention]) -> Figure:
-    """Draw a bar per metric of one language, with its value; values outside [-1, 1] have a separate panel."""
-    headings = {one.metric: one.heading(one.metric.replace("_", " ")) for one in used}
-    means = scores[list(metrics)].astype(float).mean()
-    parts = [part for part in (means[~(means.abs() > 1)], means[means.abs() > 1]) if len(part)]
-    sizes = [len(part) for part in parts]
-    figure = style.figure(style.WIDTH, 0.24 * len(means) + 0.4 * len(parts) + 0.3)
-    axes = figure.subplots(len(parts), 1, squeeze=False, height_ratios=sizes)[:, 0]
-    for ax, part in zip(axes, parts, strict=True):
-        columns = [str(metric) for metric in part.index]
-        spread = pd.concat([_spread(scores, metric, [name]) for metric in columns]).to_numpy()
-        place, form = np.arange(len(part)), ".4g" if part.abs().max() > 1 else ".3f"
-        ax.barh(place, part.fillna(0), 0.7, color=style.COLORS[0], xerr=np.nan_to_num(spread), error_kw=ERROR)
-        for y, mean, error in zip(place, part, spread, strict=True):
-            shown = (
-                "undefined" if np.isnan(mean) else f"{mean:{form}}" + ("" if np.isnan(error) else f" ± {error:{form}}")
-            )
-            shown += "‡" if _reasons(scores, columns[int(y)]) else ""
-            end = 0.0 if np.isnan(mean) else max(0.0, mean + np.nan_to_num(error))
-            end = max(end, _draw_chance(ax, scores, columns[int(y)], float(y)))
-            ax.annotate(shown, (end, y), (3, 0), textcoords="offset points", va="center", fontsize=style.SMALL)
-        ax.set_yticks(place, [headings[metric] for metric in columns])
-        ax.set_ylim(len(part) - 0.4, -0.6)
-        by_chance = _ends_by_chance(scores, columns)
-        low = float(np.nanmin([*(part - np.nan_to_num(spread)), *by_chance, 0]))
-        high = float(np.nanmax([*(part + np.nan_to_num(spread)), *by_chance, 1]))
-        ax.set_xlim(1.05 * low, high + 0.2 * (high - low))  # room for the value
-        ax.set_xticks([tick for tick in ax.get_xticks() if 1.05 * low <= tick <= high])
-        ax.axvline(0, color="black", linewidth=0.8)
-        style.tidy(ax, "x")
-        ax.tick_params(axis="y", length=0, labelsize=style.MEDIUM)
-    seeds = len(scores)
-    note = [f"mean ± standard deviation over {seeds} seeds"] if seeds > 1 else []
-    note += _notes(scores, metrics)
-    note += filter(None, (one.note(one.metric) for one in used))
-    style.entitle(figure, list(axes), True, None, f"metrics of {name}", note)
-    return figure
+def _draw(ax: Axes, bars: Sequence[_Bar], values: bool) -> None:
+    """Draw bars with the lines of their spread and, below, of chance values; write `values` after the bars."""
+    lengths, spreads = (np.nan_to_num([getattr(bar, name) for bar in bars]) for name in ("mean", "spread"))
+    colors = [1 - PALE * (1 - np.array(to_rgb(bar.color))) for bar in bars]
+    ax.barh(range(len(bars)), lengths, 0.7, color=colors, xerr=spreads, error_kw={"elinewidth": 1})
+    for y, bar in enumerate(bars):
+        ax.plot(bar.chance, [y + 0.45] * 2, color="black", linewidth=2 * style.LINE, solid_capstyle="butt")
+        shown = (bar.text if values or math.isnan(bar.mean) else "") + "‡" * bar.is_noted
+        ax.annotate(
+            shown, (max(bar.ends[:3]), y), (3, 0), textcoords="offset points", va="center", fontsize=style.SMALL
+        )
+    ends = [end for bar in bars for end in bar.ends]
+    low, high = min(ends), max(ends)
+    high = max(high, 1.0) if max(map(abs, ends)) <= 1 else high
+    low -= 0.02 * (high - low) * (low < 0)
+    ax.set(xlim=(low, high + (0.2 if values else 0.05) * (high - low)), ylim=(len(bars) - 0.35, -0.6))
+    ax.set_xticks([tick for tick in ax.get_xticks() if low <= tick <= high * 1.01])
+    ax.set_yticks(range(len(bars)), [bar.label for bar in bars])
+    ax.axvline(0, color="black", linewidth=0.8)
+    style.tidy(ax, "x")
+    ax.tick_params(axis="y", length=0, labelsize=style.MEDIUM)
 
 
 def _notes(scores: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
-    """Return notes that explain the marks and the lines of chance values."""
-    chance = [CHANCE] if any(f"{metric}_chance_low" in scores for metric in metrics) else []
-    return chance + [f"‡ {metric}: {why}" for metric in metrics for why in _reasons(scores, metric)]
+    """Return notes that explain the lines and marks."""
+    seeds = int(scores.groupby("name").size().max())
+    own = any(scores.get(f"{metric}_error", pd.Series(dtype=float)).notna().any() for metric in metrics)
+    notes = [f"bar and thin line: mean ± standard deviation over {seeds} seeds"] if seeds > 1 else []
+    notes += ["thin line: ± standard error of the estimate"] if own and seeds == 1 else []
+    notes += [CHANCE] if any(f"{metric}_chance_low" in scores for metric in metrics) else []
+    return notes + [f"‡ {metric}: {why}" for metric in metrics for why in _reasons(scores, metric)]
 
 
 def _reasons(scores: pd.DataFrame, metric: str) -> list[str]:
     """Return the distinct reasons why the size of a language determines or bounds the value of a metric."""
     notes = scores.get(f"{metric}_note", pd.Series(dtype=str))
     return [str(note) for note in notes.dropna().unique() if note]
-
-
-def _ends_by_chance(scores: pd.DataFrame, metrics: Sequence[str]) -> list[float]:
-    """Return the lowest and highest ends of the intervals of chance values, for metrics that have them."""
-    ends = [f"{metric}_chance_{end}" for metric in metrics for end in ("low", "high")]
-    known = [scores[name] for name in ends if name in scores and scores[name].notna().any()]
-    return [float(end) for values in known for end in (values.min(), values.max())]
-
-
-def _draw_chance(ax: Axes, scores: pd.DataFrame, metric: str, y: float) -> float:
-    """Draw the interval of chance values below a bar, and return its upper end; 0 if it is unknown."""
-    if f"{metric}_chance_low" not in scores:
-        return 0.0
-    low, high = (float(scores[f"{metric}_chance_{end}"].mean()) for end in ("low", "high"))
-    ax.plot([low, high], [y + 0.42, y + 0.42], color=style.COLORS[1], linewidth=2 * style.LINE, solid_capstyle="butt")
-    return 0.0 if np.isnan(high) else high
-
-
-def _spread(scores: pd.DataFrame, metric: str, names: list[str]) -> pd.Series[float]:
-    """Return the standard deviation of each language over seeds; for a single seed, the metric's own error."""
-    spread = scores.groupby("name")[metric].std(ddof=1).reindex(names)
-    if f"{metric}_error" in scores:
-        spread = spread.fillna(scores.groupby("name")[f"{metric}_error"].mean().reindex(names))
-    return spread
-
-
-def _bars(ax: Axes, scores: pd.DataFrame, metric: str, names: list[str]) -> None:
-    mean, spread = scores.groupby("name")[metric].mean().reindex(names), _spread(scores, metric, names)
-    place = np.arange(len(names))
-    ax.barh(place, mean.fillna(0), 0.7, color=style.COLORS[0], xerr=spread.fillna(0), error_kw=ERROR)
-    for y, name in zip(place, names, strict=True):
-        own = scores[scores["name"].astype(str) == name]
-        _draw_chance(ax, own, metric, float(y))
-        if _reasons(own, metric) and not np.isnan(mean.iloc[y]):
-            ax.text(max(0.0, mean.iloc[y]), float(y), " ‡", va="center", fontsize="small")
-    for y in place[mean.isna()]:
-        ax.text(0, y, " undefined", va="center", fontsize="small", color=style.GRAY)
-    ax.set_yticks(place, names)
-    ax.invert_yaxis()
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.axvline(0, color="black", linewidth=0.8)
-    by_chance = _ends_by_chance(scores, [metric])
-    if mean.min() >= 0 and max([mean.max(), *by_chance]) <= 1:
-        ax.set_xlim(min([0.0, *by_chance]), 1.05)

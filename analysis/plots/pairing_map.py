@@ -15,6 +15,7 @@ from icy.analysis import style
 from icy.analysis.order import without_hashes
 from icy.analysis.tables.e2e import setting
 from icy.core.errors import InvalidSettingError
+from icy.languages.meanings import MeaningSpace
 from icy.records.load import Results
 from icy.records.long_table import ROW, to_long
 from icy.records.record import Record
@@ -34,7 +35,7 @@ def pairings(
 
     Args:
         results: results with end-to-end runs of populations; a table does not have their pairings.
-        title: title; by default the setting, "" for none.
+        title: title; by default a sentence, "" for none.
         width: width of a new figure, in inches.
         axes: axes to draw on, one per panel; by default a new figure.
 
@@ -68,8 +69,14 @@ def pairings(
     for ax, record, name in zip(drawn, [record for some in shown for record in some], names, strict=True):
         _draw(ax, record, norm, colors)
         ax.set_title(f"seed {record['seed']}" if axes is None else name, fontsize=style.SMALL)
-    notes = ["rows are senders, columns are receivers; each number is the accuracy of this pairing at the end"]
-    style.entitle(figure, drawn, axes is None, title, setting(long), notes)
+    chance = sorted({f"{MeaningSpace.of(space).chance:.2g}" for space in long["meanings"]})
+    notes = [
+        "row: sender; column: receiver; number and color: accuracy of this pairing at the end "
+        f"(by chance: {' to '.join(chance)})",
+        setting(long),
+    ]
+    usual = "How well each sender of a population is understood by each receiver"
+    style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure
 
 

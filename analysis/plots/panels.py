@@ -27,7 +27,7 @@ from icy.records.record import Record
 
 LARGEST = 25.0  # largest width or height of a readable figure, in inches; two and a half pages
 MOST_NAMED = 12  # up to this many models, points of a trade-off have names; else ranks, and names are in a legend
-BLOCK = ("side", "protocol", "measure", "representation")  # columns in which the results of one block agree
+BLOCK = ("role", "protocol", "measure", "representation")  # columns in which the results of one block agree
 # Settings that all rows of a protocol share only by chance, in contrast to its target and its cap.
 SETTINGS = ("meanings", "vocab_size", "word_length", "hidden_size", "preset", "settings", "options")
 PLURAL = {"sender": "senders", "receiver": "receivers", "pair": "sender and receiver"}
@@ -119,7 +119,7 @@ class ResultBlock:
     @property
     def chance(self) -> float | None:
         """The accuracy of a guess: 1/V of a sender's tokens, 1/K of a receiver's attributes; None if it varies."""
-        kind, side = _single(self.long["kind"]), _single(self.long["side"])
+        kind, side = _single(self.long["job_kind"]), _single(self.long["role"])
         ends = self.long["options"].astype(str).str.contains("word_lengths=").any() if "options" in self.long else False
         if kind != "probe" or ends:
             return None
@@ -137,7 +137,7 @@ class ResultBlock:
         """Return the lines; rows that differ only in the columns `together` share a line."""
         apart = [name for name in ROW[1:] if name not in together]
         varying = [name for name in apart if name in self.apart or self.long[name].nunique(dropna=False) > 1]
-        return lines_of(self.long, varying, sides=self.long["side"].nunique(dropna=False) > 1)
+        return lines_of(self.long, varying, sides=self.long["role"].nunique(dropna=False) > 1)
 
 
 def measured(results: Results) -> pd.DataFrame:
@@ -147,7 +147,7 @@ def measured(results: Results) -> pd.DataFrame:
         InvalidSettingError: no results, or an invalid value.
     """
     long = without_hashes(long_of(results))
-    pairs = long["side"].eq("pair")
+    pairs = long["role"].eq("pair")
     if not pairs.any():
         return long
     value = long["end_to_end_accuracy"].where(pairs & ~long["failed"].astype(bool), long["value"])
@@ -163,8 +163,8 @@ def blocks(long: pd.DataFrame) -> list[ResultBlock]:
     for _, part in long.groupby(varying, sort=False, dropna=False):
         first = part.iloc[0]
         differing = {name: str(first[name]) for name in varying if name != "measure" or "protocol" not in varying}
-        if "side" in differing:
-            differing["side"] = PLURAL.get(differing["side"], differing["side"])
+        if "role" in differing:
+            differing["role"] = PLURAL.get(differing["role"], differing["role"])
         name = ", ".join(differing.values())
         found.append(ResultBlock(name, str(first["measure"]), part, apart))
     return sorted(found, key=_place)
@@ -250,7 +250,7 @@ class Point:
     @property
     def name(self) -> str:
         """Rank and label, with a dagger if runs were cut."""
-        return f"{self.rank} {self.line.label}{CUT if self.noise.cut or self.compositional.cut else ''}"
+        return f"{self.rank} {self.line.label}{CUT if self.noise.censored or self.compositional.censored else ''}"
 
 
 def ranked(part: ResultBlock, spread: str = "sd") -> list[Point]:
@@ -279,13 +279,19 @@ def _point(line: Line, easy: Sequence[str], spread: str) -> Point | None:
     if not len(values):
         return None
     ratio = line.long["measure"].iloc[0] == "ratio"
-    cuts = good.assign(cut=good["cut"].astype(float)).pivot_table(index="seed", columns="grammar", values="cut")
+    cuts = good.assign(cut=good["censored"].astype(float)).pivot_table(index="seed", columns="grammar", values="cut")
 
     def cell(names: list[str]) -> TableCell:
         own = values[names].clip(lower=LEAST_RATIO)
         means = np.exp(np.log(own).mean(axis=1)) if ratio else values[names].mean(axis=1)
         cut = cuts.loc[values.index, names].gt(0).any(axis=1)
-        rows = {"value": means, "cut": cut, "failed": False, "measure": good["measure"].iloc[0], "grammar": names[0]}
+        rows = {
+            "value": means,
+            "censored": cut,
+            "failed": False,
+            "measure": good["measure"].iloc[0],
+            "grammar": names[0],
+        }
         return cell_in_row(pd.DataFrame(rows), spread, "only")
 
     return Point(line, cell(list(NOISE)), cell(list(easy)))
@@ -329,7 +335,7 @@ def describe(long: pd.DataFrame, spread: str, bars: bool = False) -> tuple[str, 
     """
     table = bias_table(long, spread, log="only")
     notes = [table.title, *table.notes]
-    if bars and (long["cut"].astype(bool) & long["measure"].eq("ratio") & long["cap"].notna()).any():
+    if bars and (long["censored"].astype(bool) & long["measure"].eq("ratio") & long["cap"].notna()).any():
         notes = [f"{note}; error bars end at the cap" if note.startswith(GEOMETRIC) else note for note in notes]
     return TITLES.get(str(_single(long["measure"])), TITLE), notes
 
@@ -398,7 +404,7 @@ def error_lengths(mean: float, spread: float, ratio: bool, cap: float = math.inf
 def _place(block: ResultBlock) -> SortKey:
     first = block.long.iloc[0]
     representation = place_of("representation", first["representation"])
-    return str(first["side"]) != "sender", str(first["side"]), str(first["protocol"]), block.measure, representation
+    return str(first["role"]) != "sender", str(first["role"]), str(first["protocol"]), block.measure, representation
 
 
 def _single(values: pd.Series[Any]) -> Any:

@@ -155,7 +155,7 @@ def _panel(ax: Axes, part: ResultBlock, grammar: str, crowd: bool, spread: str) 
     if part.is_ratio:
         ax.set_yscale("log")
         ax.axhline(1, color="black", linewidth=0.8)
-        high *= 1.5 if part.long["cut"].any() else 1  # room for arrows
+        high *= 1.5 if part.long["censored"].any() else 1  # room for arrows
         style.ratio_axis(ax.yaxis, low, high)
     elif part.chance:
         ax.axhline(part.chance, **style.CHANCE)
@@ -214,7 +214,7 @@ def _series(ax: Axes, line: Line, points: Sequence[Point], look: style.Look, asi
     if aside:  # errors of many models would hide their marks
         bars.set(alpha=0.35, zorder=1)
     for place, mean, (_, up), (_, cell) in zip(sizes, means, errors, points, strict=True):
-        if cell.cut and line.long["measure"].iloc[0] == "ratio":
+        if cell.censored and line.long["measure"].iloc[0] == "ratio":
             start = mean + up
             ax.annotate("", (place, start * 1.5), (place, start), arrowprops={**style.ARROW, "color": look.color})
         elif cell.coarse:

@@ -92,7 +92,7 @@ def _panel(ax: Axes, part: ResultBlock, looks: dict[str, style.Look], spread: st
     ax.set_xscale("log")
     ax.set(xlim=ends, ylim=(len(lines) - 0.5, -0.5))
     ax.axvline(1, color="black", linewidth=0.8, zorder=1)
-    for cap in sorted({float(cap) for cap in part.long.loc[part.long["cut"].astype(bool), "cap"].dropna()}):
+    for cap in sorted({float(cap) for cap in part.long.loc[part.long["censored"].astype(bool), "cap"].dropna()}):
         ax.axvline(cap, color=style.GRAY, linewidth=0.8, linestyle=":", zorder=1)
         ax.annotate("cap", (cap, 1), (0, 1), xycoords=("data", "axes fraction"), textcoords="offset points",
                     ha="center", va="bottom", fontsize=style.SMALL, color=style.DIM)  # fmt: skip
@@ -119,10 +119,10 @@ def _row(ax: Axes, y: int, line: Line, part: ResultBlock, looks: dict[str, style
 def _dot(ax: Axes, y: float, cell: TableCell, error: tuple[float, float], look: style.Look) -> None:
     down, up = error
     ax.errorbar([cell.center], [y], xerr=[[down], [up]], fmt="none", ecolor=look.color, elinewidth=0.9)
-    face = "white" if cell.cut else look.color
+    face = "white" if cell.censored else look.color
     ax.plot([cell.center], [y], look.marker, markersize=MARK, markerfacecolor=face, markeredgecolor=look.color,
             markeredgewidth=0.9, clip_on=False, zorder=3)  # fmt: skip
-    if cell.cut:
+    if cell.censored:
         start = cell.center + up
         ax.annotate("", (start * 1.16, y), (start, y), arrowprops={**style.ARROW, "color": look.color})
     elif cell.coarse:

@@ -24,16 +24,18 @@ def plot_stimuli(
         means: means of the densities, [N, values].
         deviations: standard deviations of the densities, [N, values].
         samples: samples drawn from the densities, [N, values, O].
-        title: title of the figure.
+        title: text below the figure, such as the setting.
     """
-    figure = style.figure(style.WIDTH, 1.5 * len(sizes) + 0.7)
-    axes = figure.subplots(len(sizes), 1, squeeze=False, sharex=True)[:, 0]
+    figure, axes = style.panels([""] * len(sizes), None, (style.WIDTH, 1.3 * len(sizes) + 0.8), sharex=True)
     for dimension, ax in enumerate(axes):
         _densities(ax, int(sizes[dimension]), means[dimension], deviations[dimension], samples[dimension])
         ax.set_ylabel(f"dimension {dimension}")
     axes[-1].set_xlabel("number that is seen")
-    if title:
-        figure.suptitle(title, fontsize="medium")
+    notes = [
+        *filter(None, [title]),
+        "curve: density of the value with this number; ticks: samples; dotted: ends of the sections of the values",
+    ]
+    style.entitle(figure, axes, True, None, "Which numbers stand for each value in this episode", notes)
     return figure
 
 
@@ -45,10 +47,13 @@ def _densities(ax: Axes, count: int, means: Values, deviations: Values, samples:
         ax.plot(x, height, color=color, linewidth=1.5)
         ax.fill_between(x, height, color=color, alpha=0.15, linewidth=0)
         ax.plot(samples[value], np.zeros(samples.shape[1]), "|", color=color, markersize=12, markeredgewidth=1.5)
-        ax.annotate(str(value), (means[value], height.max()), ha="center", va="bottom", color=color, fontsize="small")
+        ax.annotate(
+            str(value), (means[value], height.max()), ha="center", va="bottom", color=color, fontsize=style.SMALL
+        )
     for edge in np.linspace(-1, 1, count + 1):
         ax.axvline(edge, color="grey", linewidth=0.8, linestyle=":")
     ax.set_xlim(-1.02, 1.02)
     ax.margins(y=0.2)
     ax.set_yticks([])
-    ax.spines[["top", "right", "left"]].set_visible(False)
+    style.tidy(ax)
+    ax.spines["left"].set_visible(False)

@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 from icy.analysis import style
 from icy.analysis.literature.people import PUBLISHED
 from icy.analysis.order import in_order
+from icy.analysis.row_types import Facts
 from icy.core.errors import InvalidSettingError
 
 SPREAD = 0.72  # fraction of the width of a grammar over which the marks of agents are spread
@@ -46,7 +47,7 @@ def draw_study(report: pd.DataFrame, title: str | None = None, width: float = st
     for ax, dataset in zip(axes, datasets, strict=True):
         _draw_dataset(ax, named[named["dataset"] == dataset], grammars, looks)
         style.name_block(ax, dataset)
-    style.legend(figure, list(axes), True, [look.handle(label) for label, look in looks.items()])
+    style.legend(figure, list(axes), True, [look.handle(label, line=False) for label, look in looks.items()])
     style.entitle(figure, list(axes), True, title, TITLE, _notes(named))
     return figure
 
@@ -105,6 +106,7 @@ def draw_course(items: pd.DataFrame, title: str | None = None, width: float = st
     """Draw the accuracy over the course of a game: a panel per dataset and grammar, a line per agent.
 
     Lines are moving averages of ordinary items over the number of examples between two cards; marks are held-out items.
+    Bands and error bars are standard errors over instances, which the column `seed` numbers, if there is one.
 
     Args:
         items: one row per item, as `icy.study.rows.items_of_records` returns: agent, dataset, grammar, example (from
@@ -135,17 +137,26 @@ def draw_course(items: pd.DataFrame, title: str | None = None, width: float = st
     handles = [replace(looks[agent], dash="-").handle(agent) for agent in agents]
     style.legend(figure, axes, True, handles)
     usual = "Secret Spy Codes: right answers over the course of a game"
-    style.entitle(figure, axes, True, title, usual, [f"lines: ordinary items, over {WINDOW} examples; marks: held-out"])
+    several = "seed" in items and items.groupby("agent")["seed"].nunique().max() > 1
+    notes = [f"lines: ordinary items, over {WINDOW} examples; marks: held-out items"]
+    notes += ["bands and error bars: standard error of the mean over instances"] if several else []
+    style.entitle(figure, axes, True, title, usual, notes)
     return figure
 
 
 def _draw_line(ax: Axes, own: pd.DataFrame, look: style.Look) -> None:
-    held_out = own["held_out"].astype(bool)
-    usual = 100 * own[~held_out].groupby("example")["correct"].mean()
+    each = own.assign(seed=own.get("seed", 0), right=100 * own["correct"])
+    usual, marks = (
+        part.pivot_table(index="example", columns="seed", values="right")
+        for _, part in each.groupby(each["held_out"].astype(bool))
+    )
     smooth = usual.rolling(WINDOW, min_periods=1, center=True).mean()
-    ax.plot(smooth.index, smooth, color=look.color, linestyle=look.dash, linewidth=1.0)
-    marks = 100 * own[held_out].groupby("example")["correct"].mean()
-    ax.plot(marks.index, marks, look.marker, color=look.color, markerfacecolor=look.face, markersize=3.5, clip_on=False)
+    mean, error = smooth.mean(axis=1), smooth.sem(axis=1).fillna(0)
+    ax.plot(mean.index, mean, color=look.color, linestyle=look.dash, linewidth=1.0)
+    ax.fill_between(mean.index, mean - error, mean + error, color=look.color, alpha=0.15, linewidth=0)
+    marked: Facts = {"markerfacecolor": look.face, "markersize": 3.5, "linewidth": 0.7, "clip_on": False}
+    error = marks.sem(axis=1).fillna(0)
+    ax.errorbar(marks.index, marks.mean(axis=1), yerr=error, fmt=look.marker, color=look.color, **marked)
 
 
 @style.with_own_settings
@@ -193,7 +204,7 @@ def _draw_items(ax: Axes, second: Axes, part: pd.DataFrame) -> None:
 
 
 def _design_handles() -> list[Artist]:
-    bars = [Patch(color=style.COLORS[1], label="its colour"), Patch(color=style.COLORS[0], label="its shape")]
+    bars = [Patch(color=style.COLORS[1], label="its color"), Patch(color=style.COLORS[0], label="its shape")]
     marks = {"composer, errors corrected": True, "composer, not corrected": False}
     looks = {name: style.Look("black", marker="D", hollow=hollow) for name, hollow in marks.items()}
     return [*bars, *(look.handle(name, 4.5, line=False) for name, look in looks.items())]

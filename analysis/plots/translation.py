@@ -62,15 +62,16 @@ def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Has
         height = 1.25 + ROW_HEIGHT * board.bottom
         axes = style.figure(PANEL_WIDTH, height).subplots()
     draw_translation(axes, board)
-    axes.set_title(_title(score), fontsize=9, pad=22)
+    axes.set_title("Which concept each word stands for", fontsize=style.LARGE, pad=20, loc="left")
     used = Convention("cbm", score.conventions).note("CBM")
-    axes.set_xlabel(f"{board.legend()}\n{used}".strip(), fontsize=8, color=style.GRAY)
+    about = f"{_rates(score)}\n{board.legend()}\n{used}".strip()
+    axes.set_xlabel(about, fontsize=style.SMALL, color=style.DIM, loc="left")
     return style.figure_of(axes)
 
 
-def _title(score: Score) -> str:
+def _rates(score: Score) -> str:
     rates = ("ambiguity", "paraphrase", "unmatched")
-    return f"CBM {score.value:.2f}   " + "   ".join(f"{r} {score.details[f'{r}_rate']:.2f}" for r in rates)
+    return ", ".join([f"CBM {score.value:.2f}", *(f"{r} {score.details[f'{r}_rate']:.2f}" for r in rates)])
 
 
 @dataclass(frozen=True)
@@ -117,9 +118,11 @@ class Board:
 
     def legend(self) -> str:
         """Return an explanation of the picture, with the numbers of words and concepts that it leaves out."""
-        lines = ["numbers: how often the two occur together"]
-        if len(self.words) > len(self.matched) or len(self.concepts) > len(self.matched):
-            lines[0] += "; hollow: no partner"
+        lines = ["thick, with number: how often a word and its concept occur together"]
+        lines[0] += "; faint: other pairs" if self.others else ""
+        hollow = len(self.words) > len(self.matched) or len(self.concepts) > len(self.matched)
+        marks = ["color: attribute of the concept"] if self.of_attributes else ["color: group"] if self.groups else []
+        lines += ["; ".join([*marks, "hollow: no partner"])] if hollow else marks
         shown = zip((self.words, self.concepts), self.counts, ("words", "concepts"), strict=True)
         cut = [f"{len(some)} of {every} {noun}" for some, every, noun in shown if len(some) < every]
         return "\n".join(lines + ([f"the heaviest {' and '.join(cut)}"] if cut else []))

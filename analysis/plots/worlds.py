@@ -23,6 +23,7 @@ TARGET, DISTRACTOR = style.COLORS[0], style.COLORS[1]
 FREE, MATCHED, VIOLATED = range(3)  # relation of a value to a rule: no condition, condition met, condition not met
 CELLS = ListedColormap(["white", "#b8d9ef", "#f5c9a5"])
 LABEL_HEIGHT, NAME_HEIGHT, CELL_HEIGHT = 0.22, 0.3, 0.24  # inches
+NAME_WIDTH = 1.5  # of the name of a row, in inches
 
 
 @style.with_own_settings
@@ -42,7 +43,8 @@ def plot_looks(images: Floats, rows: Sequence[str], columns: Sequence[str] = (),
         ['red', 'blue']
     """
     down, across = images.shape[:2]
-    room = 0.1 + 0.075 * max(map(len, rows))
+    rows = [style.wrapped(name, NAME_WIDTH, style.MEDIUM) for name in rows]
+    room = 0.25 + max(style.text_size(line, style.MEDIUM)[0] for name in rows for line in name.split("\n")) / 72
     side = (style.WIDTH - room) / across
     figure = style.figure(style.WIDTH, side * down + (LABEL_HEIGHT if columns else 0) + (NAME_HEIGHT if title else 0))
     axes = figure.subplots()
@@ -136,7 +138,7 @@ def plot_turns_of_values(
         ['2', '3', '4', '3']
     """
     cell = (style.WIDTH - 1.1) / objects.shape[1]
-    figure = style.figure(style.WIDTH, len(objects) * (len(attributes) * CELL_HEIGHT + 2 * NAME_HEIGHT))
+    figure = style.figure(style.WIDTH, len(objects) * (len(attributes) * CELL_HEIGHT + 2 * NAME_HEIGHT) + 0.2)
     states = np.where(demanded[:, None] < 0, FREE, np.where(objects == demanded[:, None], MATCHED, VIOLATED))
     for part, (turn, state), rule in _turns(figure, list(zip(objects, states, strict=True)), rules):
         cuts = slice(0, targets), slice(targets, None)
@@ -149,6 +151,8 @@ def plot_turns_of_values(
             axes.set_xlabel(name, color=color, fontsize=style.MEDIUM, labelpad=2)
         panels[0].set_yticks(np.arange(len(attributes)) + 0.5, attributes, fontsize=style.SMALL)
         panels[0].set_title(rule, fontsize=style.LARGE, loc="left", pad=3)
+    notes = ["blue: the value that the rule demands (attribute.value); orange: another value; white: any value will do"]
+    style.entitle(figure, figure.axes, True, "", "", notes)
     return figure
 
 

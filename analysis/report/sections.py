@@ -27,7 +27,7 @@ LEAST_POINTS = 4  # minimum per learning curve, in a report with very many
 ALL_POINTS = 300_000  # maximum of all curves of a section: about 4 MB, which a browser reads at once
 DIGITS = 4
 Lines: TypeAlias = list[list[float | None]]  # a curve, as a list per name
-RUN = ("row", "grammar", "seed", "value", "cut", "failed", "reason", "error", "steps", "seconds", "curve")
+RUN = ("row", "grammar", "seed", "value", "censored", "failed", "reason", "error", "steps", "seconds", "curve")
 COUNTS = ("parameters", "seeds", "concat updates")  # labels of tables that do not identify rows
 
 
@@ -184,7 +184,7 @@ class Section:
                     "column": table.heading(name),
                     "shade": max(cell.center, least),
                     "shown": cell.lines(table.decimals),
-                    "text": text + (f", {cell.cut} of {cell.seeds} cut" if 0 < cell.cut < cell.seeds else ""),
+                    "text": text + (f", {cell.censored} of {cell.seeds} cut" if 0 < cell.censored < cell.seeds else ""),
                 }
                 seeds = self._seeds(place, name)
                 found.append({**about, "mean": cell.center, "n": cell.seeds, "seeds": seeds})

@@ -30,6 +30,7 @@ MEASURE_LABELS = {  # labels of measures, by column of the long table
     "sender_agreement": "sender agreement",
     "mean_length": "mean length",
     "length_by_rank": "length by rank",
+    "topsim_before": "topsim before",
     "topsim": "topsim",
 }
 
@@ -71,11 +72,12 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
                     )
                     for g, part in group.groupby("grammar", sort=False)
                 }
-                rows.append(([*about, used[measure].heading(label) if measure in used else label], cells))
+                metric = used.get(measure.removesuffix("_before"))
+                rows.append(([*about, label if metric is None else metric.heading(label)], cells))
                 row_numbers.append(int(first["row"]))
     labels = ["model", *(heading(name) for name in alike), "seeds", "measure"]
     return BiasTable(
-        setting(long, varying),
+        f"end to end: {setting(long, varying)}" if len(long) else "No results.",
         labels,
         in_order(long["grammar"]),
         rows,
@@ -93,8 +95,6 @@ def setting(long: pd.DataFrame, varying: Sequence[str] | None = None) -> str:
         long: rows with the columns of ROW, such as the long table, or curves.
         varying: columns in which rows differ; by default determined from `long`.
     """
-    if not len(long):
-        return "No results."
     first = long.iloc[0]
     if varying is None:
         varying = [name for name in ROW if name not in long or long[name].nunique(dropna=False) > 1]
@@ -105,7 +105,7 @@ def setting(long: pd.DataFrame, varying: Sequence[str] | None = None) -> str:
     parts += [", ".join(sizes)] if sizes else []
     parts += [shown[name] for name in ("representation", "settings", "options") if name in shown]
     parts += [f"preset {shown['preset']}"] if "preset" in shown else []
-    return f"end to end: {'; '.join(parts)}"
+    return "; ".join(parts)
 
 
 def columns_alike(long: pd.DataFrame, names: Sequence[str]) -> dict[str, list[str]]:
@@ -159,7 +159,7 @@ def _length_notes(long: pd.DataFrame) -> list[str]:
     if "mean_length" in long and long["mean_length"].notna().any():
         notes.append("mean length: tokens before the end token, which is the start symbol; over meanings by frequency")
         if "soft" in set(long.loc[long["mean_length"].notna(), "representation"]):
-            notes.append("over a soft link the receiver reads probabilities, so greedy messages may be shorter")
+            notes.append("with soft messages the receiver reads probabilities, so greedy messages may be shorter")
     if "length_by_rank" in long and long["length_by_rank"].notna().any():
         notes.append(
             "length by rank: Spearman's correlation of length with frequency rank; positive if frequent meanings have "
@@ -206,5 +206,7 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     notes += _length_notes(long)
     if long["topsim"].notna().any():
         notes += _topsim_notes(long)
+    if "topsim_before" in long and long["topsim_before"].notna().any():
+        notes.append("topsim before: before the game, of untrained models or after pre-training")
     notes += undefined_notes(long)
     return [*notes, *failures(long)]

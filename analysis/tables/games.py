@@ -45,7 +45,7 @@ SCORES = {  # columns of the long table, and their headings
 LABELS = {  # columns that identify rows, and their headings
     "model": "agents",
     "world": "world",
-    "representation": "channel",
+    "representation": "representation",
     "rule_length": "l",
     "vocab_size": "d",
     "message_length": "words said",
@@ -53,7 +53,7 @@ LABELS = {  # columns that identify rows, and their headings
     "distractors": "D",
     "grammar": "distractors",
 }
-TRAINED = ("channel", "word_size", "message_length", "steps", "settings")  # shown of evaluated agents where they differ
+TRAINED = ("representation", "word_size", "message_length", "steps", "settings")  # shown where they differ
 EVALUATED = ("agents", "game", "world", *TRAINED, "rule_length", "targets", "distractors", "distractor_kind")
 OTHERS = {"steps": "updates"}  # headings of columns that are not in LABELS
 ALWAYS = ("world", "representation", "rule_length")  # labels that are shown even if all rows agree
@@ -179,7 +179,7 @@ def evaluation_table(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str
     """
     checked_spread(spread)
     rows = rows.assign(agents=rows["agents"].str.partition(", seed ")[0])
-    trained = rows[rows["channel"] != ""]  # agents that know the rules have no channel
+    trained = rows[rows["representation"] != ""]  # agents that know the rules have none
     varying = {name for name in TRAINED if trained[name].nunique() > 1}
     varying |= {"game"} if "game" in rows and rows["game"].nunique() > 1 else set()
     names = [name for name in EVALUATED if name not in (*TRAINED, "game") or name in varying]

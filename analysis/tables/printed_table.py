@@ -110,7 +110,7 @@ class BiasTable:
         return path
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return a row per model, with columns (grammar, "mean"), "spread", "seeds", "cut" and "failed".
+        """Return a row per model, with columns (grammar, "mean"), "spread", "seeds", "censored" and "failed".
 
         If the table has them, there are further columns: "geometric_mean", "geometric_spread" (the geometric standard
         deviation, a factor), "low" and "high" (the 95 % interval of the geometric mean; "low" alone is a lower bound),
@@ -118,7 +118,7 @@ class BiasTable:
         values; "why", "note" and "convention" of metrics.
         """
         index = pd.MultiIndex.from_tuples([tuple(labels) for labels, _ in self.rows], names=self.labels)
-        counts = ["seeds", "cut", "failed"]
+        counts = ["seeds", "censored", "failed"]
         present = {name for _, cells in self.rows for g, cell in cells.items() for name in self._plain(g, cell)}
         more = [
             name for name in (*LOG_COLUMNS, "updates", "p", "resolution", *OTHER_COLUMNS, *TEXTS) if name in present

@@ -110,7 +110,7 @@ def _published(name: str, measure: str, games: Sequence[tuple[int, int]], labels
     return [
         (
             [f"{row['agent']} (MetaRG24)", str(row["shots"]), str(row["samples"]), *labels, str(row["n"])],
-            {QUERY: TableCell(row["mean"], row["error"], row["n"], cut=0, failed=0)},
+            {QUERY: TableCell(row["mean"], row["error"], row["n"], censored=0, failed=0)},
         )
         for row in rows.to_dict("records")
     ]

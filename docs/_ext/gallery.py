@@ -39,8 +39,8 @@ def _plot(kind: str, caption: str, words: str) -> Card:
     return Card(f"_generated/plot-{kind}.png", caption, f"icy plot {kind} {words} -o {kind}.png", page)
 
 
-SOME = f"atlas -m 'FC*' -m 'HierZero:*' -m 'RNNZero:*' -m TransDecSoft --where side=sender {SMALL}"
-FEW = f"atlas -m FC2L -m HierZero:GRU -m TransDecSoft --where side=sender {SMALL}"
+SOME = f"atlas -m 'FC*' -m 'HierZero:*' -m 'RNNZero:*' -m TransDecSoft --where role=sender {SMALL}"
+FEW = f"atlas -m FC2L -m HierZero:GRU -m TransDecSoft --where role=sender {SMALL}"
 CHAINS = "results/iterated/records.parquet -m FC1L -m RNNZero:RNN"
 PLOTS = {
     "heat": _plot("heat", "How late each model learns each grammar", SOME),
@@ -50,9 +50,9 @@ PLOTS = {
     "parameters": _plot("parameters", "Whether larger models learn a grammar earlier", FEW),
     "curves": _plot("curves", "Accuracy during training", "results/reproduced/records.parquet -m sender/FC2L"),
     "e2e": Card(
-        "../results/reproduced/end-to-end-drift.png",
+        "_static/e2e.png",
         "How far a pair drifts from the language that it was trained on",
-        "icy e2e --sender RNNZero:GRU --receiver RNN:GRU --pretrain perm --pretrain rot --plot drift.png",
+        "icy e2e --sender RNNZero:GRU --receiver RNN:GRU --pretrain perm --pretrain rot --quick --plot drift.png",
         "end-to-end.md",
     ),
     "pairings": Card(

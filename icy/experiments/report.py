@@ -78,7 +78,7 @@ def _measured(names: Sequence[str], records: Sequence[Record]) -> tuple[str, ...
 
 def by_protocol(long: pd.DataFrame) -> Sequence[tuple[str, pd.DataFrame]]:
     """Split results by protocol; results of kinds of jobs without protocols are split by kind."""
-    names = long["protocol"].where(long["protocol"].notna(), long["kind"])
+    names = long["protocol"].where(long["protocol"].notna(), long["job_kind"])
     parts = long.groupby(names, sort=False, dropna=False)
     return [(str(name), part.reset_index(drop=True)) for name, part in parts]
 

@@ -18,7 +18,7 @@ from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
 from icy.core.types import Options
 
-from .kinds import job_kind, kind_of, row_of
+from .kinds import job_kind, kind_of, points_of, row_of
 from .record import CROSSINGS, Record, value_of
 from .resolution import baselines_of, resolution_of, run_of_seed
 from .store import Store
@@ -52,12 +52,12 @@ SIZES = ("vocab_size", "word_length", "hidden_size")
 NUMBERS = ("target", "cap", "held_out", "value", "resolution", *CROSSINGS, "accuracy", *EXTRA, "seconds")
 LONG = (
     *ROW,
-    *("side", "parameters", "parameters_published", "grammar", "seed", "measure", "value", "cut", "accuracy"),
+    *("role", "parameters", "parameters_published", "grammar", "seed", "measure", "value", "censored", "accuracy"),
     *EXTRA,
     *("steps", "baseline_steps", "reason", "failed", "error", "engine", "device", "seconds"),
-    *("finished", "key", "kind", "resolution", *CROSSINGS, "conventions"),
+    *("finished", "key", "job_kind", "resolution", *CROSSINGS, "conventions"),
 )
-TEXTS = tuple(name for name in LONG if name not in {*WHOLE, *SIZES, *NUMBERS, "cut", "failed"})
+TEXTS = tuple(name for name in LONG if name not in {*WHOLE, *SIZES, *NUMBERS, "censored", "failed"})
 
 SYNONYMS = {
     "channel": "representation",
@@ -67,15 +67,17 @@ SYNONYMS = {
     "player": "model",
 }
 """Columns by their names in the options and tables of some kinds of jobs."""
+OLD_COLUMNS = {"side": "role", "kind": "job_kind", "cut": "censored"}
+"""Columns by their names in tables of icy 0.1; records keep the fields `side` and `kind`."""
 
 
 def column_of(name: str, long: pd.DataFrame) -> str:
-    """Return the column of a long table for a name, which may be one of SYNONYMS."""
-    return name if name in long else SYNONYMS.get(name, name)
+    """Return the column of a long table for a name, which may be one of SYNONYMS or OLD_COLUMNS."""
+    return name if name in long else (SYNONYMS | OLD_COLUMNS).get(name, name)
 
 
 # Names of the configuration that are not shown in the column `options`.
-COLUMNS = {*LONG, "steps", "settings", "options"}
+COLUMNS = {*LONG, *OLD_COLUMNS, "steps", "settings", "options"}
 
 
 def _changes(settings: Options, preset: str, kind: str) -> str:
@@ -110,6 +112,8 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
 
     records = list(records)
     measures = tuple(dict.fromkeys(name for record in records for name in kind_of(record).measures if name not in LONG))
+    if any(kind_of(record).name == "e2e" for record in records):
+        measures += ("topsim_before",)
     baselines = baselines_of(records)
     rows = [_row(record, measures, baselines) for record in records]
     table = pd.DataFrame(rows, columns=[*LONG, *measures])
@@ -179,12 +183,14 @@ def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record
         **{name: fields.get(name) for name in (*LONG, *measures)},
         "value": value_of(record),
         "resolution": resolution_of(record, baselines.get(run_of_seed(record)) if baselines else None),
+        "topsim_before": _first_topsim(record),
         "conventions": conventions_json(kind_of(record).conventions_of(config)),
-        "kind": kind,
+        "role": fields.get("side"),
+        "job_kind": kind,
         "settings": _changes(settings, record["preset"], kind),
         "options": _listed(options),
         "game_steps": config.get("steps"),
-        "cut": record["reason"] == "cap",
+        "censored": record["reason"] == "cap",
         "parameters": record["parameters"].get("true"),
         "parameters_published": record["parameters"].get("published"),
     }
@@ -210,6 +216,12 @@ def game_curves(records: Iterable[Record]) -> pd.DataFrame:
     readings = [len(r.get("curve", ())) for r in games]
     of_each = about.loc[about.index.repeat(readings)].reset_index(drop=True)
     return of_each.join(curves.astype(dict.fromkeys(points[1:], float)))
+
+
+def _first_topsim(record: Record) -> float | None:
+    """Return the topsim of a pair before the first update of its game; None if its curve has no such point."""
+    first = dict(zip(points_of(record), next(iter(record.get("curve", ())), ()), strict=False))
+    return first.get("topsim") if first.get("steps") == 0 else None
 
 
 def write_tables(store: Store) -> list[Path]:

@@ -94,7 +94,7 @@ def rows_of_long(long: pd.DataFrame) -> pd.DataFrame:
 
     If a player occurs with several settings, the settings that differ are added to its name.
     """
-    games = long[(long["kind"] == "study") & ~long["failed"].astype(bool)]
+    games = long[(long["job_kind"] == "study") & ~long["failed"].astype(bool)]
     varying = _varying(games)
     return frame_of(row for _, game in games.iterrows() for row in _rows_of(game, varying))
 
@@ -162,10 +162,13 @@ def items_of_records(records: Iterable[Record]) -> pd.DataFrame:
             "agent": record["model"],
             "dataset": record["config"].get("dataset"),
             "grammar": record["grammar"],
+            "seed": record["seed"],
             **dict(zip(("example", "correct", "cards", "held_out"), point, strict=True)),
         }
         for record in records
         if record.get("kind") == "study" and not record["failed"] and record.get("protocol") == "played"
         for point in record.get("curve", ())
     ]
-    return pd.DataFrame(rows, columns=["agent", "dataset", "grammar", "example", "correct", "cards", "held_out"])
+    return pd.DataFrame(
+        rows, columns=["agent", "dataset", "grammar", "seed", "example", "correct", "cards", "held_out"]
+    )

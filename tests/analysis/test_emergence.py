@@ -15,7 +15,7 @@ from icy.core.errors import InvalidSettingError
 
 def probes(ratios: dict[str, dict[str, float]]) -> pd.DataFrame:
     rows = [
-        {"model": f"sender/{model}", "grammar": grammar, "value": value, "measure": "ratio", "failed": False}
+        {"model": f"sender/{model}", "seed": 1, "grammar": grammar, "value": value, "measure": "ratio", "failed": False}
         for model, found in ratios.items()
         for grammar, value in found.items()
     ]

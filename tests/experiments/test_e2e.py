@@ -131,7 +131,10 @@ def test_table_and_figure(tmp_path: Path) -> None:
         "end-to-end\naccuracy",
         "topsim (hamming)",
     ]
-    assert len(axes[0].lines) == 2
+    assert [len(ax.lines) for ax in axes] == [3, 3, 2, 3, 3]  # with the line by chance
+    before = [r["curve"][0][3] for r in result.records]
+    assert result.to_dataframe("long")["topsim_before"].tolist() == before
+    assert "topsim before (hamming)" in text
     steps, mean = axes[0].lines[0].get_data()
     concat = result.curves().query("grammar == 'concat'").groupby("steps")["sender_accuracy"].mean()
     np.testing.assert_allclose(mean, concat.loc[steps])

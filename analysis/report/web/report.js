@@ -87,10 +87,10 @@ function drawPictures(place) {
 }
 
 function showRuns(details, section) {
-  const at = names(section), cut = section.runs.some((run) => run[at.cut]);
-  const heads = ["row", "grammar", "seed", "value", ...(cut ? ["cut"] : []), section.counted === "updates" ? "updates" : "steps", "seconds", "ended by"];
+  const at = names(section), cut = section.runs.some((run) => run[at.censored]);
+  const heads = ["row", "grammar", "seed", "value", ...(cut ? ["censored"] : []), section.counted === "updates" ? "updates" : "steps", "seconds", "ended by"];
   const rows = section.runs.map((run) => [
-    section.rows[run[at.row]], run[at.grammar], run[at.seed], run[at.value], ...(cut ? [run[at.cut] ? "yes" : ""] : []), run[at.steps], run[at.seconds], run[at.failed] ? run[at.error] : run[at.reason],
+    section.rows[run[at.row]], run[at.grammar], run[at.seed], run[at.value], ...(cut ? [run[at.censored] ? "yes" : ""] : []), run[at.steps], run[at.seconds], run[at.failed] ? run[at.error] : run[at.reason],
   ]);
   details.append(scrolling(sortableTable(heads, rows), `All runs of ${section.name}`, " tall"));
 }

@@ -36,7 +36,7 @@ LAST = ("options", "receiver_options", "preset", "settings")
 @command("iterate", epilog=EPILOG)
 @spec_options(ChainSpec, FIRST, LAST)
 @OUTPUT_OPTIONS
-@plot_option("Draw survival over generations.")
+@plot_option("Draw survival, distinct messages and topsim over generations.")
 @click.pass_context
 def iterate_command(ctx: click.Context, /, plot: str | None, **given: object) -> int:
     """Pass languages from learner to learner, and measure how much of the first language survives.
@@ -49,10 +49,10 @@ def iterate_command(ctx: click.Context, /, plot: str | None, **given: object) ->
     spec = ChainSpec.asked(**given_by_user(ctx, given))
 
     def show(result: ProbeResult) -> None:
-        from icy.analysis.plots import curves
+        from icy.analysis.plots import chain_curves
 
         print_by_protocol(result, output.format_, output.spread)
         if figure is not None:
-            save_figure(curves(result), figure, output.quiet)
+            save_figure(chain_curves(result), figure, output.quiet)
 
     return run_command(ctx, make_plan(spec), output, show, spec.track)

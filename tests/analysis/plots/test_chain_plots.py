@@ -32,8 +32,8 @@ def chains(tmp_path_factory: pytest.TempPathFactory) -> ProbeResult:
 
 def test_there_is_a_row_per_measure_and_a_column_per_model(chains: ProbeResult) -> None:
     figure = chain_curves(chains, measures=["accuracy", "posdis"])
-    assert [ax.get_title() for ax in figure.axes] == ["FC2L", "FC1L", "", ""]
-    line = figure.axes[2].lines[0]  # posdis of FC2L from concat
+    assert [ax.get_title() for ax in figure.axes] == ["FC1L", "FC2L", "", ""]
+    line = figure.axes[3].lines[0]  # posdis of FC2L from concat
     own = [r for r in chains.records if (r["model"], r["grammar"]) == ("sender/FC2L", "concat")]
     place = own[0]["points"].index("posdis")
     assert line.get_ydata() == pytest.approx(np.mean([[p[place] for p in r["curve"]] for r in own], 0))
@@ -53,7 +53,9 @@ def test_a_table_of_generations_has_values_by_chance(chains: ProbeResult) -> Non
         assert line.get_ydata() == pytest.approx(own[name])
     assert len(figure.axes[4].lines) == 2  # survival has no value by chance here
     assert "by chance" in figure.get_supxlabel()
-    assert "by chance" not in chain_curves(chains).get_supxlabel()
+    guess, zero = (chain_curves(chains, measures=["accuracy", "topsim"]).axes[place].lines[-1] for place in (0, 2))
+    assert (set(guess.get_ydata()), set(zero.get_ydata())) == ({1 / 4}, {0})
+    assert "by chance" not in chain_curves(chains, measures=["distinct"]).get_supxlabel()
     with pytest.raises(InvalidSettingError, match="several settings"):
         chain_curves(pd.concat([table, table]))
 
@@ -70,8 +72,8 @@ def test_paths_begin_at_the_languages_of_known_origin(chains: ProbeResult) -> No
     figure = chain_paths(chains)
     ax = figure.axes[0]
     names = {text.get_text(): text.xy for text in ax.texts}  # type: ignore[attr-defined]
-    starts = [line.get_xydata()[0] for line in ax.lines[::3]]
-    assert len(ax.lines) == 6  # a path and its two ends for each first language
+    starts = [line.get_xydata()[0] for line in ax.lines[2::5]]
+    assert len(ax.lines) == 10  # two chains, their mean and its two ends for each first language
     for start, name in zip(starts, ("concat", "hol"), strict=True):
         assert start == pytest.approx(names[name], abs=0.25)
     figure.draw_without_rendering()
@@ -117,7 +119,6 @@ def test_the_command_refuses_what_the_functions_refuse(
         (["chain_paths", "table.csv"], "a table does not have them: use the results folder"),
         (["chain_curves", "probes.json"], "needs results of `icy iterate`"),
         (["chain_paths", "probes.json"], "have no chains"),
-        (["chain_curves", folder, other], "several settings"),
         (["chain_paths", folder, other], "several settings"),
         (["chain_paths", folder, str(tmp_path / "more")], "not of one folder"),
         (["chain_paths", folder, "--spread", "sd"], "The plot 'chain_paths' has no --spread"),
@@ -127,21 +128,28 @@ def test_the_command_refuses_what_the_functions_refuse(
         assert part in result.stderr
         assert result.stderr.count("\n") == 1
     assert not list(tmp_path.glob("*.png"))
-    refusal = CliRunner().invoke(main, ["plot", "chain_curves", folder, other]).stderr
+    refusal = CliRunner().invoke(main, ["plot", "chain_paths", folder, other]).stderr
     chosen = re.search("--where '(.+)'", refusal)
     assert chosen is not None
     assert CliRunner().invoke(main, ["plot", "chain_curves", folder, other, "--where", chosen[1]]).exit_code == 0
+    both = chain_curves(ProbeResult([*chains.records, *ProbeResult.load(other).records]), measures=["accuracy"])
+    names = [" ".join(ax.get_title().split()) for ax in both.axes]
+    assert [re.findall(r"^FC.L|bottleneck=[\d.]+", name) for name in names] == [
+        ["FC1L", "bottleneck=0.5"],
+        ["FC2L", "bottleneck=0.5"],
+        ["FC2L", "bottleneck=0.75"],
+    ]
     records = list(chains.records)
     with pytest.raises(InvalidSettingError, match="needs the languages of chains"):
         chain_paths(records)
     assert len(chain_curves(records).axes) == 6
 
 
-def test_titles_name_the_setting(chains: ProbeResult) -> None:
+def test_captions_name_the_setting(chains: ProbeResult) -> None:
     for draw in (chain_curves, chain_paths):
-        title = " ".join(draw(chains).get_suptitle().split())
-        assert "meanings 3x4; V=4, w=2, E=32; soft" in title
-        assert "survival" not in title
+        figure = draw(chains)
+        assert "meanings 3x4; V=4, w=2, E=32; soft" in " ".join(figure.get_supxlabel().split())
+        assert "=" not in figure.get_suptitle()
         assert draw(chains, title="").get_suptitle() == ""
 
 

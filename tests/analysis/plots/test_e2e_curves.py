@@ -48,7 +48,8 @@ def accuracies(curves: pd.DataFrame) -> list[Axes]:
 @pytest.mark.slow
 def test_it_says_the_setting_the_band_and_the_seeds() -> None:
     figure = plots.e2e(played(lambda share, seed: share))
-    assert figure.get_suptitle() == "end to end: meanings 5x10; V=4, w=4, E=128; soft; preset default"
+    assert figure.get_suptitle() == "What changes while a sender and a receiver play together"
+    assert "meanings 5x10; V=4, w=4, E=128; soft; preset default" in all_text(figure)
     assert "line and band: mean ± standard error of the mean, while all seeds run; 3 seeds" in all_text(figure)
     assert "± standard deviation over seeds" in all_text(plots.e2e(played(lambda share, seed: share), spread="sd"))
     assert "one seed each" in all_text(plots.e2e(played(lambda share, seed: share, seeds=1)))
@@ -102,4 +103,4 @@ def test_long_titles_wrap_and_take_no_width(measured: tuple[str, ...]) -> None:
 def test_nothing_overlaps() -> None:
     for grammars in (("perm", "none"), ("concat", "perm", "rot"), ("none",)):
         assert overlapping(plots.e2e(played(lambda share, seed: share, grammars=grammars))) == []
-    assert len({line.get_color() for line in plots.e2e(played(lambda share, seed: share)).axes[3].lines}) == 2
+    assert len({line.get_color() for line in plots.e2e(played(lambda share, seed: share)).axes[3].lines}) == 3

@@ -16,7 +16,14 @@ ACCURACIES = [[0.25, 0.5], [0.75, 1.0], [0.0, 0.125]]  # three senders, two rece
 
 
 def populations(seeds: int = 2, **more: object) -> ProbeResult:
-    about = {"side": "pair", "protocol": "e2e", "kind": "e2e", "reason": "steps", "end_to_end_accuracy": 0.4, **more}
+    about = {
+        "role": "pair",
+        "protocol": "e2e",
+        "job_kind": "e2e",
+        "reason": "steps",
+        "end_to_end_accuracy": 0.4,
+        **more,
+    }
     return ProbeResult([record(PAIR, "none", 123 + i, **{"pairings": ACCURACIES, **about}) for i in range(seeds)])
 
 
@@ -29,8 +36,8 @@ def test_a_cell_is_the_accuracy_of_a_sender_and_a_receiver() -> None:
         assert [text.get_text() for text in ax.texts] == ["0.25", "0.50", "0.75", "1.00", "0.00", "0.12"]
         assert [label.get_text() for label in ax.get_yticklabels()] == ["s1", "s2", "s3"]
         assert [label.get_text() for label in ax.get_xticklabels()] == ["r1", "r2"]
-    assert figure.get_suptitle() == "end to end: meanings 3x4; V=4, w=2, E=32; soft; preset default"
-    assert "rows are senders" in all_text(figure)
+    assert figure.get_suptitle() == "How well each sender of a population is understood by each receiver"
+    assert "by chance: 0.25) meanings 3x4; V=4, w=2, E=32; soft; preset default" in all_text(figure)
 
 
 def test_rows_of_several_sizes_and_settings() -> None:

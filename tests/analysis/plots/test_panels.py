@@ -77,7 +77,7 @@ def test_a_table_and_a_figure_have_the_same_interval_of_a_ratio(values: list[flo
 @pytest.mark.parametrize("kind", ["bars", "ratios"])
 def test_figures_show_the_centre_of_the_table(kind: str) -> None:
     table = long_table({"A": {"rot": [2.0, 3.0, 14.0], "hol": [20.0, 20.0, 20.0]}}, **RATIO)
-    table["cut"] = table["grammar"].eq("hol")
+    table["censored"] = table["grammar"].eq("hol")
     axes = getattr(plots, kind)(table, spread="ci95").axes[0]
     bars = [bar for bar in axes.patches if isinstance(bar, Rectangle)]  # not the shade of a Polygon
     tops = [bar.get_y() + bar.get_height() for bar in bars]
@@ -123,7 +123,9 @@ def often_cut() -> pd.DataFrame:
     long = long_of(acquire(seeds=3)).copy()
     noise = long["grammar"].isin(["rot", "proj", "pairsum"])
     value = long["seed"].map({123: 20.0, 124: 20.0, 125: 8.0})
-    return long.assign(value=long["value"].mask(noise, value), cut=long["cut"].mask(noise, value.eq(20)).astype(bool))
+    return long.assign(
+        value=long["value"].mask(noise, value), censored=long["censored"].mask(noise, value.eq(20)).astype(bool)
+    )
 
 
 def ends_of_bars(kind: str, axis: int) -> list[float]:

@@ -48,7 +48,7 @@ def table_of(rows: dict[str, tuple[float, float]], **more: Any) -> pd.DataFrame:
     values = [(m, g, noise if g != "shufdet" else comp) for m, (noise, comp) in rows.items()
               for g in ("rot", "pairsum", "proj", "shufdet")]  # fmt: skip
     return pd.DataFrame(values, columns=["model", "grammar", "value"]).assign(
-        seed=1, side="sender", **{"measure": "accuracy", **more}
+        seed=1, role="sender", **{"measure": "accuracy", **more}
     )
 
 
@@ -62,7 +62,7 @@ def test_ranks_and_the_front() -> None:
 
 def test_of_ratios_the_lower_right_is_better() -> None:
     rows = {"sender/A": (8.0, 2.0), "sender/B": (3.0, 1.5), "sender/C": (4.0, 4.0)}
-    more = {"measure": "ratio", "protocol": "acquire", "cap": 20, "cut": False}
+    more = {"measure": "ratio", "protocol": "acquire", "cap": 20, "censored": False}
     (ax,) = plots.tradeoff(table_of(rows, **more)).axes
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     assert not ax.xaxis_inverted()
@@ -117,9 +117,9 @@ def crowd(count: int, **more: Any) -> pd.DataFrame:
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 4, 14])
 def test_several_panels_do_not_collide(count: int) -> None:
-    ratios = {"measure": "ratio", "protocol": "acquire", "cap": 20.0, "cut": False}
+    ratios = {"measure": "ratio", "protocol": "acquire", "cap": 20.0, "censored": False}
     senders = pd.concat([crowd(count, **ratios), crowd(count).assign(protocol="budget")])
-    receivers = senders.assign(side="receiver", model=senders["model"].str.replace("sender", "receiver"))
+    receivers = senders.assign(role="receiver", model=senders["model"].str.replace("sender", "receiver"))
     shuffled = receivers[receivers["grammar"].eq("shufdet")].assign(grammar="shuf")
     figure = plots.tradeoff(pd.concat([senders, receivers, shuffled]))
     assert len(figure.axes) == 4

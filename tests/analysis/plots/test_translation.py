@@ -35,7 +35,7 @@ def test_the_picture_shows_every_word_and_concept() -> None:
     figure = plot_translation(of_texts(EXAMPLE_1))
     assert {"w1", "w6", "red", "circle", "3"} < set(shown(figure))
     assert "hollow: no partner" in figure.axes[0].get_xlabel()
-    assert figure.axes[0].get_title().startswith("CBM 0.75")
+    assert figure.axes[0].get_xlabel().startswith("CBM 0.75")
     assert [len(lines.get_segments()) for lines in figure.axes[0].collections] == [12, 4]
 
 

@@ -193,7 +193,7 @@ def test_results_of_ones_own_are_placed_as_icy_places_them(
     atlas: Path, tmp_path: Path, name: str, factor: float
 ) -> None:
     table = icy.atlas().table
-    setting = {"side": "receiver", "protocol": "acquire", "representation": "soft", "meanings": "3x4", "settings": ""}
+    setting = {"role": "receiver", "protocol": "acquire", "representation": "soft", "meanings": "3x4", "settings": ""}
     same = table[(table[list(setting)] == pd.Series(setting)).all(axis=1)]
     mine = same[same["model"] == "receiver/Hier:GRU"]
     assert len(mine)
@@ -451,7 +451,7 @@ def test_legends_move_below_when_the_window_becomes_narrow(report: Path, atlas: 
 
 
 def test_games_are_counted_in_trials(tmp_path: Path) -> None:
-    table = long({"A": {"rot": [0.5, 0.5]}}).assign(kind="study")
+    table = long({"A": {"rot": [0.5, 0.5]}}).assign(job_kind="study")
     records: Any = [{"key": key, "curve": [[0, 0.5], [20, 0.5], [40, 0.5]]} for key in table["key"]]
     section = Section("study", "games", bias_table(table), table, records)
     (tmp_path / "games.html").write_text(report_page([section], "Games", ""))

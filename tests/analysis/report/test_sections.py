@@ -127,7 +127,7 @@ def test_both_sides_have_panels_and_the_grammars_that_theirs_can_use() -> None:
     noise = {"rot": 0.5, "pairsum": 0.5, "proj": 0.5}
     of_receiver = {"shuf": 0.5, "shufdet": 1.0}
     rows = ("sender", "S", {"shufdet": 0.75}), ("receiver", "R", of_receiver), ("receiver", "Few", {"shuf": 1.0})
-    parts = [long({name: noise | own}).assign(model=f"{side}/{name}", side=side) for side, name, own in rows]
+    parts = [long({name: noise | own}).assign(model=f"{side}/{name}", role=side) for side, name, own in rows]
     found = section(pd.concat(parts, ignore_index=True))
     dots = {(dot["panel"], str(found.rows[dot["row"]]["model"])): dot["y"] for dot in found.tradeoff()}
     assert dots == {("senders", "sender/S"): 0.75, ("receivers", "receiver/R"): 0.75}
@@ -174,7 +174,7 @@ def test_scores_are_coloured_within_their_column() -> None:
 
 @pytest.mark.parametrize(("kind", "counted"), [("probe", "updates"), ("study", "trials"), ("unknown", "updates")])
 def test_the_unit_of_curves_depends_on_the_kind_of_job(kind: str, counted: str) -> None:
-    assert section(long(THREE).assign(kind=kind)).data()["counted"] == counted
+    assert section(long(THREE).assign(job_kind=kind)).data()["counted"] == counted
 
 
 def test_the_unit_of_curves_of_a_plug_in_is_its_first_name() -> None:

@@ -84,7 +84,9 @@ def test_the_style_of_papers_is_a_vector_figure_with_its_text_for_the_caption(fo
     assert b"/MediaBox [ 0 0 234 " in (folder / "heat.pdf").read_bytes()  # 3.25 inches
     drawn, caption = result.stderr.splitlines()
     assert drawn == "Drawn: heat.pdf."
-    assert caption.startswith("For the caption: How much longer than concat each model takes to learn a grammar. ")
+    assert caption.startswith(
+        "For the caption: How much longer than concat each model takes to learn a grammar. Acquire: "
+    )
     assert "† cut at the cap of 20" in caption
 
 
