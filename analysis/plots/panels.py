@@ -340,12 +340,6 @@ def describe(long: pd.DataFrame, spread: str, bars: bool = False) -> tuple[str, 
     return TITLES.get(str(_single(long["measure"])), TITLE), notes
 
 
-def title_and_notes(long: pd.DataFrame) -> tuple[str, list[str]]:
-    """Return the title of the bias table, which is the measure and its setting, and its notes."""
-    table = bias_table(long, log=False)
-    return table.title, table.notes
-
-
 def refuse_crowd(size: Iterable[float], parts: Sequence[ResultBlock]) -> None:
     """Raise an error if a new figure would be too large to read.
 
