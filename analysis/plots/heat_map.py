@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +25,7 @@ COLORS = "viridis"  # perceptually uniform, also under color blindness and in gr
 MISSING = {"facecolor": "#e6e6e6", "edgecolor": "#b0b0b0", "hatch": "////", "linewidth": 0}
 KEY, KEY_WIDTH = 0.5, 2.0  # height of a color bar with its name, and its usual width, in inches
 NAME, GAP = 0.2, 0.12  # inches above a panel: its name, and the space around grammars
-ABOUT, PADDING = 0.65, 0.15  # inches with title and notes, and without
+ABOUT, PADDING = 0.58, 0.15  # inches with title and notes, and without
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,9 @@ def heat(
         figure = style.figure_of(drawn[0])
         room = min(ax.get_window_extent().width for ax in drawn) / figure.dpi
         room /= max(len(part.grammars) for part in parts)
-    for ax, part in zip(drawn, parts, strict=True):
-        _draw(ax, part, *scales[part.measure], cells, room, spread)
+    shown = [_draw(ax, part, *scales[part.measure], cells, room, spread) for ax, part in zip(drawn, parts, strict=True)]
+    if not all(shown):  # narrow cells have no room for spreads
+        notes = [re.sub(r"^((geometric )?mean)(,| ±).*", r"\1", note) for note in notes]
     _keys(figure, drawn, parts, scales, axes is None)
     if any(line.cell(g, spread) is None for part in parts for line in part.lines for g in part.grammars):
         missing = Patch(**MISSING, label="not measured")  # type: ignore[arg-type]
@@ -169,8 +171,8 @@ def _keys(
 
 def _draw(
     ax: Axes, part: ResultBlock, norm: Normalize, colors: Colormap, sizes: Cells, room: float, spread: str
-) -> None:
-    """Draw a panel with columns of `room` inches."""
+) -> bool:
+    """Draw a panel with columns of `room` inches; return whether there was room for spreads."""
     cells = [[line.cell(grammar, spread) for grammar in part.grammars] for line in part.lines]
     means = np.array([[cell.center if cell else math.nan for cell in row] for row in cells], dtype=float)
     ax.imshow(np.ma.masked_invalid(means), norm=norm, cmap=colors, aspect="auto", interpolation="nearest")
@@ -184,6 +186,7 @@ def _draw(
             ax.text(x, y, _number(cell, *form), ha="center", va="center_baseline", fontsize=size, color=color,
                     linespacing=1.0)  # fmt: skip
     _name(ax, part, sizes, room)
+    return form[1]
 
 
 def _number(cell: TableCell, decimals: int, spread: bool) -> str:
