@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from icy.analysis import style
+from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import TableCell, checked_spread
 from icy.records.load import Results
 
@@ -114,9 +115,10 @@ def heat(
     if axes is None:
         tall = sum(map(cells.block, parts)) + KEY * len(scales) + (PADDING if style.CAPTIONED else ABOUT)
         refuse_crowd((across, tall), parts)
-        figure, room = style.figure(across, tall), cells.width
+        figure: Figure = style.figure(across, tall)
+        room = cells.width
         grid = figure.add_gridspec(len(parts), 1, height_ratios=[len(part.lines) for part in parts])
-        drawn = [figure.add_subplot(place) for place in grid]
+        drawn = [figure.add_subplot(grid[row]) for row in range(len(parts))]
     else:
         drawn = style.given_axes([part.name or "the table" for part in parts], axes)
         figure = style.figure_of(drawn[0])
@@ -155,8 +157,8 @@ def _keys(
     for measure, (norm, colors) in scales.items():
         group = [ax for ax, part in zip(axes, parts, strict=True) if part.measure == measure]
         shrink = min(1.0, KEY_WIDTH / (0.7 * figure.get_figwidth()))
-        place = {"location": "bottom", "shrink": shrink, "anchor": (0, 1), "aspect": 15, "pad": 0.01}
-        beside = {"aspect": 25, "pad": 0.015, "fraction": 0.05}
+        place: Facts = {"location": "bottom", "shrink": shrink, "anchor": (0, 1), "aspect": 15, "pad": 0.01}
+        beside: Facts = {"aspect": 25, "pad": 0.015, "fraction": 0.05}
         bar = figure.colorbar(ScalarMappable(norm, colors), ax=group, **(place if own else beside))
         bar.set_label(next(part.axis for part in parts if part.measure == measure), fontsize=style.MEDIUM)
         bar.outline.set_visible(False)  # type: ignore[operator]

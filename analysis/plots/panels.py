@@ -114,7 +114,7 @@ class ResultBlock:
     @property
     def target(self) -> float | None:
         """The accuracy at which training ended, if it is the same in all rows."""
-        return _single(self.long["target"].dropna())
+        return _number(self.long["target"].dropna())
 
     @property
     def chance(self) -> float | None:
@@ -124,9 +124,9 @@ class ResultBlock:
         if kind != "probe" or ends:
             return None
         if side == "sender":
-            return _single(1 / self.long["vocab_size"].dropna())
+            return _number(1 / self.long["vocab_size"].dropna())
         spaces = self.long["meanings"].dropna().unique()
-        return _single(pd.Series([MeaningSpace.parse(str(s)).chance for s in spaces])) if side == "receiver" else None
+        return _number(pd.Series([MeaningSpace.parse(str(s)).chance for s in spaces])) if side == "receiver" else None
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -404,6 +404,11 @@ def _place(block: ResultBlock) -> SortKey:
 def _single(values: pd.Series[Any]) -> Any:
     """Return the value that all rows share; None if they differ, or there are none."""
     return values.iloc[0] if values.nunique(dropna=False) == 1 else None
+
+
+def _number(values: pd.Series[Any]) -> float | None:
+    found = _single(values)
+    return None if found is None else float(found)
 
 
 def _words(row: Series, names: Iterable[str]) -> list[str]:
