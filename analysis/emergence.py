@@ -28,7 +28,7 @@ EMERGED: Mapping[str, str] = {  # scores of emergent languages, and their labels
     "above_chance": "CBM above chance",
     "accuracy": "accuracy",
 }
-SETTING = {"side": "sender", "representation": "soft", "protocol": "acquire", "meanings": "3x4", "settings": ""}
+SETTING = {"role": "sender", "representation": "soft", "protocol": "acquire", "meanings": "3x4", "settings": ""}
 
 
 def probed_senders(long: pd.DataFrame) -> pd.DataFrame:

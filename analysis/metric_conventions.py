@@ -50,7 +50,7 @@ def conventions_of(long: pd.DataFrame, kind: str = "probe") -> dict[str, Convent
     found = read_conventions(long["conventions"]) if "conventions" in long else {}
     if found:
         return found
-    own = usual_conventions(kind_of_rows(long, kind)) if "kind" in long else {}
+    own = usual_conventions(kind_of_rows(long, kind)) if "job_kind" in long else {}
     return own or usual_conventions(job_kind(kind))
 
 

@@ -41,7 +41,7 @@ class MixedEffects:
         deviations: standard deviation of each random effect and of the residuals; for ratios, of logarithms.
         levels: number of levels of each random effect.
         runs: number of runs with a value.
-        cut: number of runs that were cut.
+        censored: number of runs that were cut.
         log: whether values are ratios.
         likelihood: the logarithm of the restricted likelihood.
     """
@@ -50,7 +50,7 @@ class MixedEffects:
     deviations: pd.Series[float]
     levels: dict[str, int]
     runs: int
-    cut: int
+    censored: int
     log: bool
     likelihood: float
     _model: _Model = field(repr=False)
@@ -118,7 +118,7 @@ def mixed_effects(
     fixed: str | None = None,
     *,
     value: str = "value",
-    cut: str | None = "cut",
+    censored: str | None = "censored",
     log: bool = True,
 ) -> MixedEffects:
     """Estimate means with intervals that generalize to new cells, architectures or seeds.
@@ -138,8 +138,9 @@ def mixed_effects(
         random: columns, or several joined by colons (`"cell:architecture"`) for each combination of their values.
         fixed: column with a mean for each of its levels.
         value: column of values.
-        cut: column that says whether each run was cut, so that its true value is larger; see
-            `icy.core.checks.boolean_column`. If it is None or a missing column, no run was cut.
+        censored: column that says whether each run was cut, so that its true value is larger; see
+            `icy.core.checks.boolean_column`. If it is None or a missing column, no run was cut. In tables of icy 0.1
+            the column is `cut`, which is also read.
         log: whether values are ratios, which are modeled by their logarithms (ratios below 0.01 are raised to 0.01).
 
     Returns:
@@ -149,8 +150,8 @@ def mixed_effects(
     Raises:
         IncompatibleError: a random column has one level, or as many levels as runs; or fewer than three runs were not
             cut; or values do not vary.
-        InvalidSettingError: a column is missing, a run has no value in `random` or `fixed`, or values or `cut` are not
-            as for `icy.analysis.statistics.known_runs`.
+        InvalidSettingError: a column is missing, a run has no value in `random` or `fixed`, or values or `censored` are
+            not as for `icy.analysis.statistics.known_runs`.
 
     Example:
         >>> import pandas as pd
@@ -166,22 +167,23 @@ def mixed_effects(
     columns = [*(name for one in random for name in one.split(":")), *([fixed] if fixed else [])]
     _check_columns(results, [*columns, value])
     results = without_repeats(results)
-    (values,), (censored,) = known_runs({f"Column {value}": results[value]}, {f"Column {cut}": results.get(cut)})
+    flags = None if censored is None else results.get(censored, results.get("cut"))
+    (values,), (is_cut,) = known_runs({f"Column {value}": results[value]}, {f"Column {censored}": flags})
     runs = results[~np.isnan(number_column(f"Column {value}", results[value]))].reset_index(drop=True)
     require_names(runs, columns)
     level = runs[fixed].astype(str) if fixed else pd.Series("mean", runs.index)
-    cuts = pd.Series(censored).groupby(level.to_numpy()).all()
+    cuts = pd.Series(is_cut).groupby(level.to_numpy()).all()
     bounded = level.map(cuts).to_numpy(bool)
     y = np.log(np.maximum(values, LEAST_RATIO)) if log else values
     names = list(dict.fromkeys(level[~bounded]))
     used = ~bounded
-    if (~censored).sum() < FEWEST_KNOWN or not np.ptp(y[used]) > 0:
+    if (~is_cut).sum() < FEWEST_KNOWN or not np.ptp(y[used]) > 0:
         raise IncompatibleError(
-            f"{(~censored).sum()} of {len(runs)} runs were not cut; random effects need {FEWEST_KNOWN} that differ."
+            f"{(~is_cut).sum()} of {len(runs)} runs were not cut; random effects need {FEWEST_KNOWN} that differ."
         )
     design = (level[used].to_numpy()[:, None] == np.array(names)).astype(float)
     effects = {name: _levels(runs[used], name) for name in random}
-    model = _Model(y[used], censored[used], design, [effect[:, None] == effect for effect in effects.values()])
+    model = _Model(y[used], is_cut[used], design, [effect[:, None] == effect for effect in effects.values()])
     found = dict(_bounds(y, level, bounded, log))
     for name, unit in zip(names, np.eye(len(names)), strict=True):
         found[name] = _mean_row(*model.estimate(unit), log)
@@ -190,9 +192,7 @@ def mixed_effects(
     deviations = pd.Series(np.sqrt(model.variances), [*random, RESIDUAL])
     levels = {name: int(effect.max()) + 1 for name, effect in effects.items()}
     names_of = dict(zip(runs[fixed], level, strict=True)) if fixed else {}
-    return MixedEffects(
-        means, deviations, levels, len(runs), int(censored.sum()), log, model.likelihood, model, names_of
-    )
+    return MixedEffects(means, deviations, levels, len(runs), int(is_cut.sum()), log, model.likelihood, model, names_of)
 
 
 def with_languages(results: pd.DataFrame) -> pd.DataFrame:

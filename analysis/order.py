@@ -24,7 +24,7 @@ EXISTING = r"existing=([\w.@-]+)"  # the table of meanings, in the column of opt
 # The order of values of columns; other columns are in alphabetical order.
 ORDERED = {
     "representation": ("soft", "gumb", "discr", "gs", "qt", "cb"),
-    "side": SIDES,
+    "role": SIDES,
     "preset": ("default", "published"),
 }
 

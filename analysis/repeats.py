@@ -24,7 +24,7 @@ def without_repeats(results: pd.DataFrame) -> pd.DataFrame:
     """
     if not {"model", "grammar", "seed", "parameters", "steps", *FACTORS} <= set(results):
         return results
-    names = [name for name in (*ROW, "side", "grammar", "seed", "parameters", "steps", "value", "accuracy", *EXTRA)
+    names = [name for name in (*ROW, "role", "grammar", "seed", "parameters", "steps", "value", "accuracy", *EXTRA)
              if name in results and name != "hidden_size"]  # fmt: skip
     facts = results[names].astype(object)
     receivers = results["model"].astype(str).str.startswith("receiver/")

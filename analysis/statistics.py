@@ -155,7 +155,7 @@ class LogSummary:
         return f"{self.center:.{decimals}f}{wide}"
 
 
-def log_summary(values: Sequence[float] | Values, cut: Sequence[bool] | Mask) -> LogSummary:
+def log_summary(values: Sequence[float] | Values, censored: Sequence[bool] | Mask) -> LogSummary:
     """Summarize ratios on the log scale; the true ratio of a cut run is larger than its value.
 
     Without cut runs, the summary has the mean and the standard deviation of the logarithms. With cut runs, a log-normal
@@ -167,7 +167,7 @@ def log_summary(values: Sequence[float] | Values, cut: Sequence[bool] | Mask) ->
 
     Args:
         values: ratios; smaller values than LEAST_RATIO are raised to it.
-        cut: for each run, whether it was cut.
+        censored: for each run, whether it was cut.
 
     Raises:
         InvalidSettingError: as for `known_runs`, by which runs without a value are left out.
@@ -176,7 +176,7 @@ def log_summary(values: Sequence[float] | Values, cut: Sequence[bool] | Mask) ->
         >>> log_summary([2.0, 8.0], [False, False]).text(2), log_summary([20.0, 20.0], [True, True]).text(2)
         ('4.00×/2.67', '> 20')
     """
-    (ratios,), (censored,) = known_runs({"`values`": values}, {"`cut`": cut})
+    (ratios,), (censored,) = known_runs({"`values`": values}, {"`censored`": censored})
     raised = np.maximum(ratios, LEAST_RATIO)
     logs = np.log(raised)
     known = logs[~censored]
@@ -221,8 +221,8 @@ class Paired:
 
     Attributes:
         pairs: number of seeds with a result in both.
-        both_cut: number of pairs with two cut runs, which give no information.
-        one_cut: number of pairs with one cut run, which give only the sign of the difference.
+        both_censored: number of pairs with two cut runs, which give no information.
+        one_censored: number of pairs with one cut run, which give only the sign of the difference.
         effect: the quotient of geometric means for ratios; else the mean difference. NaN if unknown.
         bound: ">" or "<" if the true effect is larger or smaller than `effect`, else "".
         spread: standard deviation over pairs, of the logarithms of quotients or of differences; NaN if unknown.
@@ -233,8 +233,8 @@ class Paired:
     """
 
     pairs: int
-    both_cut: int
-    one_cut: int
+    both_censored: int
+    one_censored: int
     effect: float
     bound: str
     spread: float
@@ -246,7 +246,7 @@ class Paired:
     @property
     def informative(self) -> int:
         """Number of pairs with at most one cut run."""
-        return self.pairs - self.both_cut
+        return self.pairs - self.both_censored
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -266,8 +266,8 @@ class Paired:
 def paired(
     ours: Sequence[float] | Values,
     theirs: Sequence[float] | Values,
-    cut: Sequence[bool] | Mask,
-    their_cut: Sequence[bool] | Mask,
+    censored: Sequence[bool] | Mask,
+    their_censored: Sequence[bool] | Mask,
     log: bool,
 ) -> Paired:
     """Compare runs that share their seeds, pair by pair.
@@ -279,15 +279,17 @@ def paired(
     Args:
         ours: values.
         theirs: values of the same seeds to compare with.
-        cut: for each of `ours`, whether it was cut; only used for ratios, as an accuracy is known even if training was
-            cut.
-        their_cut: for each of `theirs`, whether it was cut.
+        censored: for each of `ours`, whether it was cut; only used for ratios, as an accuracy is known even if
+            training was cut.
+        their_censored: for each of `theirs`, whether it was cut.
         log: whether the values are ratios.
 
     Raises:
         InvalidSettingError: as for `known_runs`, by which pairs without a value are left out.
     """
-    (a, b), masks = known_runs({"`ours`": ours, "`theirs`": theirs}, {"`cut`": cut, "`their_cut`": their_cut})
+    (a, b), masks = known_runs(
+        {"`ours`": ours, "`theirs`": theirs}, {"`censored`": censored, "`their_censored`": their_censored}
+    )
     above, below = (one & log for one in masks)
     gaps = _logs(a) - _logs(b) if log else a - b
     both = above & below
@@ -389,8 +391,8 @@ def equivalence(
     theirs: Sequence[float] | Values,
     margin: float = 0.2,
     *,
-    cut: Sequence[bool] | Mask | None = None,
-    their_cut: Sequence[bool] | Mask | None = None,
+    censored: Sequence[bool] | Mask | None = None,
+    their_censored: Sequence[bool] | Mask | None = None,
     log: bool = True,
 ) -> Equivalence:
     """Test whether two sets of independent runs are equivalent, by two one-sided Welch tests (TOST) at a margin.
@@ -404,8 +406,8 @@ def equivalence(
         margin: largest difference that does not matter. For ratios, 0.2 means a quotient between 1 / 1.2 and 1.2; for
             accuracies, a difference between -0.2 and 0.2. It is a fraction, not a percentage: at most 1 for ratios and
             for values from -1 to 1.
-        cut: for each of `ours`, whether it was cut, so that its ratio is larger; see `log_summary`.
-        their_cut: for each of `theirs`, whether it was cut.
+        censored: for each of `ours`, whether it was cut, so that its ratio is larger; see `log_summary`.
+        their_censored: for each of `theirs`, whether it was cut.
         log: whether the values are ratios, which are compared by their logarithms.
 
     Returns:
@@ -420,8 +422,8 @@ def equivalence(
         >>> round(found.effect, 2), round(found.p, 4), found.verdict
         (0.98, 0.0001, 'equivalent')
     """
-    (one,), (cut_one,) = known_runs({"`ours`": ours}, {"`cut`": cut})
-    (other,), (cut_other,) = known_runs({"`theirs`": theirs}, {"`their_cut`": their_cut})
+    (one,), (cut_one,) = known_runs({"`ours`": ours}, {"`censored`": censored})
+    (other,), (cut_other,) = known_runs({"`theirs`": theirs}, {"`their_censored`": their_censored})
     fractions = log or bool((np.abs(np.concatenate([one, other])) <= 1).all())
     margin = real_number("margin of an equivalence test", margin, above=True, **({"most": 1.0} if fractions else {}))
     mean, error, freedom = _mean_and_error(one, cut_one, log)

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colors, which are distinct under every common color blindness; dashes help in gray print.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-DASHES = ("-", "--", "-.", ":")
+NAMED_DASHES: dict[str, list[float]] = {"-": [], "--": [4, 2], "-.": [6, 2, 1, 2], ":": [1, 2]}
+DASHES = tuple(NAMED_DASHES)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----")
 GRAY = "#8c8c8c"  # for lines and marks in the background
@@ -39,6 +40,7 @@ DIM = "#595959"  # for secondary text
 CHANCE: Facts = {"color": "black", "linewidth": 0.9, "linestyle": ":"}  # line at the accuracy of a guess
 CHANCE_NOTE = "dotted line: the accuracy of a guess"
 WIDTH, TALLEST = 7.0, 10.0  # text area of a page, in inches
+NOTES = 2  # lines of notes for which a figure has room
 SMALL, MEDIUM, LARGE = 7.0, 8.0, 8.5  # points: tick labels and notes, names, titles
 LEAST = 5.0  # smallest letters, in cells, in points
 LINE = 1.4  # line width, in points
@@ -47,6 +49,7 @@ FITTED = True  # whether the width of a figure depends on its content
 CAPTIONED = False  # whether title and notes are only in the figure's caption
 ARROW = {"arrowstyle": "-|>,head_width=0.12,head_length=0.25", "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
 PER_MODEL = 7  # up to this many models have separate colors; of more, families have
+HINTED = 1.07  # most by which pixels make a text wider, such as with 110 dots per inch
 TILT = 40  # degrees, for names that are too long to be side by side
 NARROWEST = 1.6  # least width of one of several panels, in inches
 COARSE, FINE = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)  # ticks of logarithmic axes, times powers of ten
@@ -72,6 +75,11 @@ class Look:
     def face(self) -> str:
         """Fill color of the mark."""
         return "white" if self.hollow else self.color
+
+    @property
+    def dashes(self) -> list[float]:
+        """Lengths of dashes and gaps, in line widths; empty for a solid line."""
+        return list(self.dash[1]) if isinstance(self.dash, tuple) else NAMED_DASHES[self.dash]
 
     def handle(self, label: str, size: float = 4.0, line: bool = True, **more: Any) -> Line2D:
         """Return a legend entry: a mark of `size` points, with or without a line."""
@@ -373,7 +381,9 @@ def _ticks_between(steps: Sequence[float], low: float, high: float) -> list[floa
 def entitle(
     figure: Figure, axes: Sequence[Axes], own: bool, title: str | None, usual: str, notes: Sequence[str] = ()
 ) -> None:
-    """Write the title above a new figure and notes below it; on axes of the caller, only an explicit title.
+    """Write the title above a new figure and notes below it, and make it taller if these have more than NOTES lines.
+
+    On axes of the caller, write only an explicit title.
 
     Args:
         figure: the figure.
@@ -395,26 +405,13 @@ def entitle(
     if isinstance(figure, ShownFigure):
         sentences = [text[:1].upper() + text[1:].rstrip(".") + "." for text in (title or usual, *notes)]
         figure.caption = " ".join(sentences)
-    shown, notes = heading(title, usual, notes)
+    shown = ("" if CAPTIONED else usual) if title is None else title
     if shown:
         figure.suptitle(wrapped(shown, width, LARGE), x=0.01, ha="left", fontsize=LARGE)
-    if notes:
+    if notes and not CAPTIONED:
         text = "\n".join(wrapped(note, width, SMALL) for note in notes)
+        figure.set_figheight(figure.get_figheight() + 1.35 * SMALL * max(0, text.count("\n") + 1 - NOTES) / 72)
         figure.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color=DIM)
-
-
-def heading(title: str | None, usual: str, notes: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Return the title and the notes of a new figure; arguments are as in `entitle`."""
-    shown = ("" if CAPTIONED else usual) if title is None else title
-    return shown, [] if CAPTIONED else notes
-
-
-def heading_height(width: float, title: str, notes: Sequence[str]) -> float:
-    """Return the height of title and notes in a figure of this width, in inches."""
-    room = 0.95 * width
-    lines = wrapped(title, room, LARGE).count("\n") + 1 if title else 0
-    below = sum(wrapped(note, room, SMALL).count("\n") + 1 for note in notes)
-    return 0.1 * bool(lines) + 0.1 * bool(below) + 1.35 * (lines * LARGE + below * SMALL) / 72
 
 
 def wrapped(text: str, width: float, size: float) -> str:
@@ -423,7 +420,7 @@ def wrapped(text: str, width: float, size: float) -> str:
     for word in text.split():
         for piece in _pieces(word, width, size):
             longer = f"{lines[-1]}{gap}{piece}"
-            fits = not lines[-1] or text_size(longer, size)[0] <= 72 * width
+            fits = not lines[-1] or HINTED * text_size(longer, size)[0] <= 72 * width
             lines = [*lines[:-1], longer] if fits else [*lines, piece]
             gap = ""
         gap = " "

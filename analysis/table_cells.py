@@ -42,7 +42,7 @@ class Reference:
         error: standard error of the mean, or spread over seeds; NaN if unknown.
         distance: cell's mean minus this mean, in combined standard errors; NaN if neither has an error, or if both were
             cut.
-        cut: whether any run of the reference was cut at the cap.
+        censored: whether any run of the reference was cut at the cap.
         source: name of the published table; "" for other results.
         log: for ratios with 95 % intervals, their summary on the log scale, which is shown.
         differs_in: training settings (columns of the long table) that differ from the cell's.
@@ -51,7 +51,7 @@ class Reference:
     mean: float
     error: float
     distance: float
-    cut: bool = False
+    censored: bool = False
     source: str = ""
     differs_in: tuple[str, ...] = ()
     log: LogSummary | None = None
@@ -59,7 +59,7 @@ class Reference:
     def text(self, decimals: int) -> str:
         """Return the value as text, with the distance in brackets."""
         shown = number(self.mean, self.error, decimals) if self.log is None else self.log.text(decimals, CI95)
-        shown += CUT if self.cut else ""
+        shown += CUT if self.censored else ""
         return f"{shown} ({round(self.distance, 1) + 0.0:+.1f})" if math.isfinite(self.distance) else shown
 
 
@@ -71,7 +71,7 @@ class TableCell:
         mean: mean over the seeds with a result; NaN if there are none.
         spread: spread over the same seeds; NaN for a single seed.
         seeds: number of seeds with a result.
-        cut: number of these seeds with a run cut at the cap.
+        censored: number of these seeds with a run cut at the cap.
         failed: number of failed runs. An undefined value, such as topsim if all messages are equal, is not a failure.
         mark: "best" or "worst" of the column, or "".
         reference: value to compare with, if any.
@@ -84,8 +84,8 @@ class TableCell:
         row_seeds: number of seeds of the row in a table, if this cell has fewer; else 0.
         updates: for ratios, the mean updates to the target; NaN if unknown. Cut runs count with their last update, so
             that the true mean is larger.
-        log_scale: whether the cell is shown as `log`, with its 95 % interval: an interval of the arithmetic mean of
-            ratios may be below 0.
+        log_scale: the spread with which the cell is shown as `log`: an interval of the arithmetic mean of ratios may
+            be below 0; "" if the cell is shown as its arithmetic mean.
         why: for metrics, the reasons for undefined values; empty if all are defined, None for other measures.
         note: for metrics, the reasons why the size of the language table determines or bounds the value.
     """
@@ -93,7 +93,7 @@ class TableCell:
     mean: float
     spread: float
     seeds: int
-    cut: int
+    censored: int
     failed: int
     mark: Mark = ""
     reference: Reference | None = None
@@ -103,7 +103,7 @@ class TableCell:
     coarse: bool = False
     row_seeds: int = 0
     updates: float = math.nan
-    log_scale: bool = False
+    log_scale: str = ""
     why: str | None = None
     note: str = ""
 
@@ -117,6 +117,22 @@ class TableCell:
         """The number that tables and figures show: the mean, or for a cell on the log scale its geometric mean."""
         return self.log.center if self.log_scale and self.log is not None else self.mean
 
+    def interval(self, cap: float = math.inf) -> tuple[float, float]:
+        """Return the ends of the error bar: `center` minus and plus the spread, or divided and multiplied by it.
+
+        Args:
+            cap: largest ratio that is measured, where the upper end of a cell on the log scale stops.
+
+        Returns:
+            Two numbers; `center` twice if the spread is unknown.
+        """
+        if self.log_scale and self.log is not None:
+            factor = 1.0 if self.log.bound else self.log.factor(self.log_scale)
+            low, high = self.center / factor, max(self.center, min(self.center * factor, cap))
+        else:
+            low, high = self.center - self.spread, self.center + self.spread
+        return (self.center, self.center) if math.isnan(low) else (low, high)
+
     def to_dict(self) -> Facts:
         """Return the cell as a dictionary for csv and json.
 
@@ -125,7 +141,7 @@ class TableCell:
         reference value, and for metrics `why` and `note`.
         """
         numbers = {"mean": self.mean, "spread": math.nan if self.log_scale else self.spread}
-        rare = {name: count for name, count in (("cut", self.cut), ("failed", self.failed)) if count}
+        rare = {name: count for name, count in (("censored", self.censored), ("failed", self.failed)) if count}
         shown: Facts = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds, **rare}
         more: dict[str, float] = {}
         if self.log is not None:
@@ -145,17 +161,31 @@ class TableCell:
         if kind == "p":
             return "" if math.isnan(self.p) else p_text(self.p)
         if kind == "updates":
-            return "" if math.isnan(self.updates) else f"{'> ' * bool(self.cut)}{updates_text(self.updates)}"
+            return "" if math.isnan(self.updates) else f"{'> ' * bool(self.censored)}{updates_text(self.updates)}"
         return "" if self.log is None or math.isnan(self.log.center) else self.log.text(decimals, spread)
+
+    def parts(self, decimals: int, sign: str = "") -> tuple[str, str]:
+        """Return the center and the spread as texts, such as "0.52" and "±0.03"; "" for an unknown spread."""
+        on_log_scale = self.log_scale and self.log is not None
+        shown = (
+            self.log.text(decimals, self.log_scale) if on_log_scale else number(self.mean, self.spread, decimals, sign)
+        )
+        mark = "×" if on_log_scale else "±"
+        center, found, width = shown.partition(mark)
+        return center, found + width
+
+    def lines(self, decimals: int, spread: bool = True) -> str:
+        """Return the center with its marks, and the spread on a second line, for cells of a heat map."""
+        center, (_, width) = self.parts(decimals)[0], self.parts(max(1, decimals))
+        shown = f"{COARSE if self.coarse else ''}{center.removeprefix('> ')}{CUT if self.censored else ''}"
+        return f"{shown}\n{width}" if width and spread else shown
 
     def text(self, decimals: int, signed: bool = False) -> str:
         """Return mean and spread as text, with marks for cut, failed and missing runs."""
         if not self.seeds:
             return "failed" if self.failed else "-"
-        shown = number(self.mean, self.spread, decimals, "+" if signed else "")
-        if self.log_scale and self.log is not None:
-            shown = self.log.text(decimals, CI95)
-        shown = (COARSE if self.coarse else "") + shown + (CUT if self.cut else "") + (NOTED if self.note else "")
+        shown = "".join(self.parts(decimals, "+" if signed else ""))
+        shown = (COARSE if self.coarse else "") + shown + (CUT if self.censored else "") + (NOTED if self.note else "")
         if self.unfinished:
             return f"{shown} ({self.seeds} of {self.row_seeds})"
         return shown + (f" ({self.failed} failed)" if self.failed else "")
@@ -168,7 +198,7 @@ def cell_of(part: pd.DataFrame, spread: str) -> TableCell:
     """Summarize replicates as a table cell.
 
     Args:
-        part: a row per replicate, with the columns value, failed and cut.
+        part: a row per replicate, with the columns value, failed and censored.
         spread: a name of SPREADS.
     """
     # NumPy, since a report has a cell per model and grammar, and pandas selections would take most of its time.
@@ -178,7 +208,7 @@ def cell_of(part: pd.DataFrame, spread: str) -> TableCell:
     if not len(values):
         return TableCell(math.nan, math.nan, 0, 0, failed)
     width = SPREADS[spread][1](values) if len(values) > 1 else math.nan
-    return TableCell(float(values.mean()), width, len(values), int(part["cut"].to_numpy(bool)[good].sum()), failed)
+    return TableCell(float(values.mean()), width, len(values), int(part["censored"].to_numpy(bool)[good].sum()), failed)
 
 
 def ratio_cell(part: pd.DataFrame, spread: str) -> TableCell:
@@ -196,28 +226,31 @@ def ratio_cell(part: pd.DataFrame, spread: str) -> TableCell:
     found = part["value"].to_numpy(float, na_value=math.nan)
     good = ~part["failed"].to_numpy(bool) & ~np.isnan(found)
     values = found[good]
-    log = log_summary(values, part["cut"].to_numpy(bool)[good])
+    log = log_summary(values, part["censored"].to_numpy(bool)[good])
     checks = part["resolution"].to_numpy(float, na_value=math.nan)[good] if "resolution" in part else values[:0]
     known = checks[~np.isnan(checks)]
     resolution = math.sqrt(float((known**2).mean())) if len(known) else math.nan
     variation = float(values.std(ddof=1)) / cell.mean if cell.seeds > 1 and cell.mean else math.nan
     coarse = bool(resolution > variation)
-    return replace(cell, log=log, resolution=resolution, coarse=coarse, log_scale=spread == CI95)
+    return replace(cell, log=log, resolution=resolution, coarse=coarse, log_scale=spread * (spread == CI95))
 
 
-def cell_in_row(part: pd.DataFrame, spread: str, log: bool = False) -> TableCell:
+def cell_in_row(part: pd.DataFrame, spread: str, log: bool | Literal["only"] = False) -> TableCell:
     """Summarize replicates as a table cell; ratios get their updates and a check for coarse evaluations.
 
     Args:
         part: replicates of one row and grammar, in long form.
         spread: a name of SPREADS.
         log: whether to add the summary of ratios on the log scale, and their updates. With 95 % intervals, ratios
-            always have the summary, which is shown in place of the arithmetic mean.
+            always have the summary, which is shown in place of the arithmetic mean; with "only", for figures with a
+            logarithmic axis, with every spread.
     """
     if part["measure"].iat[0] != "ratio":
         return cell_of(part, spread)
     cell = (cell_of if part["grammar"].iat[0] == BASELINE else ratio_cell)(part, spread)
-    return with_updates(cell, part) if log else replace(cell, log=cell.log if cell.log_scale else None)
+    if log == "only":  # ratios of concat are all 1, and have no spread
+        return replace(cell, spread=math.nan) if cell.log is None else replace(cell, log_scale=spread)
+    return with_updates(cell, part) if log is True else replace(cell, log=cell.log if cell.log_scale else None)
 
 
 def with_updates(cell: TableCell, part: pd.DataFrame) -> TableCell:
@@ -258,10 +291,10 @@ def updates_text(updates: float) -> str:
 
 def cell_of_values(values: pd.Series[float], spread: str) -> TableCell:
     """Summarize values that cannot fail or be cut, such as metrics, as a table cell; NaN values are left out."""
-    return cell_of(pd.DataFrame({"value": values, "failed": False, "cut": False}), spread)
+    return cell_of(pd.DataFrame({"value": values, "failed": False, "censored": False}), spread)
 
 
-def both_cut(mean: float, seeds: int, cut: int, other: float) -> bool:
+def both_censored(mean: float, seeds: int, cut: int, other: float) -> bool:
     """Return whether all seeds of a ratio were cut and another ratio is as large, so that their order is unknown.
 
     Cut ratios of the papers are slightly larger than the cap, since their last evaluation was after the cap; icy

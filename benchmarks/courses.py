@@ -1,7 +1,7 @@
 """Training of the rows of speed.py by icy: probes, pairs, games and learners of S2B, as their commands train them.
 
-A row is named by its kind and its parts: "sender/FC2L", "pair/SOFT/FC2L+FC2L" (link, sender and receiver),
-"game/gs/4" (channel and concepts of a rule), "agent/r2d2/LSTM" (learner and core).
+A row is named by its kind and its parts: "sender/FC2L", "pair/SOFT/FC2L+FC2L" (representation, sender and receiver),
+"game/gs/4" (representation and concepts of a rule), "agent/r2d2/LSTM" (learner and core).
 """
 
 from __future__ import annotations
@@ -69,28 +69,28 @@ def stack_of(model: str, where: Where, place: int = 0) -> Run:
     return Run(replace(job, replicates=replicates, baselines={r.seed: 1 for r in replicates}))
 
 
-def pair_stack(link: str, pair: str, how: dict[str, Any]) -> Lockstep:
+def pair_stack(representation: str, pair: str, how: dict[str, Any]) -> Lockstep:
     """Return the training of pairs from scratch."""
     from icy.training.pairs.game import PairStack, PlayingPair
     from icy.training.pairs.model import make_pair
 
     sender, receiver = pair.split("+")
-    job = make_job("e2e", sender=sender, receiver=receiver, representation=link, meanings=SPACE, **how)
+    job = make_job("e2e", sender=sender, receiver=receiver, representation=representation, meanings=SPACE, **how)
     players = [PlayingPair(r, 10**9, make_pair(job.task, r.seed, job.settings)) for r in job.replicates]
     return PairStack(job, players)
 
 
-def game_stack(channel: str, concepts: str, how: dict[str, Any]) -> Lockstep:
+def game_stack(representation: str, concepts: str, how: dict[str, Any]) -> Lockstep:
     """Return the training of the agents of a game in the world Thing."""
     from icy.games.game_stack import GameStack
 
-    job = game_job(channel, concepts, **how)
+    job = game_job(representation, concepts, **how)
     return GameStack(job, job.replicates)
 
 
-def game_job(channel: str, concepts: str, **how: Any) -> Any:
+def game_job(representation: str, concepts: str, **how: Any) -> Any:
     """Return the job of a game, for icy and for the plain way."""
-    return make_job("games", channel=channel, rule_length=int(concepts), **how)
+    return make_job("games", representation=representation, rule_length=int(concepts), **how)
 
 
 def make_job(kind: str, **options: Any) -> Any:

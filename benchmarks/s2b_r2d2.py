@@ -31,7 +31,7 @@ UPDATE_PARTS = {
     "forward": ("r2d2_learning.py", "_unroll"),
     "backward": ("_tensor.py", "backward"),
     "replay": ("replay.py", "draw"),
-    "optimiser": ("adam.py", "step"),
+    "optimizer": ("adam.py", "step"),
 }
 
 
@@ -47,7 +47,7 @@ def main() -> None:
 def rows(steps: int, updates: int) -> Iterator[tuple[object, ...]]:
     """Yield a row per preset and players."""
     for preset, (name, changes) in itertools.product(("metarg22", "near32"), PLAYERS.items()):
-        settings = R2D2Settings.preset(preset, least=6_400, **changes)
+        settings = R2D2Settings.preset(preset, learning_starts=6_400, **changes)
         learning = R2D2Learning(GameSettings(), settings)
         learning.run(1)
         step, of_steps = measured(learning.step, steps, STEP_PARTS)

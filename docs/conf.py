@@ -29,6 +29,7 @@ smartquotes = False  # `--model` and "5x10" must not change
 
 moved_pages = {  # old address -> new address, without ".html"; search.html is Sphinx's own page
     "cells": "model-equations#cells",
+    "channels": "representations",
     "iterated-learning-prior": "iterated-learning#chains-of-your-own-learners",
     "metrics-weights": "metrics-significance#weights-of-rows",
     "other-training-loops": "plug-ins-pytorch#models-in-your-own-training-loop",
@@ -45,6 +46,7 @@ moved_pages = {  # old address -> new address, without ".html"; search.html is S
     "s2b-scores": "s2b#judge-a-score",
     "s2b-text-servers": "s2b-text#servers-for-text-models",
     "senders": "model-equations#senders",
+    "statistics": "comparing-results#statistics-over-models",
     "study-prepare": "study-run#prepare-a-study",
     "study-report": "study#report-a-study",
     "study-serve": "study-run#let-people-in",

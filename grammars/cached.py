@@ -1,6 +1,7 @@
 """A cache of languages, so that each process makes a language only once."""
 
 from icy.core.registry import Entry
+from icy.core.streams import DrawsName
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
@@ -10,7 +11,7 @@ from .languages import make_language, resolve
 CACHE_BYTES = 128 * 2**20  # 64 languages of 5x10; the least recently used are removed
 BYTES_OF_ONE = 1024  # a language without its messages
 
-Key = tuple[str, MeaningSpace, int, int | str, Frequencies | None, int]
+Key = tuple[str, MeaningSpace, int, int | str, Frequencies | None, DrawsName, int]
 _cache: dict[Key, tuple[list[Entry], Language]] = {}  # in the order of the last use
 
 
@@ -21,6 +22,7 @@ def cached_language(
     word_length: int | str,
     seed: int,
     frequencies: Frequencies | None = None,
+    draws: DrawsName = "icy",
 ) -> Language:
     """Return the language of a grammar, from the cache of this process if possible.
 
@@ -30,10 +32,10 @@ def cached_language(
         The language, with messages [N, L] in the order of the space's meanings.
     """
     entries = resolve(name)
-    key = "+".join(entry.name for entry in entries), space, vocab_size, word_length, frequencies, seed
+    key = "+".join(entry.name for entry in entries), space, vocab_size, word_length, frequencies, draws, seed
     made_by, language = _cache.pop(key, (None, None))
     if language is None or made_by != entries:  # the grammar may have been registered again, for example in a notebook
-        language = make_language(name, space, vocab_size, word_length, seed, frequencies=frequencies)
+        language = make_language(name, space, vocab_size, word_length, seed, frequencies=frequencies, draws=draws)
     _cache[key] = entries, language
     _make_room()
     return language

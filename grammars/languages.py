@@ -2,16 +2,16 @@
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.checks import LARGEST_SEED, whole_number
-from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError, require_known
 from icy.core.registry import SIDES, Entry, registry
-from icy.core.streams import stream
+from icy.core.streams import DrawsName, stream
 from icy.core.text import counted, words
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
@@ -19,13 +19,12 @@ from icy.languages.meanings import MeaningSpace
 from icy.languages.names import is_language
 from icy.languages.word_lengths import bounds_of, word_length_of
 
+from .authors import authors_generator
 from .grammar import ABSENT, Corruption, IntArray, WordTable, base_messages, check_settings, given_words
 from .word_lengths import joined, words_of_lengths
 
 WILDCARDS = "*?["
 LANGUAGE_VERSION = "1"  # version of languages used as grammars, which never change: their names contain a hash
-Generators = Callable[..., np.random.Generator]
-"""Function that returns the random generator of a corruption, with the arguments of `icy.core.streams.stream`."""
 
 
 def make_language(
@@ -37,7 +36,7 @@ def make_language(
     *,
     words: object = None,
     frequencies: Frequencies | str | None = None,
-    generators: Generators = stream,
+    draws: DrawsName = "icy",
 ) -> Language:
     """Make the language of a grammar.
 
@@ -54,8 +53,8 @@ def make_language(
         words: base words to use instead of the seed's: tokens, shape [A, K, w].
         frequencies: how often each meaning occurs, such as "zipf:1". Of words of different lengths, frequent values get
             the short ones.
-        generators: function that returns the random generator of each corruption; by default streams of the seed. Other
-            functions reproduce the languages of other programs.
+        draws: "icy", streams of the seed; or "authors", the generators of the authors' program in its order, which
+            gives the languages of Perkins21 and Icy22. With given words, icy draws as their human study did.
 
     Returns:
         The language, under its canonical name.
@@ -63,7 +62,8 @@ def make_language(
     Raises:
         UnknownNameError: unknown grammar; the message suggests similar names.
         IncompatibleError: the chain holds a grammar that is not a corruption, the space does not suit the grammar, or
-            a plug-in's grammar does not accept words, or words of different lengths.
+            a plug-in's grammar does not accept words, or words of different lengths; or the authors' program does
+            not have the grammar or the space.
         InvalidSettingError: the sizes do not fit together, or the table does not fit in memory.
 
     Example:
@@ -87,19 +87,44 @@ def make_language(
     if frequencies is not None and not shorter:
         raise InvalidSettingError("frequencies need words of different lengths, such as a word length of 1-4.")
     table = None if words is None else given_words(words, whole_space, vocab_size, longest)
+    require_known("generator of languages (draws)", draws, get_args(DrawsName))
+    shared = _authors_generator(entries, whole_space, whole_seed, table, shorter) if draws == "authors" else None
     if shorter:
         table = _words_of_lengths(entries, table, whole_space, vocab_size, word_length, whole_seed, frequencies)
     sizes = whole_space, vocab_size, longest
     made: Any
     if _is_corruption(entries[0]):
-        base = base_messages(*sizes, whole_seed, table)
-        made = _corrupt(entries, base, sizes, whole_seed, generators, shorter)
+        base = base_messages(*sizes, whole_seed, table, shared)
+        made = _corrupt(entries, base, sizes, whole_seed, shared, shorter)
     else:
-        made = entries[0].create(*sizes, whole_seed, **_words_for(entries[0], table, shorter, whole_space))
+        drawn_from = {} if shared is None else {"rng": shared}
+        made = entries[0].create(
+            *sizes, whole_seed, **_words_for(entries[0], table, shorter, whole_space), **drawn_from
+        )
     if shorter and not isinstance(made, Language):
         made = Language(whole_space, joined(np.asarray(made), fill=vocab_size), vocab_size + 1, eos=vocab_size)
     canonical = "+".join(entry.name for entry in entries)
     return _check_result(made, canonical, whole_space, vocab_size + shorter, longest, whole_seed)
+
+
+def _authors_generator(
+    entries: list[Entry], space: MeaningSpace, seed: int, words: IntArray | None, shorter: bool
+) -> np.random.Generator:
+    """Return the generator of a language of the authors' program.
+
+    Raises:
+        IncompatibleError: the program cannot make the language.
+        InvalidSettingError: it does not accept the seed.
+    """
+    own = next((entry.name for entry in entries if entry.is_users), None)
+    for refused, has in (
+        (own is not None, f"the grammar '{own}'"),
+        (len(set(space.size_of_each)) > 1, f"attributes with different numbers of values ({space})"),
+        (shorter, "words of different lengths"),
+    ):
+        if refused:
+            raise IncompatibleError(f"The authors' program does not have {has}: change this, or use the draws 'icy'.")
+    return authors_generator(seed, service=words is not None)
 
 
 def _words_of_lengths(
@@ -211,7 +236,7 @@ def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
     Args:
         patterns: "all", shell patterns (`shuf*`), names, aliases and chains, and names of languages
             (`emerged@1a2b3c4d5e6f7081`), in a list or between commas. "all" and shell patterns leave out grammars that
-            the side cannot learn.
+            are for the other side. A name is used for both sides.
         side: "sender" or "receiver".
 
     Returns:
@@ -219,7 +244,7 @@ def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
 
     Raises:
         UnknownNameError: a pattern matches nothing.
-        IncompatibleError: the side cannot learn a named grammar, or none of the grammars that a pattern matches.
+        IncompatibleError: all grammars that a pattern matches are for the other side.
         InvalidSettingError: `side` is not "sender" or "receiver".
 
     Example:
@@ -255,7 +280,6 @@ def _expand_one(pattern: str, side: str) -> list[str]:
     if is_language(pattern):
         return [pattern]
     if not _is_pattern(pattern):
-        check_side(pattern, side)
         return [canonical_name(pattern)]
     matched = [entry.name for entry in registry.match(pattern, "grammar")]
     usable = [name for name in matched if side in grammar_sides(name)]
@@ -312,7 +336,7 @@ def _corrupt(
     messages: IntArray,
     sizes: tuple[MeaningSpace, int, int],
     seed: int,
-    generators: Generators,
+    shared: np.random.Generator | None,
     shorter: bool,
 ) -> NDArray[np.integer[Any]]:
     uses: dict[str, int] = {}
@@ -320,7 +344,8 @@ def _corrupt(
         uses[entry.name] = uses.get(entry.name, 0) + 1
         # A second use in one chain draws from another stream; the first use draws the same as the corruption alone.
         again = () if uses[entry.name] == 1 else (uses[entry.name],)
-        table = WordTable(*sizes, generators(seed, entry.name, *again), shorter)
+        rng = stream(seed, entry.name, *again) if shared is None else shared
+        table = WordTable(*sizes, rng, shorter)
         messages = np.asarray(entry.create().apply(messages, table))
     return messages
 

@@ -57,7 +57,7 @@ class Proj(Corruption):
         return projected if absent is None else spread(np.where(absent, ABSENT, projected), messages != ABSENT)
 
 
-def _sum_of_rows(matrix: NDArray[np.float64], rows: IntArray) -> NDArray[np.float64]:
+def _sum_of_rows(matrix: NDArray[np.floating], rows: IntArray) -> NDArray[np.floating]:
     """Return sums of matrix rows, [n, columns] for row numbers [n, L]; this equals one-hot vectors times the matrix.
 
     Rows are added in the order of positions, so the sums are the same to the last bit on every machine. A matrix
@@ -66,7 +66,7 @@ def _sum_of_rows(matrix: NDArray[np.float64], rows: IntArray) -> NDArray[np.floa
     """
     begins = np.ones(rows.shape, dtype=bool)  # whether the tokens up to a position differ from the previous row's
     np.logical_or.accumulate(rows[1:] != rows[:-1], axis=1, out=begins[1:])
-    first, total = np.zeros(1, dtype=np.int64), np.zeros((1, matrix.shape[1]))  # sums per group
+    first, total = np.zeros(1, dtype=np.int64), np.zeros((1, matrix.shape[1]), matrix.dtype)  # sums per group
     for position, count in enumerate(begins.sum(axis=0).tolist()):
         if count > len(first):
             first = np.flatnonzero(begins[:, position])
@@ -80,7 +80,7 @@ def _groups(begins: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.cumsum(begins[:, -1]) - 1 if begins.shape[1] else np.zeros(len(begins), dtype=np.int64)
 
 
-def _best(scores: NDArray[np.float64]) -> NDArray[np.unsignedinteger[Any]]:
+def _best(scores: NDArray[np.floating]) -> NDArray[np.unsignedinteger[Any]]:
     """Return the token with the largest score (of equal scores, the first), along the first axis of [V, ...]."""
     best, tokens = scores[0].copy(), np.zeros(scores[0].shape, dtype=np.min_scalar_type(len(scores) - 1))
     for token, of_token in enumerate(scores[1:], start=1):

@@ -15,7 +15,7 @@ class Shuf(Corruption):
     """Puts the words of every message in its own random order, drawn once (for receivers).
 
     For every meaning a uniform permutation q of the words is drawn when the table is made, and slot p of the message
-    gets word q[p]. The order is arbitrary, and a sender could only memorize it, so shuf is for receivers only.
+    gets word q[p]. The order is arbitrary, and a sender can only memorize it, so "all" leaves shuf out for senders.
 
     Example:
         >>> from icy.grammars import make_language

@@ -25,6 +25,9 @@ from tests.helpers import TINY
 gc.disable()  # until all tests are collected: none of what is made then becomes garbage
 shapes.check_shapes()  # before a test imports a module that is checked; tests.shapes says what is, and what is exempt
 
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # before any test imports Triton, which reads it then
+
 # How much is tried of what can be drawn: the same few cases in every run; by --hypothesis-profile=long, many new ones.
 settings.register_profile("short", deadline=None, max_examples=25, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=2000)

@@ -110,7 +110,8 @@ CONFIGURATION = (
 SETTING = {
     "representation": "soft", "meanings": "5x10", "vocab_size": 4, "word_length": 4, "hidden_size": 128,
     "protocol": "budget", "target": 0.99, "cap": 1.0, "preset": "default", "settings": "", "options": "",
-    "measure": "accuracy", "cut": False, "failed": False, "parameters": 100, "parameters_published": 120, "steps": 500,
+    "measure": "accuracy", "censored": False, "failed": False, "parameters": 100, "parameters_published": 120,
+    "steps": 500,
 }  # fmt: skip
 
 
@@ -120,7 +121,7 @@ def long(values: dict[str, dict[str, Any]], **changes: Any) -> pd.DataFrame:
     for model, grammars in values.items():
         for grammar, numbers in grammars.items():
             for seed, value in enumerate(numbers if isinstance(numbers, list) else [numbers], start=123):
-                about = {"model": f"sender/{model}", "side": "sender", "grammar": grammar, "seed": seed, "value": value}
+                about = {"model": f"sender/{model}", "role": "sender", "grammar": grammar, "seed": seed, "value": value}
                 rows.append({**SETTING, **about, "key": f"{model}{grammar}{seed}{changes}", **changes})
     return pd.DataFrame(rows).reindex(columns=list(LONG))
 

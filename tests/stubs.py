@@ -33,8 +33,9 @@ IMPORTS: dict[str, tuple[str, ...]] = {  # the modules of names in annotations
     "typing": ("Any", "Literal", "TypedDict", "Unpack", "overload"),
     "icy.config.options": ("ChainOptions", "EndToEndOptions", "ProbeOptions", "RunOptions"),
     "icy.config.types": (
-        *("Engine", "Grammars", "Numbers", "OrderName", "Paths", "Presets", "Protocols", "Rerun", "Representations"),
-        *("RunnerName", "SamplerName", "SideName", "Spaces", "SplitName", "SymbolsName", "TrackerName"),
+        *("Draws", "Engine", "Grammars", "Numbers", "OrderName", "Paths", "Presets", "Protocols", "Rerun"),
+        *("Representations", "RunnerName", "SamplerName", "SideName", "Spaces", "SplitName", "SymbolsName"),
+        "TrackerName",
     ),
     "icy.s2b.environments.adapter": ("RenderMode",),
     "icy.s2b.environments.spaces": ("ActionsName", "MessagesName", "ObservationsName"),

@@ -368,20 +368,20 @@ def test_the_world_of_its_page_keeps_the_contract_and_has_turns(tmp_path: Path) 
 
 @pytest.mark.usefixtures("forgetting")
 def test_the_perception_of_its_page_keeps_the_contract(tmp_path: Path) -> None:
-    (tmp_path / "my_perception.py").write_text(block_of("docs/channels.md", "# my_perception.py"))
+    (tmp_path / "my_perception.py").write_text(block_of("docs/representations.md", "# my_perception.py"))
     registry.load_file(tmp_path / "my_perception.py")
     results = {r.name: r.message for r in testing.check("linear", "perception")}
     assert results["stacked_equals_separate"] == "trains as: vmap"
 
 
-def test_the_code_of_the_page_of_channels_runs() -> None:
-    (block,) = [b for b in code("docs/channels.md") if not b.startswith("# my_perception.py")]
+def test_the_code_of_the_page_of_representations_runs() -> None:
+    (block,) = [b for b in code("docs/representations.md") if not b.startswith("# my_perception.py")]
     exec(compile(block, "channels.md", "exec"), {})
 
 
 def test_every_representation_is_described() -> None:
-    assert all(f"`{name}`" in generated.channels() for name in REPRESENTATIONS)
-    assert {"gs: Gumbel-softmax", "qt: binary words", "cb: codes"} <= set(sections("docs/channels.md"))
+    assert all(f"`{name}`" in generated.representations() for name in REPRESENTATIONS)
+    assert {"gs: Gumbel-softmax", "qt: binary words", "cb: codes"} <= set(sections("docs/representations.md"))
 
 
 def test_the_code_of_the_page_of_worlds_runs() -> None:
@@ -474,8 +474,8 @@ def test_it_builds_without_a_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.docs
-def test_the_code_of_statistics_over_models_runs() -> None:
+def test_the_code_of_comparing_results_runs() -> None:
     names: dict[str, Any] = {}
-    for block in code("docs/statistics.md"):
+    for block in code("docs/comparing-results.md"):
         exec(block, names)
-    assert names["found"].verdict in {"equivalent", "different", "both", "unclear"}
+    assert names["same"].verdict in {"equivalent", "different", "both", "unclear"}

@@ -31,7 +31,7 @@ def test_end_to_end_cells_stand_beside_the_published_ones() -> None:
         "options": "",
         "game_steps": None,
         "most": 10_000,
-        "side": "pair",
+        "role": "pair",
         "preset": "published",
         "meanings": "5x10",
         "vocab_size": 4,

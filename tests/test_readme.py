@@ -29,6 +29,7 @@ PRINTED = {
     "docs/grammars.md": [
         "show all --meanings 3x4 --word-length 2 --seed 123",
         "show all --meanings 3x4 --word-length 1-4 --seed 123",
+        "show all --meanings 3x10 --word-length 3 --seed 123 --draws authors",
     ],
     "docs/models.md": ["list options sender/Composed"],
     "docs/metrics.md": ["metrics all --meanings 3x5 -m topsim -m posdis -m hce -m tre"],

@@ -21,7 +21,7 @@ from icy.core.provenance import circumstances, now
 from icy.core.registry import SIDES
 from icy.core.text import counted
 from icy.records.kinds import kind_of
-from icy.records.load import ATLAS_FILE, Results, load_records, long_of
+from icy.records.load import ATLAS_FILE, Results, load_records, long_of, with_current_names
 from icy.records.long_table import to_long
 from icy.records.pack import is_pack
 
@@ -35,7 +35,7 @@ FILE = ATLAS_FILE  # file of the atlas that comes with icy
 ABOUT = b"icy atlas"  # key of `Atlas.about` in the metadata of a file
 # SETTING: columns in which rows must agree for their values to be comparable. MODEL: columns that identify a row of a
 # setting.
-SETTING = ["side", "representation", "protocol", "meanings", "vocab_size", "word_length", "target", "cap",
+SETTING = ["role", "representation", "protocol", "meanings", "vocab_size", "word_length", "target", "cap",
            "max_updates", "held_out", "split", "preset", "settings"]  # fmt: skip
 MODEL = ["model", "hidden_size", "options"]
 
@@ -52,7 +52,7 @@ class Atlas:
     Example:
         >>> import icy
         >>> atlas = icy.atlas()
-        >>> sorted(atlas.table["side"].unique())
+        >>> sorted(atlas.table["role"].unique())
         ['receiver', 'sender']
     """
 
@@ -84,7 +84,7 @@ class Atlas:
             raise StoreError(
                 f"{path} is not an atlas; `icy atlas --pack FOLDER --out FILE` makes an atlas of results."
             ) from error
-        return cls(found.to_pandas(), about, path.stem)
+        return cls(with_current_names(found.to_pandas()), about, path.stem)
 
     @classmethod
     def of(cls, records: Iterable[Record], name: str = "atlas") -> Atlas:
@@ -154,7 +154,7 @@ class Atlas:
             seeds=("seed", "nunique"),
             runs=("seed", "size"),
         )
-        return counts.reset_index().sort_values(["meanings", "protocol", "representation", "side"], kind="stable")
+        return counts.reset_index().sort_values(["meanings", "protocol", "representation", "role"], kind="stable")
 
     def coverage(self) -> pd.DataFrame:
         """Return the number of seeds per setting and model (rows) and grammar (columns).
@@ -167,7 +167,7 @@ class Atlas:
         parts = []
         for key, part in self.table.groupby(SETTING, dropna=False, sort=False):
             about: Facts = dict(zip(SETTING, key, strict=True))
-            models = without_choices(registry.entries(about["side"]))
+            models = without_choices(registry.entries(about["role"]))
             zoo = [e.qualified for e in models if e.works_with(about["representation"])]
             counts = part.groupby(["model", "grammar"])["seed"].nunique().unstack(fill_value=0)
             counts = counts.reindex([*zoo, *(m for m in counts.index if m not in zoo)], fill_value=0)
@@ -176,7 +176,7 @@ class Atlas:
         grammars = in_order(str(name) for name in found if name not in ("model", *SETTING))
         found[grammars] = found[grammars].fillna(0).astype("Int64")
         for grammar in grammars:
-            found[grammar] = found[grammar].where(found["side"].isin(_sides(grammar)) | found[grammar].gt(0))
+            found[grammar] = found[grammar].where(found["role"].isin(_sides(grammar)) | found[grammar].gt(0))
         return found[[*SETTING, "model", *grammars]]
 
     def alike(self, long: pd.DataFrame) -> pd.DataFrame:
@@ -194,7 +194,7 @@ class Atlas:
             value, column = first[name], self.table[name]
             same &= (column.isna() if pd.isna(value) else column.eq(value)).to_numpy()
         if not same.any():
-            side = first["side"]
+            side = first["role"]
             raise InvalidSettingError(
                 f"The {self.name} has no {side}s under {_setting(first)}; it has {self._offers(side)}. "
                 "Use one of these settings, or compare with your own results folder."
@@ -204,7 +204,7 @@ class Atlas:
     def _offers(self, side: str) -> str:
         settings = self.settings()
         return (
-            "; ".join(dict.fromkeys(_setting(row) for _, row in settings[settings["side"] == side].iterrows()))
+            "; ".join(dict.fromkeys(_setting(row) for _, row in settings[settings["role"] == side].iterrows()))
             or "none"
         )
 
@@ -231,7 +231,7 @@ class Atlas:
         mine, others = _wide(long), _wide(alike)
         spreads = _wide(long, "std").reindex(index=mine.index, columns=mine.columns)
         ratio, shared = measure == "ratio", [name for name in mine if name in others]
-        cut = ratio and any(table.loc[table["grammar"].isin(shared), "cut"].any() for table in (long, alike))
+        cut = ratio and any(table.loc[table["grammar"].isin(shared), "censored"].any() for table in (long, alike))
         cap = float(long["cap"].iloc[0]) if ratio and long["cap"].notna().all() else math.inf
         about = _setting(long.iloc[0]), self.name, self.about
         return Placement(mine, others, measure, *about, cut, spreads, cap, long, alike)

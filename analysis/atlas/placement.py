@@ -116,7 +116,7 @@ class Placement:
         ratio = self.measure == "ratio"
         y = np.log(runs["value"].clip(lower=LEAST_RATIO).astype(float)) if ratio else -runs["value"].astype(float)
         groups = y.groupby(runs["label"].to_numpy(), sort=False)
-        cut = (runs["cut"].astype(bool) & ratio).groupby(runs["label"].to_numpy(), sort=False).any()
+        cut = (runs["censored"].astype(bool) & ratio).groupby(runs["label"].to_numpy(), sort=False).any()
         means, seeds, squares = groups.mean(), groups.size(), groups.var(ddof=0).mul(groups.size())
         freedom = int((seeds - 1)[~cut].sum())
         if not freedom:

@@ -25,6 +25,9 @@ CHANCE = {"sender": 1 / 4, "receiver": 1 / 10}  # accuracy per token of 4, and p
 # is at least the binomial error of this number.
 READ = {"sender": 128 * 16, "receiver": 128 * 5}
 NEAR_ONE = 0.996
+# Evaluations of the models of Perkins21 tables 7 and 8, which give the numbers of updates. The early program looked
+# first every 0.01 seconds, then every 10 to 30 % of its time. The smallest printed number is 31.
+EVALUATIONS = {"check_every": 10, "check_growth": 0.13}
 AGREEMENT_COLUMNS = [
     "source",
     "table",
@@ -65,7 +68,7 @@ def end_to_end_agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] 
     Only pairs that were trained for as long as in the papers are compared.
 
     Returns:
-        As `agreement`, with a row per pair, link, grammar of pre-training and measure.
+        As `agreement`, with a row per pair, representation, grammar of pre-training and measure.
     """
     theirs = end_to_end(table)
     good = long[_as_published(long) & _at_published_lengths(long)]
@@ -88,7 +91,7 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
     If one of the two has no error (a single seed, or a paper that prints none), its runs are assumed to vary as much
     as the other's. The error from rounding is known, so it takes no degrees of freedom. The error of a run's accuracy
     is at least the error of an evaluation near 1, 0.0014 for senders and 0.0025 for receivers, even if all runs have
-    1.000.
+    1.000. A number of updates is that of an evaluation, so its error is at least that of the gap between evaluations.
 
     Args:
         cells: cells with the columns icy, icy_error, seeds, published, published_error, n (the paper's runs) and
@@ -129,14 +132,18 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _of_accuracies(cells: pd.DataFrame, by_side: Mapping[str, float]) -> pd.Series[float]:
     """Return `by_side` of the side of each cell that is an accuracy, and 0 for other cells."""
-    if "side" not in cells or "measure" not in cells:
+    if "role" not in cells or "measure" not in cells:
         return pd.Series(0.0, cells.index)
-    return cells["side"].map(by_side).where(cells["measure"].eq("accuracy")).fillna(0.0).astype(float)
+    return cells["role"].map(by_side).where(cells["measure"].eq("accuracy")).fillna(0.0).astype(float)
 
 
 def _reading_error(cells: pd.DataFrame) -> pd.Series[float]:
-    """Return the least standard deviation of a single run: the binomial error of its evaluation."""
-    return _of_accuracies(cells, {side: (NEAR_ONE * (1 - NEAR_ONE) / read) ** 0.5 for side, read in READ.items()})
+    """Return the least standard deviation of a single run: the binomial error of its evaluation, or that of a gap."""
+    near_one = {side: (NEAR_ONE * (1 - NEAR_ONE) / read) ** 0.5 for side, read in READ.items()}
+    if "measure" not in cells:
+        return _of_accuracies(cells, near_one)
+    gap = (cells["icy"] * EVALUATIONS["check_growth"]).clip(lower=EVALUATIONS["check_every"])
+    return (gap / 12**0.5).where(cells["measure"].eq("steps"), _of_accuracies(cells, near_one))
 
 
 def _equivalence(p: NDArray[np.float64], margin: pd.Series[float]) -> list[str]:
@@ -146,9 +153,12 @@ def _equivalence(p: NDArray[np.float64], margin: pd.Series[float]) -> list[str]:
 
 
 def _as_published(long: pd.DataFrame) -> pd.Series[bool]:
-    """Return a mask of the results that the papers' tables contain: no options, 5x10, V = 4, w = 4, the papers' cap."""
+    """Return a mask of the results that the papers' tables contain: 5x10, V = 4, w = 4, the papers' cap, no options.
+
+    Languages may be icy's or the authors'.
+    """
     sizes = long["meanings"].eq("5x10") & long["vocab_size"].eq(4) & long["word_length"].eq(4)
-    models = long["options"].fillna("").eq("") & ~long["failed"].astype(bool)
+    models = long["options"].fillna("").isin(["", "draws=authors"]) & ~long["failed"].astype(bool)
     return models & sizes & (long["measure"].ne("ratio") | long["cap"].eq(20))
 
 
@@ -157,4 +167,4 @@ def _at_published_lengths(long: pd.DataFrame) -> pd.Series[bool]:
     steps, most = (pd.to_numeric(long[name], errors="coerce") for name in ("game_steps", "most"))
     scratch = long["grammar"].eq(SCRATCH) & steps.ge(SCRATCH_STEPS)
     drift = long["grammar"].ne(SCRATCH) & steps.isna() & long["cap"].eq(DRIFT_CAP) & most.eq(DRIFT_MOST)
-    return long["side"].eq("pair") & (scratch | drift)
+    return long["role"].eq("pair") & (scratch | drift)

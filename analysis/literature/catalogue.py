@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 PAPERS_CI95 = 1.96  # half the width of the papers' 95 % intervals, in standard errors
 DATA = Path(__file__).parents[1] / "data" / "published"
 # Columns that identify a cell that `icy probe` can measure, and a cell that `icy e2e` can measure.
-KEYS = ["protocol", "representation", "side", "model", "hidden_size", "grammar", "target"]
+KEYS = ["protocol", "representation", "role", "model", "hidden_size", "grammar", "target"]
 PAIR_KEYS = ["representation", "model", "hidden_size", "grammar", "measure"]
 NUMBERS = ["measure", "mean", "error", "error_kind", "n", "printed", "bound", "rounding", "standard_error"]
+LAST = ("tables", "figures")  # keys of a source: the last number that is known of each
 # Columns of whole numbers with missing values.
 WHOLE = ("n", "hidden_size", "parameters", "bound", "samples", "shots", "distractors", "observations")
 
@@ -52,7 +53,6 @@ class PublishedTable:
         seeds: seeds of these runs, if the paper or its command names them.
         ddof: delta degrees of freedom of printed deviations, which were divided by n - ddof; None if unknown.
         caveats: limits of the numbers.
-        not_comparable: the reason why icy's numbers measure something else than the paper's; "" if they do not.
         inferred: parts of the data that were inferred and are not in the paper.
         reproduce: how icy reproduces the table: by a kind of job ("probe", "e2e", "s2b", "games"), by "steps" (updates
             of probes), by "metrics", or not ("").
@@ -81,7 +81,6 @@ class PublishedTable:
     seeds: tuple[int, ...] = ()
     ddof: int | None = None
     caveats: str = ""
-    not_comparable: str = ""
     inferred: str = ""
     reproduce: str = ""
     shown_by: str = ""
@@ -211,19 +210,15 @@ def why_not_measured(name: str) -> str:
     if found.is_measured:
         return ""
     if not found.of.shown_by:
-        known = f"icy has no numbers of {found.name}"
-        return f"{known}; {_targets(found.of.source)}"
+        paper = found.name.partition("/")[0] + "/"
+        why = f"icy has no numbers of {found.name}, because its notes on the paper do not describe it"
+        names: dict[str, str] = {}
+        for one in published_names():
+            if one.is_measured and one.name.startswith(paper):
+                names.setdefault(one.of.id, one.of.id if one.of.id.startswith(paper) else one.name)
+        return f"{why}; of {found.of.source}, `icy reproduce` measures {listed(list(names.values()))}."
     words = found.of.words + " " if isinstance(found.of, PublishedFinding) else ""
     return f"`icy reproduce` does not measure {found.name} ({found.of.title}). {words}{found.of.shown_by}"
-
-
-def _targets(source: str) -> str:
-    names = [t.id for t in _catalogue() if t.reproduce and source in (t.source, *_papers(t.excerpts))]
-    return f"of {source}, `icy reproduce` measures {listed(names)}."
-
-
-def _papers(names: tuple[str, ...]) -> set[str]:
-    return {_file()["source"][name.partition("/")[0]]["name"] for name in names}
 
 
 def find_published(name: str) -> PublishedName:
@@ -245,11 +240,13 @@ def find_published(name: str) -> PublishedName:
 def _unknown(name: str) -> UnknownNameError:
     """Return an error for an unknown name, which suggests names with the same number."""
     paper, _, rest = "".join(name.lower().split()).partition("/")
-    number = _split_number(rest or paper)[1]
+    word, number = _split_number(rest or paper)
     hint = "`icy list published` shows all."
-    if rest and number is not None and paper in _file()["source"]:
-        source = _file()["source"][paper]["name"]
-        return UnknownNameError(f"No table or figure of {source} is called {quoted(name)}; {_targets(source)} {hint}")
+    source = _file()["source"].get(paper, {})
+    if f"{word}s" in LAST and number is not None and source:
+        last = [f"{kind} 1 to {source[kind]}" for kind in LAST if kind in source]
+        known = f"; icy knows its {' and '.join(last)}" if last else ""
+        return UnknownNameError(f"No table or figure of {source['name']} is called {quoted(name)}{known}. {hint}")
     names = [one.name for one in published_names() if number is None or _split_number(one.name)[1] == number]
     return unknown("published table or figure", name, names, hint)
 
@@ -360,9 +357,16 @@ def _catalogue() -> tuple[PublishedTable, ...]:
 def published_findings() -> tuple[PublishedFinding, ...]:
     """Return the tables and figures that icy does not store as numbers, grouped by paper."""
     found = _file()
-    whole = found["finding"]
-    for source in found["source"].values():
-        whole = [*whole, *({"id": name, "title": "", "words": "", "shown_by": ""} for name in source.get("others", ()))]
+    entries = [*found["table"], *found["finding"]]
+    named = {name for one in entries for name in (one["id"], *one.get("aliases", ()), *one.get("excerpts", ()))}
+    others = [
+        f"{paper}/{kind[:-1]}{number}"
+        for paper, source in found["source"].items()
+        for kind in LAST
+        for number in range(1, source.get(kind, 0) + 1)
+    ]
+    nothing = {"title": "", "words": "", "shown_by": ""}
+    whole = [*found["finding"], *({"id": name, **nothing} for name in others if name not in named)]
     return tuple(
         PublishedFinding(**{**one, "aliases": tuple(one.get("aliases", ()))}, source=_source(one["id"])["name"])
         for one in whole

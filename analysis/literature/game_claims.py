@@ -23,7 +23,7 @@ class GameMeans:
     """Measures of one game, as means over seeds; or the printed numbers of one row."""
 
     world: str
-    channel: str
+    representation: str
     rule_length: int
     word_size: int
     message_length: int
@@ -66,7 +66,7 @@ def _verdict(found: list[Finding]) -> str:
 
 def games_of_results(long: pd.DataFrame) -> Games:
     """Convert a long table of games, with the column `world`, to games; failed runs are left out."""
-    good = long[~long["failed"].astype(bool)].rename(columns={"representation": "channel", "vocab_size": "word_size"})
+    good = long[~long["failed"].astype(bool)].rename(columns={"vocab_size": "word_size"})
     measures = [name for name in MEASURES if name in good]
     return [
         _game(part, {str(name): float(value) for name, value in part[measures].astype(float).mean().dropna().items()})
@@ -85,7 +85,7 @@ def games_of_table(cells: pd.DataFrame) -> Games:
 def _game(rows: pd.DataFrame, values: Mapping[str, float]) -> GameMeans:
     first = rows.iloc[0].to_dict()
     length, size, words = (int(first[name]) for name in WHICH[2:])
-    return GameMeans(str(first["world"]), str(first["channel"]), length, size, words, values)
+    return GameMeans(str(first["world"]), str(first["representation"]), length, size, words, values)
 
 
 MEASURES = ("accuracy", "cbm", "ami", "ambiguity_rate", "paraphrase_rate", "unmatched_rate", "unique_words")
@@ -101,21 +101,21 @@ def _pairs(
             yield one, other
 
 
-def _channels(games: Games) -> Iterator[Finding]:
+def _representations(games: Games) -> Iterator[Finding]:
     def same(game: GameMeans) -> object:
         return game.world, game.rule_length
 
-    for qt, gs in _pairs([g for g in games if g.concepts], "accuracy", same, "qt", "channel"):
-        if gs.channel == "gs":
+    for qt, gs in _pairs([g for g in games if g.concepts], "accuracy", same, "qt", "representation"):
+        if gs.representation == "gs":
             yield _compared(f"{_title(qt)}: QT", qt, "GS", gs)
 
 
 def _lengths(games: Games) -> Iterator[Finding]:
     def same(game: GameMeans) -> object:
-        return game.world, game.channel
+        return game.world, game.representation
 
     for short, long in _pairs([g for g in games if g.concepts], "accuracy", same, 1, "rule_length"):
-        yield _compared(f"{short.world} {short.channel}: l=1", short, f"l={long.rule_length}", long)
+        yield _compared(f"{short.world} {short.representation}: l=1", short, f"l={long.rule_length}", long)
 
 
 def _compared(name: str, one: GameMeans, other_name: str, other: GameMeans) -> Finding:
@@ -130,10 +130,10 @@ def _title(game: GameMeans) -> str:
 def _unused(games: Games) -> Iterator[Finding]:
     for game in _one_concept_games(games):
         words, missed = game.values["unique_words"], game.values["unmatched_rate"]
-        text = f"{game.channel} {game.world}: {words:.0f} words, {missed:.2f} unmatched"
-        if game.channel == "gs":
+        text = f"{game.representation} {game.world}: {words:.0f} words, {missed:.2f} unmatched"
+        if game.representation == "gs":
             yield text, words < game.word_size and missed > NEARLY_NONE
-        elif game.channel == "qt":
+        elif game.representation == "qt":
             yield text, missed <= NEARLY_NONE
 
 
@@ -144,20 +144,20 @@ def _one_concept_games(games: Games) -> Iterable[GameMeans]:
 def _paraphrases(games: Games) -> Iterator[Finding]:
     for game in [g for g in games if g.concepts and "paraphrase_rate" in g.values]:
         rate = game.values["paraphrase_rate"]
-        text = f"{game.channel} {_title(game)}: {rate:.2f}"
-        if game.channel == "gs":
+        text = f"{game.representation} {_title(game)}: {rate:.2f}"
+        if game.representation == "gs":
             yield text, rate <= NEARLY_NONE + 0.005
-        elif game.channel == "qt":
+        elif game.representation == "qt":
             yield text, rate > NEARLY_NONE
 
 
 def _collapse(games: Games) -> Iterator[Finding]:
     for game in [g for g in games if g.world == "thing" and g.rule_length == 4 and g.concepts and "ami" in g.values]:
-        yield f"{game.channel}: {game.values['ami']:.2f}", game.values["ami"] < COLLAPSED
+        yield f"{game.representation}: {game.values['ami']:.2f}", game.values["ami"] < COLLAPSED
 
 
 def _wide(games: Games) -> Iterator[Finding]:
-    for game in [g for g in games if g.channel == "qt" and g.word_size == WIDE and g.rule_length == 1]:
+    for game in [g for g in games if g.representation == "qt" and g.word_size == WIDE and g.rule_length == 1]:
         accuracy, score = game.values["accuracy"], game.values["cbm"]
         text = f"{game.world}: accuracy {accuracy:.3f}, CBM {score:.3f}"
         yield text, accuracy > NEAR_PERFECT and score < NEAR_ZERO
@@ -165,7 +165,7 @@ def _wide(games: Games) -> Iterator[Finding]:
 
 def _correlation(games: Games) -> Iterator[Finding]:
     for world in dict.fromkeys(game.world for game in games):
-        own = [g for g in games if g.world == world and g.concepts and g.channel in PUBLISHED_CHANNELS]
+        own = [g for g in games if g.world == world and g.concepts and g.representation in PUBLISHED_REPRESENTATIONS]
         values = pd.DataFrame([g.values for g in own if {"ami", "accuracy"} <= set(g.values)])
         if len(values) >= FEWEST and values["ami"].nunique() > 1 and values["accuracy"].nunique() > 1:
             found = values["ami"].corr(values["accuracy"])
@@ -173,16 +173,16 @@ def _correlation(games: Games) -> Iterator[Finding]:
 
 
 def _ambiguity(games: Games) -> Iterator[Finding]:
-    for game in [g for g in games if g.concepts and g.channel in PUBLISHED_CHANNELS]:
+    for game in [g for g in games if g.concepts and g.representation in PUBLISHED_REPRESENTATIONS]:
         if {"ambiguity_rate", "paraphrase_rate"} <= set(game.values):
             ambiguous, paraphrases = game.values["ambiguity_rate"], game.values["paraphrase_rate"]
-            text = f"{game.channel} {_title(game)}: ambiguous {ambiguous:.2f}, paraphrases {paraphrases:.2f}"
+            text = f"{game.representation} {_title(game)}: ambiguous {ambiguous:.2f}, paraphrases {paraphrases:.2f}"
             yield text, ambiguous > paraphrases
 
 
-PUBLISHED_CHANNELS = ("gs", "qt")
+PUBLISHED_REPRESENTATIONS = ("gs", "qt")
 CLAIMS: dict[str, tuple[str, Callable[[Games], Iterable[Finding]]]] = {
-    "a": ("QT is above GS in accuracy.", _channels),
+    "a": ("QT is above GS in accuracy.", _representations),
     "b": ("Longer rules lower accuracy.", _lengths),
     "c": ("GS leaves words unused, so that concepts are unmatched; QT leaves none unmatched.", _unused),
     "d": ("QT has paraphrases, GS nearly none.", _paraphrases),

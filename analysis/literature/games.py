@@ -16,9 +16,9 @@ from icy.records.long_table import SYNONYMS
 from .catalogue import find_table, published
 from .verdicts import judge_runs
 
-GameKey = tuple[str, str, int, int, int]  # world, channel, rule length, word size, message length
+GameKey = tuple[str, str, int, int, int]  # world, representation, rule length, word size, message length
 SEEDS = 3  # the table's rows were trained once
-WHICH = ("world", "channel", "rule_length", "word_size", "message_length")
+WHICH = ("world", "representation", "rule_length", "word_size", "message_length")
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def with_names(cells: pd.DataFrame, table: str) -> pd.DataFrame:
     """
     if "message_length" not in cells:
         cells = cells.assign(message_length=cells["rule_length"])
-    names = cells["world"] + "-" + cells["channel"] + "-l" + cells["rule_length"].astype(str)
+    names = cells["world"] + "-" + cells["representation"] + "-l" + cells["rule_length"].astype(str)
     if GAMES[table].by_size:
         names += "-d" + cells["word_size"].astype(str)
     return cells.assign(row=names)
@@ -69,7 +69,7 @@ def game_parts(table: str, reference: pd.DataFrame, seeds: object = None) -> lis
     parts = []
     for _, rows in reference.groupby("row", sort=False):
         first = rows.iloc[0]
-        own = {name: first[name] if name in ("world", "channel") else int(first[name]) for name in WHICH}
+        own = {name: first[name] if name in ("world", "representation") else int(first[name]) for name in WHICH}
         parts.append({**GAMES[table].arguments, **own, "seeds": SEEDS if seeds is None else seeds})
     return parts
 
@@ -95,7 +95,7 @@ class PublishedRow:
 
 
 def references(table: str) -> dict[GameKey, PublishedRow]:
-    """Return the rows of a published table of games, by world, channel, rule length, word size and message length.
+    """Return the rows of a published table of games, by the columns of WHICH.
 
     Raises:
         UnknownNameError: an unknown table of games.
@@ -114,7 +114,7 @@ def references(table: str) -> dict[GameKey, PublishedRow]:
 
 def _row(cell: Row) -> GameKey:
     numbers = (int(cell[name]) for name in WHICH[2:])
-    return (str(cell["world"]), str(cell["channel"]), *numbers)  # type: ignore[return-value]
+    return (str(cell["world"]), str(cell["representation"]), *numbers)  # type: ignore[return-value]
 
 
 def judge_games(table: str, long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:

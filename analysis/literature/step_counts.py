@@ -8,21 +8,30 @@ import pandas as pd
 
 from icy.analysis.row_types import Facts, Row, Series
 
+from .agreement import EVALUATIONS
 from .verdicts import USUAL_SIZE, judge_runs, verdict_of
 
 SEEDS = 5  # the paper does not say how many runs it had
 HIDDEN = 50  # hidden size for models without hidden units, as the job needs a number
-CHECK_EVERY = 10  # updates between evaluations; the smallest printed number is 31
-LEAST_CAP, SLACK, CAP_STEP = 15, 1.4, 5
+READINGS = {**EVALUATIONS, "clock": True, "training_readings": True}
+ONE_HOT = "Composed[{}embedding=onehot]"  # the early senders read the meaning by a linear layer
+EARLY = {
+    "RNNZero:GRU": ONE_HOT.format(""),
+    "RNNZero:LSTM": ONE_HOT.format("cell=LSTM,"),
+    "RNNAutoReg:GRU": ONE_HOT.format("feedback=true,"),
+}
+LEAST_CAP = {"sender": 5, "receiver": 15}
+SLACK, CAP_STEP = 1.4, 5
+LARGEST = 100  # ratios above this one are not reached: they cost more than the rest of the table
 FAR_ERRORS = 3  # icy's mean differs from a printed bound if it is this many standard errors below
-LEFT_OUT = ("shuf",)  # a grammar for receivers: a sender can only memorize it
 
 
 def step_parts(reference: pd.DataFrame, seeds: object = None) -> list[Facts]:
     """Return the arguments of `icy.probe` that retrain published models, a dict per space and model.
 
     Grammars other than concat are trained for at most `cap` times concat's updates. The cap is SLACK times the largest
-    printed ratio of the model, and at least LEAST_CAP.
+    printed ratio of the model up to LARGEST, and at least LEAST_CAP. Senders are the early ones, without the start
+    symbol.
 
     Args:
         reference: cells of the published table, with the column `meanings`.
@@ -32,32 +41,33 @@ def step_parts(reference: pd.DataFrame, seeds: object = None) -> list[Facts]:
         >>> from icy.analysis import published
         >>> part = step_parts(published("perkins21/table7").query("model == 'FC2L' and meanings == '3x10'"))[0]
         >>> part["model"], part["grammar"], part["target"], part["cap"]
-        ('sender/FC2L', ['perm', 'rot', 'hol'], 0.9, 45)
+        ('sender/FC2L', ['perm', 'rot', 'shuf', 'hol'], 0.9, 45)
     """
     parts = []
-    for (meanings, model, target), rows in reference.groupby(["meanings", "model", "target"], sort=False):
-        grammars = [str(g) for g in dict.fromkeys(rows["grammar"]) if g not in ("concat", *LEFT_OUT)]
+    for (meanings, side, model, target), rows in reference.groupby(["meanings", "role", "model", "target"], sort=False):
+        grammars = [str(g) for g in dict.fromkeys(rows["grammar"]) if g != "concat"]
         hidden = rows["hidden_size"].iloc[0]
         parts.append(
             {
-                "model": f"sender/{model}",
+                "model": f"{side}/{EARLY.get(str(model), model)}",
                 "grammar": grammars or ["concat"],
                 "meanings": str(meanings),
                 "protocol": "acquire",
                 "target": float(str(target)),
-                "cap": _cap(rows[~rows["grammar"].isin(LEFT_OUT)]),
+                "cap": _cap(rows, LEAST_CAP[str(side)]),
                 "hidden": HIDDEN if pd.isna(hidden) else int(hidden),
                 "seeds": SEEDS if seeds is None else seeds,
-                "settings": {"check_every": CHECK_EVERY},
+                "settings": READINGS | ({"symbols": "V"} if side == "sender" else {}),
             }
         )
     return parts
 
 
-def _cap(rows: pd.DataFrame) -> int:
+def _cap(rows: pd.DataFrame, least: int) -> int:
     steps = rows[rows["measure"] == "steps"]
-    ratio = steps["mean"].max() / steps.loc[steps["grammar"] == "concat", "mean"].max()
-    return LEAST_CAP if math.isnan(ratio) else max(LEAST_CAP, CAP_STEP * math.ceil(SLACK * ratio / CAP_STEP))
+    ratios = steps["mean"] / steps.loc[steps["grammar"] == "concat", "mean"].max()
+    ratio = ratios[ratios <= LARGEST].max()
+    return least if math.isnan(ratio) else max(least, CAP_STEP * math.ceil(SLACK * ratio / CAP_STEP))
 
 
 def judge_steps(long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
@@ -80,12 +90,14 @@ def judge_steps(long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
 
 
 def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
-    """Return the steps of the results of a cell."""
-    if not len(long) or cell["measure"] != "steps":
-        return long[:0]
-    of = long["model"].eq(f"sender/{cell['model']}") & long["meanings"].eq(cell["meanings"])
+    """Return the steps of the results of a cell, or the accuracies of runs that were cut."""
+    if not len(long):
+        return long
+    model, of_steps = EARLY.get(cell["model"], cell["model"]), cell["measure"] == "steps"
+    of = long["model"].eq(cell["role"] + "/" + model) & long["meanings"].eq(cell["meanings"])
     of &= long["grammar"].eq(cell["grammar"]) & long["target"].astype(float).eq(cell["target"])
-    return long.loc[of, ["steps", "failed", "cut"]].rename(columns={"steps": "value"})
+    runs = long.loc[of, [cell["measure"], "failed", "censored"]].set_axis(["value", "failed", "censored"], axis=1)
+    return runs if of_steps else runs[runs["censored"]].assign(censored=False)
 
 
 def _verdict(cell: Series) -> str:
@@ -95,8 +107,8 @@ def _verdict(cell: Series) -> str:
         return verdict_of(cell)
     if pd.notna(bound):
         apart = cell["icy"] + FAR_ERRORS * cell["icy_error"] < bound
-        return "cut in both" if cell["cut"] else "differs" if apart else "cut in one"
-    if cell["cut"]:
-        apart = cell["cut"] == cell["seeds"] and cell["icy"] > cell["published"]
+        return "cut in both" if cell["censored"] else "differs" if apart else "cut in one"
+    if cell["censored"]:
+        apart = cell["censored"] == cell["seeds"] and cell["icy"] > cell["published"]
         return "differs" if apart else "cut in one"
     return verdict_of(cell)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from icy.analysis.order import in_order
 from icy.analysis.row_types import Row, Series
 from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, LEAST_SPREAD, student
-from icy.analysis.table_cells import CAP_SLACK, CUT, both_cut, number, p_text
+from icy.analysis.table_cells import CAP_SLACK, CUT, both_censored, number, p_text
+from icy.core.text import counted, listed
 
 from .agreement import EQUIVALENT, NAMES, with_distance
 from .chance import agreement_share, combined_p, count_interval, count_p, mean_difference_p
@@ -27,7 +28,7 @@ DECIDED = ("agrees", "near", "differs", "failed")
 BY_DESIGN = ("concat", "hol")  # accuracies after concat's updates: the target for concat, chance for hol
 LEFT_OUT = "concat was stopped at the target, and hol is at chance"
 LOG = ("ratio", "steps")  # measures with logarithms of quotients as signed differences
-ROW = ("representation", "side", "model", "hidden_size")  # columns that identify a row
+ROW = ("representation", "role", "model", "hidden_size")  # columns that identify a row
 LARGEST_SHIFT = 1e3  # in standard errors; the noncentral t distribution is inaccurate for larger shifts
 DRAWN = "drawn"
 UNDECIDED = {  # verdict on undecided cells: the reason, with the number of cells
@@ -39,9 +40,9 @@ UNDECIDED = {  # verdict on undecided cells: the reason, with the number of cell
     "undecided": "{} without an error here or in the paper",
 }
 DECIMALS = {"ratio": (2, ""), "steps": (0, ",")}  # decimals and separator of thousands; (3, "") for other measures
-CELL = ["representation", "side", "model", "hidden_size", "grammar", "measure"]
+CELL = ["representation", "role", "model", "hidden_size", "grammar", "measure"]
 COLUMNS = [
-    *(*CELL, "icy", "icy_error", "seeds", "cut", "published", "published_error", "n", "combined_error"),
+    *(*CELL, "icy", "icy_error", "seeds", "censored", "published", "published_error", "n", "combined_error"),
     *("distance", "freedom", "p", "verdict", "margin", "equivalence", "by_design"),
 ]
 
@@ -79,10 +80,10 @@ def judge_cells(long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
         A row per row of `reference`, with the columns of COLUMNS; `n` is the number of the paper's runs.
     """
     theirs = reference.rename(columns=NAMES)
-    if "side" not in theirs:
-        theirs["side"] = "pair"
+    if "role" not in theirs:
+        theirs["role"] = "pair"
     cells = theirs.merge(_summarize_cells(long, theirs), on=CELL, how="left")
-    counts = ["seeds", "failed", "cut", "tried", "row_tried"]
+    counts = ["seeds", "failed", "censored", "tried", "row_tried"]
     cells[counts] = cells[counts].fillna(0).astype(int)
     cells = with_distance(cells)
     cells = with_verdicts(cells, [verdict_of(cell) for _, cell in cells.iterrows()])
@@ -97,23 +98,23 @@ def with_verdicts(cells: pd.DataFrame, verdicts: Sequence[str]) -> pd.DataFrame:
     """Add verdicts and `by_design` to cells of `with_distance`; only compared cells keep their equivalence."""
     cells = cells.assign(verdict=list(verdicts))
     known = cells["verdict"].isin(DECIDED) & cells["verdict"].ne("failed")
-    accuracy = cells["measure"].eq("accuracy") & cells["side"].isin(["sender", "receiver"])
+    accuracy = cells["measure"].eq("accuracy") & cells["role"].isin(["sender", "receiver"])
     by_design = known & accuracy & cells["grammar"].isin(BY_DESIGN)
     return cells.assign(by_design=by_design, equivalence=cells["equivalence"].where(known & ~by_design, ""))
 
 
 def _summarize_cells(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """Return mean, standard error and counts of every cell; a pair has a cell for each measure."""
-    pairs = long["side"].eq("pair")
+    pairs = long["role"].eq("pair")
     alone = long[~pairs].assign(model=long["model"].str.replace(r"^\w+/", "", regex=True))
     names = [name for name in theirs["measure"].unique() if name in long]
     tall = long[pairs].drop(columns=["measure", "value"])
-    columns = [*CELL[:-1], "failed", "cut", "cap"]
+    columns = [*CELL[:-1], "failed", "censored", "cap"]
     both = pd.concat([alone[[*columns, "measure", "value"]], tall.melt(columns, names, "measure", "value")])
     both["value"] = both["value"].where(~both["failed"].astype(bool))
     groups = both.groupby(CELL, sort=False)
     found = groups["value"].agg(["mean", "sem", "count"]).set_axis(["icy", "icy_error", "seeds"], axis=1)
-    counts = groups[["failed", "cut"]].sum().assign(tried=groups.size(), cap=groups["cap"].max())
+    counts = groups[["failed", "censored"]].sum().assign(tried=groups.size(), cap=groups["cap"].max())
     row = [name for name in CELL if name != "grammar"]
     counts["row_tried"] = counts.groupby(row, sort=False)["tried"].transform("max")
     return found.join(counts).reset_index()
@@ -141,7 +142,7 @@ def _all_cut(cell: Series) -> tuple[bool, bool]:
     """Return whether all of icy's runs were cut at the cap, and whether all of the paper's were."""
     if cell["measure"] != "ratio":
         return False, False
-    ours = both_cut(cell["icy"], cell["seeds"], cell["cut"], math.inf)
+    ours = both_censored(cell["icy"], cell["seeds"], cell["censored"], math.inf)
     cap = cell["icy"] if ours else cell["cap"]
     return ours, bool(cell["published"] >= cap - CAP_SLACK)
 
@@ -160,7 +161,7 @@ def judge_runs(
     Returns:
         The table of `judge_cells`.
     """
-    usual = {name: value for name, value in (("side", "pair"), ("hidden_size", USUAL_SIZE)) if name not in cells}
+    usual = {name: value for name, value in (("role", "pair"), ("hidden_size", USUAL_SIZE)) if name not in cells}
     found = [_summary(one) for one in runs]
     counts = {name: [one[name] for one in found] for name in _summary(None)}
     cells = with_distance(cells.rename(columns=NAMES).assign(**usual, **counts))
@@ -169,36 +170,68 @@ def judge_runs(
 
 
 def judge_languages(reference: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame:
-    """Compute the residual entropy of icy's languages, and compare it with published cells; see `judge_cells`.
-
-    Each cell is measured on the languages of its grammar, one per seed.
+    """Measure the authors' languages, and compare each published cell digit by digit.
 
     Args:
         reference: rows of `icy.analysis.published`.
-        seeds: seeds of the languages.
+        seeds: seeds of the languages, one per language of a grammar.
 
     Returns:
-        The table of `judge_cells`: the column `representation` holds the space, and
-        `model` the search method.
+        A row per row of `reference` with text columns: `representation`, the space; `model`, the search method or the
+        meaning of a message; `grammar`; `measure`; `icy` and `published`, in the digits of the paper; and `verdict`,
+        "equal" or "differs".
     """
-    cells = reference.rename(columns={"search": "model"}).assign(representation=reference["meanings"])
-    return judge_runs(cells, [_values_of_language(cell, seeds) for cell in reference.to_dict("records")])
+    cells = reference.rename(columns={"search": "model", "meaning": "model", "meanings": "representation"})
+    cells = cells.assign(icy=[_of_languages(cell, seeds) for cell in reference.to_dict("records")])
+    cells = cells.assign(verdict=np.where(cells["icy"] == cells["printed"], "equal", "differs"))
+    columns = ["representation", "model", "grammar", "measure", "icy", "printed", "verdict"]
+    return cells[columns].rename(columns={"printed": "published"})
 
 
-def _values_of_language(cell: Row, seeds: Sequence[int]) -> pd.DataFrame:
-    """Return the metric of a cell for each seed."""
-    from icy.grammars import make_language
+def _of_languages(cell: Row, seeds: Sequence[int]) -> str:
+    """Return a message, or the mean of a metric over the seeds with as many decimals as printed."""
+    from icy.grammars import cached_language
+    from icy.languages.meanings import MeaningSpace
     from icy.metrics import residual_entropy
 
-    sizes = cell["meanings"], int(cell["vocab_size"]), int(cell["word_length"])
+    sizes = MeaningSpace.of(cell["meanings"]), int(cell["vocab_size"]), int(cell["word_length"])
+    languages = [cached_language(cell["grammar"], *sizes, seed, draws="authors") for seed in seeds]
+    if cell["measure"] == "message":
+        texts = [one.examples().set_index("meaning")["message"][cell["meaning"]] for one in languages]
+        return ", ".join(text.replace(" ", "") for text in texts)
     options = {"search": cell["search"], "normalised": bool(cell["normalised"])}
-    values = [residual_entropy(make_language(cell["grammar"], *sizes, seed), **options).value for seed in seeds]
-    return pd.DataFrame({"value": values, "failed": False})
+    mean = np.mean([residual_entropy(language, **options).value for language in languages])
+    return f"{mean:.{len(cell['printed'].partition('.')[2])}f}"
+
+
+@dataclass(frozen=True)
+class Exactness:
+    """Verdict on a table of languages, which the authors' draws give exactly.
+
+    Attributes:
+        cells: number of cells.
+        differing: names of the cells that are not as printed.
+    """
+
+    cells: int
+    differing: tuple[str, ...]
+
+    @classmethod
+    def of(cls, cells: pd.DataFrame) -> Exactness:
+        """Return the verdict on the cells of `judge_languages`."""
+        names = cells["model"] + " " + cells["grammar"]
+        return cls(len(cells), tuple(names[cells["verdict"].ne("equal")]))
+
+    def __str__(self) -> str:
+        if not self.differing:
+            return f"All {counted(self.cells, 'cell')} are as printed."
+        equal = self.cells - len(self.differing)
+        return f"{equal} of {counted(self.cells, 'cell')} are as printed, not {listed(self.differing)}."
 
 
 def _summary(runs: pd.DataFrame | None) -> dict[str, float]:
     """Return the mean, the standard error and the counts of the runs of a cell."""
-    found = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0, "cut": 0}
+    found = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0, "censored": 0}
     if runs is None or runs.empty:
         return found
     failed = runs["failed"].astype(bool)
@@ -207,8 +240,8 @@ def _summary(runs: pd.DataFrame | None) -> dict[str, float]:
         return found
     values = good["value"].astype(float)
     counts = {"seeds": len(good), "failed": int(failed.sum()), "tried": len(runs)}
-    cut = int(good["cut"].sum()) if "cut" in good else 0
-    return {"icy": float(values.mean()), "icy_error": float(values.sem()), **counts, "cut": cut}  # type: ignore[arg-type]
+    cut = int(good["censored"].sum()) if "censored" in good else 0
+    return {"icy": float(values.mean()), "icy_error": float(values.sem()), **counts, "censored": cut}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, repr=False)
@@ -217,7 +250,7 @@ class Verdict:
 
     Attributes:
         word: "no difference found" or "difference found" by the tests of `of`; "too few cells" if fewer than five cells
-            are decided; "undecided" if none is decided; "no result" if all failed; "not comparable"; or "not measured".
+            are decided; "undecided" if none is decided; "no result" if all failed; or "not measured".
         cells: number of cells.
         measured: number of cells that have a result, or that failed.
         by_design: number of measured cells that agree by design. All following attributes leave them out.
@@ -271,7 +304,7 @@ class Verdict:
         return self.measured - self.by_design - sum(self.undecided.values())
 
     @classmethod
-    def of(cls, cells: pd.DataFrame, rows: Sequence[str] = ROW) -> Verdict:
+    def of(cls, cells: pd.DataFrame) -> Verdict:
         """Return the verdict on a table from its cells.
 
         Undecided cells and cells that agree by design do not count. "no difference found" means that at least five
@@ -281,8 +314,7 @@ class Verdict:
         near.
 
         Args:
-            cells: cells of `judge_cells`.
-            rows: columns that identify the row of a cell. The cells of a row are not independent.
+            cells: cells of `judge_cells`. The cells of a row, which the columns ROW identify, are not independent.
         """
         measured = cells[cells["verdict"].ne("missing")]
         left_out = measured["by_design"].fillna(False).astype(bool)
@@ -292,7 +324,7 @@ class Verdict:
         undecided = {name: int(counts[name]) for name in UNDECIDED if name in counts}
         agree, failed = int(counts.get("agrees", 0)), int(counts.get("failed", 0))
         found = known if len(known) else measured[measured["verdict"].ne("failed")]
-        of_rows = list(known[list(rows)].itertuples(index=False, name=None))
+        of_rows = list(known[list(ROW)].itertuples(index=False, name=None))
         shares = [_agreement_share(cell) for cell in known.to_dict("records")]
         some = bool(len(known))
         relative = some and bool(known["measure"].isin(LOG).all())
@@ -458,7 +490,7 @@ def cells_as_text(cells: pd.DataFrame) -> pd.DataFrame:
                 "model": model_name(cell["model"], cell["hidden_size"]),
                 "grammar": cell["grammar"],
                 **({"measure": cell["measure"]} if several else {}),
-                "icy": number(cell["icy"], cell["icy_error"], *style) + CUT * (cell["cut"] > 0)
+                "icy": number(cell["icy"], cell["icy_error"], *style) + CUT * (cell["censored"] > 0)
                 if cell["seeds"]
                 else "-",
                 "seeds": str(cell["seeds"]),

@@ -17,7 +17,7 @@ from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .panels import Line, ResultBlock, blocks, limits, measured, refuse_crowd, title_and_notes
+from .panels import Line, ResultBlock, blocks, describe, limits, measured, refuse_crowd
 
 UNMEASURED = "–"
 FEW = 5  # up to this many models, bars are drawn in groups by default
@@ -38,8 +38,8 @@ def bars(
 ) -> Figure:
     """Draw bars with errors, in the form of Icy22 figure 3.
 
-    Bars of ratios start at 1, the ratio of concat, on a logarithmic axis. A dagger marks a mean over runs if some were
-    cut at the cap.
+    Bars of ratios start at 1, the ratio of concat, on a logarithmic axis, with geometric means. A dagger marks a mean
+    over runs if some were cut at the cap. A dotted line shows the accuracy of a guess.
 
     Args:
         results: a ProbeResult, or its long table.
@@ -47,7 +47,7 @@ def bars(
             bar per model. The default is "measure" for up to five models, else "grammar". Sides, protocols and
             representations have separate panels.
         spread: "sd", "sem" or "ci95".
-        title: title; by default the measure and its setting, "" for none.
+        title: title; by default a sentence on the measure, "" for none.
         width: width of a new figure, in inches.
         axes: axes to draw on, one per panel; by default a new figure.
 
@@ -73,8 +73,9 @@ def bars(
     most = max(len(part.lines) for part in parts)
     draw = _by_measure if (by or ("measure" if most <= FEW else "grammar")) == "measure" else _by_grammar
     figure, drawn = draw(parts, spread, width or style.WIDTH, axes)
-    usual, notes = title_and_notes(long, spread)
+    usual, notes = describe(long, spread, bars=True)
     notes += [f"{UNMEASURED} not measured"] if _has_gaps(parts, spread) else []
+    notes += [style.CHANCE_NOTE] if any(part.chance for part in parts if not part.is_ratio) else []
     style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure
 
@@ -206,7 +207,7 @@ def _remark(cell: TableCell | None) -> str:
         return UNMEASURED
     if not cell.seeds:
         return "failed"
-    return (COARSE if cell.coarse else "") + (CUT if cell.cut else "")
+    return (COARSE if cell.coarse else "") + (CUT if cell.censored else "")
 
 
 def _write(ax: Axes, along: str, place: float, end: float, text: str) -> None:
@@ -227,9 +228,12 @@ def _write(ax: Axes, along: str, place: float, end: float, text: str) -> None:
 def _scale(ax: Axes, along: str, part: ResultBlock, spread: str) -> None:
     """Set the limits and scale of an axis, the same in all panels of a block."""
     low, high = limits(part.lines, _shown(part), spread, part.is_ratio)
+    straight = ax.axvline if along == "x" else ax.axhline
     if part.is_ratio:
         ax.set(**{f"{along}scale": "log"})
-        (ax.axvline if along == "x" else ax.axhline)(1, color="black", linewidth=0.8)
+        straight(1, color="black", linewidth=0.8)
+    elif part.chance:
+        straight(part.chance, **style.CHANCE)
     ax.set(**{f"{along}lim": (low, high)})
     if part.is_ratio:
         style.ratio_axis(ax.xaxis if along == "x" else ax.yaxis, low, high)

@@ -22,7 +22,7 @@ from icy.records.kinds import kind_of, points_of
 from icy.records.load import Results, long_of
 from icy.records.record import Record
 
-from .panels import blocks, records_of, title_and_notes
+from .panels import CURVES, ResultBlock, blocks, describe, records_of
 
 PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # the axis is logarithmic if the longest run has more than this many times the steps of the shortest
@@ -45,6 +45,8 @@ def curves(
 ) -> Figure:
     """Draw accuracy at every evaluation: a panel per model, a line per grammar, a band over seeds.
 
+    Lines across a panel show the target and the accuracy of a guess.
+
     For agents with a reconstruction loss (`icy s2b train`), a dotted line shows the mean reconstruction accuracy.
 
     The runs of a grammar may differ in length. The thick line and the band cover the evaluations that all its seeds
@@ -56,7 +58,7 @@ def curves(
         spread: spread of the band, "sem", "sd" or "ci95".
         log: whether the axis of updates is logarithmic, after the first evaluation; by default if runs differ greatly
             in length.
-        title: title; by default the measure and its setting, "" for none.
+        title: title; by default a sentence on the measure, "" for none.
         width: width of a new figure, in inches.
         axes: axes to draw on, one per panel; by default a new figure.
 
@@ -73,9 +75,9 @@ def curves(
         raise InvalidSettingError(_explain_no_curves(records))
     runs, long = without_hashes(_evaluations(with_curve)), without_hashes(long_of(with_curve))
     shared, long["options"] = split_shared(long["options"].fillna("").tolist())
-    lines = [(block.name, line) for block in blocks(long) for line in block.lines]
-    found = [(f"{line.label}\n{name}" if name else line.label, line.long) for name, line in lines]
-    names = [name for name, _ in found]
+    parts = blocks(long)
+    found = [(f"{line.label}\n{part.name}".rstrip(), line.long, part) for part in parts for line in part.lines]
+    names = [name for name, _, _ in found]
     width = width or style.WIDTH
     across = style.across(len(found), width)
     down = -(-len(found) // across)
@@ -83,20 +85,25 @@ def curves(
         names, axes, (width, PANEL_HEIGHT * down + (0.9 if down > 1 else 1.2)), across, sharex=True, sharey=True
     )
     looks = style.grammar_looks(in_order(long["grammar"]))
-    for ax, (name, part) in zip(drawn, found, strict=True):
-        own = runs[runs["key"].isin(part["key"])]
+    for ax, (name, rows, part) in zip(drawn, found, strict=True):
+        own = runs[runs["key"].isin(rows["key"])]
         _panel(ax, own, looks, spread)
         _reconstruction(ax, own, looks)
-        _target_line(ax, part)
+        for target in sorted(set(rows["target"].dropna())):
+            ax.axhline(float(target), **TARGET, zorder=1)
+        if part.chance:
+            ax.axhline(part.chance, **style.CHANCE, zorder=1)
         style.head(ax, name, width / across)
     _updates_axis(drawn, runs, log)
+    measure = SURVIVAL if set(long["measure"]) == {SURVIVAL} else "accuracy"
     counted = " or ".join(dict.fromkeys(kind_of(r).counted for r in with_curve))
-    style.outer_labels(drawn, across if axes is None else 1, counted, [_read_measure(long)] * len(drawn))
-    handles = _handles(looks, long, bool(runs[RECONSTRUCTED].notna().any()))
+    style.outer_labels(drawn, across if axes is None else 1, counted, [measure] * len(drawn))
+    handles = _handles(looks, long, parts, bool(runs[RECONSTRUCTED].notna().any()))
     style.legend(figure, drawn, axes is None, handles, handlelength=3)
     lost = len(records) - len(with_curve)
-    notes = [*_notes(runs, spread, lost), *([f"all panels: {shared}"] if shared else [])]
-    style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], notes)
+    setting = describe(long, spread)[1][0].partition("; ")[2]  # without the measure of the table
+    notes = [*([f"all panels: {shared}"] if shared else []), *_notes(runs, spread, lost)]
+    style.entitle(figure, drawn, axes is None, title, CURVES.get(measure, CURVES[""]), [setting, *notes])
     return figure
 
 
@@ -171,16 +178,6 @@ def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: st
         )
 
 
-def _read_measure(long: pd.DataFrame) -> str:
-    """Return the measure of the curves: "survival" for chains of learners, else "accuracy"."""
-    return SURVIVAL if set(long["measure"]) == {SURVIVAL} else "accuracy"
-
-
-def _target_line(ax: Axes, long: pd.DataFrame) -> None:
-    for target in sorted(set(long["target"].dropna())):
-        ax.axhline(float(target), **TARGET, zorder=1)
-
-
 def _updates_axis(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) -> None:
     """Scale the axis of updates of all panels: linear, or logarithmic after the first evaluation."""
     ends = runs.groupby("key")["steps"].max()
@@ -196,12 +193,15 @@ def _updates_axis(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) ->
         ax.set_xlim(0, last * 1.02)
 
 
-def _handles(looks: Mapping[str, style.Look], long: pd.DataFrame, reconstructed: bool) -> list[Line2D]:
-    """Return the lines of a legend: one per grammar, and reconstruction and target if the plot shows them."""
+def _handles(
+    looks: Mapping[str, style.Look], long: pd.DataFrame, parts: Sequence[ResultBlock], reconstructed: bool
+) -> list[Line2D]:
+    """Return the lines of a legend: one per grammar, and reconstruction, target and chance if the plot shows them."""
     mark: Facts = {"markeredgewidth": 0.7, "linewidth": style.LINE}
     lines = [replace(look, hollow=False).handle(grammar, 3.5, **mark) for grammar, look in looks.items()]
     lines += [Line2D([], [], **DOTTED, label="reconstruction accuracy")] if reconstructed else []
-    return lines + ([Line2D([], [], **TARGET, label="target")] if long["target"].notna().any() else [])
+    lines += [Line2D([], [], **TARGET, label="target")] if long["target"].notna().any() else []
+    return lines + ([Line2D([], [], **style.CHANCE, label="chance")] if any(part.chance for part in parts) else [])
 
 
 def _notes(runs: pd.DataFrame, spread: str, lost: int) -> list[str]:

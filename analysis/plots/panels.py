@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise, zip_longest
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from icy.analysis.order import ORDERED, in_order, place_of, place_of_model, without_hashes
+from icy.analysis.order import COMPOSITIONAL, NOISE, ORDERED, in_order, place_of, place_of_model, without_hashes
 from icy.analysis.row_types import Series, SortKey
-from icy.analysis.table_cells import LEAST_RATIO, TableCell, cell_in_row
+from icy.analysis.table_cells import COARSE, CUT, LEAST_RATIO, TableCell, cell_in_row
 from icy.analysis.tables.bias import bias_table
 from icy.analysis.tables.bias_notes import GEOMETRIC
 from icy.analysis.wording import LETTERS, heading
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, natural
+from icy.languages.meanings import MeaningSpace
 from icy.records.load import NONE, Results, long_of, records_in
 from icy.records.long_table import ROW
 from icy.records.record import Record
 
 LARGEST = 25.0  # largest width or height of a readable figure, in inches; two and a half pages
-BLOCK = ("side", "protocol", "measure", "representation")  # columns in which the results of one block agree
+MOST_NAMED = 12  # up to this many models, points of a trade-off have names; else ranks, and names are in a legend
+BLOCK = ("role", "protocol", "measure", "representation")  # columns in which the results of one block agree
 # Settings that all rows of a protocol share only by chance, in contrast to its target and its cap.
 SETTINGS = ("meanings", "vocab_size", "word_length", "hidden_size", "preset", "settings", "options")
 PLURAL = {"sender": "senders", "receiver": "receivers", "pair": "sender and receiver"}
@@ -32,6 +36,14 @@ AXIS_NAMES = {  # by measure
     "held_out": "held-out accuracy",
     "end_to_end": "end-to-end accuracy",
 }
+TITLES = {  # of charts of a single measure
+    "ratio": "How much longer than concat each model takes to learn a grammar",
+    "accuracy": "How accurate each model is on each grammar",
+    "held_out": "How accurate each model is on meanings that it was not trained on",
+    "end_to_end": "How well a sender and a receiver understand each other",
+}
+CURVES = {"": "How accurate each model is during training", "survival": "How much of its language each model keeps"}
+TITLE = "How well each model learns each grammar"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +62,10 @@ class Line:
     _cells: dict[tuple[str, str], TableCell | None] = field(default_factory=dict, repr=False)
 
     def cell(self, grammar: str, spread: str) -> TableCell | None:
-        """Return the mean and spread on a grammar; None if it was not measured."""
+        """Return the center and the spread on a grammar, of ratios on the log scale; None if it was not measured."""
         if (grammar, spread) not in self._cells:
             part = self.long[self.long["grammar"] == grammar]
-            self._cells[grammar, spread] = cell_in_row(part, spread, log=False) if len(part) else None
+            self._cells[grammar, spread] = cell_in_row(part, spread, "only") if len(part) else None
         return self._cells[grammar, spread]
 
     @property
@@ -64,11 +76,8 @@ class Line:
 
     def bar(self, cell: TableCell) -> tuple[float, float]:
         """Return the lengths of the error bar of a cell, down and up."""
-        if cell.log_scale and cell.log is not None:
-            low, high = cell.log.interval
-            known = not (math.isnan(low) or math.isnan(high))
-            return (cell.center - low, max(0.0, min(high, self.cap) - cell.center)) if known else (0.0, 0.0)
-        return error_lengths(cell.mean, cell.spread, bool(self.long["measure"].iloc[0] == "ratio"), self.cap)
+        low, high = cell.interval(self.cap)
+        return cell.center - low, high - cell.center
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +111,23 @@ class ResultBlock:
         """Whether values are ratios: small values are good, and the axis is logarithmic."""
         return self.measure == "ratio"
 
+    @property
+    def target(self) -> float | None:
+        """The accuracy at which training ended, if it is the same in all rows."""
+        return _single(self.long["target"].dropna())
+
+    @property
+    def chance(self) -> float | None:
+        """The accuracy of a guess: 1/V of a sender's tokens, 1/K of a receiver's attributes; None if it varies."""
+        kind, side = _single(self.long["job_kind"]), _single(self.long["role"])
+        ends = self.long["options"].astype(str).str.contains("word_lengths=").any() if "options" in self.long else False
+        if kind != "probe" or ends:
+            return None
+        if side == "sender":
+            return _single(1 / self.long["vocab_size"].dropna())
+        spaces = self.long["meanings"].dropna().unique()
+        return _single(pd.Series([MeaningSpace.parse(str(s)).chance for s in spaces])) if side == "receiver" else None
+
     @cached_property
     def lines(self) -> list[Line]:
         """Lines of the block, one per row of the bias table."""
@@ -111,7 +137,7 @@ class ResultBlock:
         """Return the lines; rows that differ only in the columns `together` share a line."""
         apart = [name for name in ROW[1:] if name not in together]
         varying = [name for name in apart if name in self.apart or self.long[name].nunique(dropna=False) > 1]
-        return lines_of(self.long, varying, sides=self.long["side"].nunique(dropna=False) > 1)
+        return lines_of(self.long, varying, sides=self.long["role"].nunique(dropna=False) > 1)
 
 
 def measured(results: Results) -> pd.DataFrame:
@@ -121,7 +147,7 @@ def measured(results: Results) -> pd.DataFrame:
         InvalidSettingError: no results, or an invalid value.
     """
     long = without_hashes(long_of(results))
-    pairs = long["side"].eq("pair")
+    pairs = long["role"].eq("pair")
     if not pairs.any():
         return long
     value = long["end_to_end_accuracy"].where(pairs & ~long["failed"].astype(bool), long["value"])
@@ -137,8 +163,8 @@ def blocks(long: pd.DataFrame) -> list[ResultBlock]:
     for _, part in long.groupby(varying, sort=False, dropna=False):
         first = part.iloc[0]
         differing = {name: str(first[name]) for name in varying if name != "measure" or "protocol" not in varying}
-        if "side" in differing:
-            differing["side"] = PLURAL.get(differing["side"], differing["side"])
+        if "role" in differing:
+            differing["role"] = PLURAL.get(differing["role"], differing["role"])
         name = ", ".join(differing.values())
         found.append(ResultBlock(name, str(first["measure"]), part, apart))
     return sorted(found, key=_place)
@@ -187,19 +213,137 @@ def records_of(results: Results, kind: str) -> list[Record]:
     )
 
 
-def title_and_notes(long: pd.DataFrame, spread: str | None = None) -> tuple[str, list[str]]:
-    """Return title and notes of the bias table: the measure and its setting, the spread, cut runs and failed runs.
+@dataclass(frozen=True)
+class Point:
+    """A model of a trade-off between noise and compositional grammars.
+
+    Attributes:
+        line: the model's row of the bias table.
+        noise: mean over the noise grammars and seeds; of ratios, geometric.
+        compositional: mean over the compositional grammars and seeds.
+        rank: 1 for the best model.
+        front: whether no other model is better on one axis and at least as good on the other.
+    """
+
+    line: Line
+    noise: TableCell
+    compositional: TableCell
+    rank: int = 0
+    front: bool = False
+
+    @property
+    def place(self) -> tuple[float, float]:
+        """The data coordinates of the point, (x, y)."""
+        return self.noise.center, self.compositional.center
+
+    @property
+    def ends(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The ends of the error bars along x and along y."""
+        return self.noise.interval(self.line.cap), self.compositional.interval(self.line.cap)
+
+    @property
+    def bars(self) -> list[list[tuple[float, float]]]:
+        """The error bars as lines."""
+        (x, y), (across, up) = self.place, self.ends
+        return [[(end, y) for end in across], [(x, end) for end in up]]
+
+    @property
+    def name(self) -> str:
+        """Rank and label, with a dagger if runs were cut."""
+        return f"{self.rank} {self.line.label}{CUT if self.noise.censored or self.compositional.censored else ''}"
+
+
+def ranked(part: ResultBlock, spread: str = "sd") -> list[Point]:
+    """Return the models of a block that have results on all grammars of a trade-off, the best first."""
+    easy = [g for g in COMPOSITIONAL if g in part.grammars]
+    if not easy or not set(NOISE) <= set(part.grammars):
+        return []
+    found = [point for line in part.lines if (point := _point(line, easy, spread)) is not None]
+    sign = -1 if part.is_ratio else 1  # a large ratio is slow learning
+
+    def score(point: Point) -> float:
+        x, y = point.place
+        return x / max(y, LEAST_RATIO) if part.is_ratio else y - x
+
+    def beaten(point: Point) -> bool:
+        gaps = [(sign * (point.place[0] - o.place[0]), sign * (o.place[1] - point.place[1])) for o in found]
+        return any(min(gap) >= 0 and max(gap) > 0 for gap in gaps)
+
+    order = sorted(found, key=lambda point: -score(point))
+    return [replace(point, rank=rank, front=not beaten(point)) for rank, point in enumerate(order, 1)]
+
+
+def _point(line: Line, easy: Sequence[str], spread: str) -> Point | None:
+    good = line.long[~line.long["failed"].astype(bool)]
+    values = good.pivot_table(index="seed", columns="grammar", values="value").reindex(columns=[*easy, *NOISE]).dropna()
+    if not len(values):
+        return None
+    ratio = line.long["measure"].iloc[0] == "ratio"
+    cuts = good.assign(cut=good["censored"].astype(float)).pivot_table(index="seed", columns="grammar", values="cut")
+
+    def cell(names: list[str]) -> TableCell:
+        own = values[names].clip(lower=LEAST_RATIO)
+        means = np.exp(np.log(own).mean(axis=1)) if ratio else values[names].mean(axis=1)
+        cut = cuts.loc[values.index, names].gt(0).any(axis=1)
+        rows = {
+            "value": means,
+            "censored": cut,
+            "failed": False,
+            "measure": good["measure"].iloc[0],
+            "grammar": names[0],
+        }
+        return cell_in_row(pd.DataFrame(rows), spread, "only")
+
+    return Point(line, cell(list(NOISE)), cell(list(easy)))
+
+
+def front(points: Sequence[Point], part: ResultBlock) -> list[tuple[float, float]]:
+    """Return the corners of the stepped line through the models on the Pareto front."""
+    best = sorted((point.place for point in points if point.front), reverse=part.is_ratio)
+    corners = [(after[0], before[1]) for before, after in pairwise(best)]
+    return [place for both in zip_longest(best, corners) for place in both if place is not None]
+
+
+def describe_tradeoff(long: pd.DataFrame, spread: str) -> tuple[str, list[str]]:
+    """Return the title and the caption of a trade-off, as `describe` does for other charts."""
+    setting, *notes = describe(long, spread, bars=True)[1]
+    parts = blocks(long)
+    ratio = [part.is_ratio for part in parts]
+    by = ["the difference of the two"] * (not all(ratio)) + ["how many times longer noise takes"] * any(ratio)
+    better = ["the upper left"] * (not all(ratio)) + ["the lower right (fast on them, slow on noise)"] * any(ratio)
+    shown, whole = (sum(map(len, found)) for found in zip(*((ranked(p), p.lines) for p in parts), strict=True))
+    easy = [g for g in COMPOSITIONAL if g in set(long["grammar"])]
+    return "How easily each model learns compositional grammars, against noise", [
+        f"better: {', for ratios '.join(better)}; dashed: models that no other model beats",
+        f"compositional: mean of {', '.join(easy)}; noise: mean of {', '.join(NOISE)}; ranked by {', or '.join(by)}",
+        setting,
+        *(note for note in notes if not note.startswith(COARSE)),
+        *(
+            [f"not shown, for lack of some of these grammars: {whole - shown} of {counted(whole, 'row')}"]
+            * (whole > shown)
+        ),
+    ]
+
+
+def describe(long: pd.DataFrame, spread: str, bars: bool = False) -> tuple[str, list[str]]:
+    """Return the title of a chart, a plain sentence, and its caption: the setting and the notes of the bias table.
 
     Args:
         long: results in long form.
-        spread: spread of the plot; None if it has no error bars.
+        spread: spread of the chart.
+        bars: whether the chart has error bars.
     """
-    table = bias_table(long, spread or "sd", log=False)
-    notes = [note for note in table.notes if spread or not note.startswith("mean ±")]
-    has_bars = bool(notes) and notes[0].startswith(("mean ±", GEOMETRIC))
-    if has_bars and (long["cut"].astype(bool) & long["measure"].eq("ratio")).any():
-        notes[0] += "; error bars end at the cap" if long["cap"].notna().any() else ""
-    return table.title, notes
+    table = bias_table(long, spread, log="only")
+    notes = [table.title, *table.notes]
+    if bars and (long["censored"].astype(bool) & long["measure"].eq("ratio") & long["cap"].notna()).any():
+        notes = [f"{note}; error bars end at the cap" if note.startswith(GEOMETRIC) else note for note in notes]
+    return TITLES.get(str(_single(long["measure"])), TITLE), notes
+
+
+def title_and_notes(long: pd.DataFrame) -> tuple[str, list[str]]:
+    """Return the title of the bias table, which is the measure and its setting, and its notes."""
+    table = bias_table(long, log=False)
+    return table.title, table.notes
 
 
 def refuse_crowd(size: Iterable[float], parts: Sequence[ResultBlock]) -> None:
@@ -238,6 +382,16 @@ def limits(lines: Iterable[Line], grammars: Iterable[str], spread: str, ratio: b
     return low / 1.1, max(2.0, high) * 1.35
 
 
+def color_ends(parts: Iterable[ResultBlock], spread: str) -> tuple[float, float]:
+    """Return the ends of the color scale of blocks of one measure: at most 0 and at least 1; of ratios, 1 and 2."""
+    parts = list(parts)
+    cells = [line.cell(grammar, spread) for part in parts for line in part.lines for grammar in part.grammars]
+    centers = [cell.center for cell in cells if cell is not None and math.isfinite(cell.center)]
+    low, high = (1.0, 2.0) if parts[0].is_ratio else (0.0, 1.0)
+    least = LEAST_RATIO if parts[0].is_ratio else -math.inf  # above 0 for a logarithmic scale
+    return max(min([low, *centers]), least), max([high, *centers])
+
+
 def error_lengths(mean: float, spread: float, ratio: bool, cap: float = math.inf) -> tuple[float, float]:
     """Return the lengths of an error bar, down and up.
 
@@ -250,7 +404,12 @@ def error_lengths(mean: float, spread: float, ratio: bool, cap: float = math.inf
 def _place(block: ResultBlock) -> SortKey:
     first = block.long.iloc[0]
     representation = place_of("representation", first["representation"])
-    return str(first["side"]) != "sender", str(first["side"]), str(first["protocol"]), block.measure, representation
+    return str(first["role"]) != "sender", str(first["role"]), str(first["protocol"]), block.measure, representation
+
+
+def _single(values: pd.Series[Any]) -> Any:
+    """Return the value that all rows share; None if they differ, or there are none."""
+    return values.iloc[0] if values.nunique(dropna=False) == 1 else None
 
 
 def _words(row: Series, names: Iterable[str]) -> list[str]:

@@ -20,7 +20,7 @@ from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 from icy.records.long_table import ROW
 
-from .panels import Line, ResultBlock, blocks, limits, measured, refuse_crowd, title_and_notes
+from .panels import Line, ResultBlock, blocks, describe, limits, measured, refuse_crowd
 
 PANEL_HEIGHT, LARGE_PANEL = 1.55, 2.1  # inches, for few models and for many
 MARK = 4.0  # points
@@ -46,7 +46,7 @@ def parameters(
     Args:
         results: a ProbeResult, or its long table. Sides, protocols and representations have separate panels.
         spread: "sd", "sem" or "ci95".
-        title: title; by default the measure and its setting, "" for none.
+        title: title; by default a sentence on the measure, "" for none.
         width: width of a new figure, in inches.
         axes: axes to draw on, one per panel; by default a new figure.
 
@@ -76,8 +76,11 @@ def parameters(
         _panel(ax, part, grammar, crowd, spread)
         ax.set_title(grammar if axes is None or not part.name else f"{grammar}\n{part.name}", fontsize=style.MEDIUM)
     _label(drawn, counts, width, 1 if axes is not None else 2 if crowd else None)
-    style.legend(figure, drawn, axes is None, _handles(looks))
-    style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], _notes(every, long, spread))
+    style.legend(figure, drawn, axes is None, _handles(looks, long))
+    usual, notes = describe(long, spread, bars=True)
+    style.entitle(
+        figure, drawn, axes is None, title, f"{usual}, by its number of parameters", _notes(notes, every, long, shown)
+    )
     if crowd:
         figure.draw_without_rendering()  # fixes the positions of the axes, which moving marks needs
     for ax, (part, grammar) in zip(drawn, shown, strict=True):
@@ -129,10 +132,12 @@ def _explain_no_parameters(long: pd.DataFrame) -> str:
     return f"None of these models has parameters ({models}); `icy plot heat` and `icy plot bars` draw them."
 
 
-def _notes(every: pd.DataFrame, long: pd.DataFrame, spread: str) -> list[str]:
-    usual = [note.removeprefix(f"{COARSE} ") for note in title_and_notes(long, spread)[1]]
+def _notes(
+    usual: Sequence[str], every: pd.DataFrame, long: pd.DataFrame, shown: Sequence[tuple[ResultBlock, str]]
+) -> list[str]:
     notes = [note.replace(f"{CUT} cut", "with an arrow: cut") for note in usual]
     notes = [note for note in notes if not note.startswith(CUT)]  # accuracies have no arrows
+    notes += [style.CHANCE_NOTE] if any(part.chance for part, _ in shown if not part.is_ratio) else []
     without = sorted(set(every["model"].astype(str)) - set(long["model"].astype(str)))
     if long["model"].nunique() > style.PER_MODEL:
         notes.append("marks that would cover each other are moved aside")
@@ -149,9 +154,11 @@ def _panel(ax: Axes, part: ResultBlock, grammar: str, crowd: bool, spread: str) 
     low, high = limits(part.lines, [grammar] if crowd else part.grammars, spread, part.is_ratio)
     if part.is_ratio:
         ax.set_yscale("log")
-        ax.axhline(1, color="black", linewidth=0.6)
-        high *= 1.5 if part.long["cut"].any() else 1  # room for arrows
+        ax.axhline(1, color="black", linewidth=0.8)
+        high *= 1.5 if part.long["censored"].any() else 1  # room for arrows
         style.ratio_axis(ax.yaxis, low, high)
+    elif part.chance:
+        ax.axhline(part.chance, **style.CHANCE)
     ax.set_ylim(low, high)
 
 
@@ -161,7 +168,7 @@ def _models(ax: Axes, part: ResultBlock, grammar: str, looks: dict[str, style.Lo
     for line in part.lines_over("hidden_size"):
         rows = line.long[line.long["grammar"] == grammar]
         parts = {size: rows[rows["size"] == size] for size in sorted(set(map(int, rows["size"])))}
-        points = [(size, cell_in_row(part, spread, log=False)) for size, part in parts.items()]
+        points = [(size, cell_in_row(part, spread, "only")) for size, part in parts.items()]
         found.append((line, [point for point in points if point[1].seeds]))
     aside = _move_apart(ax, [point for _, points in found for point in points]) if len(looks) > style.PER_MODEL else {}
     for line, points in found:
@@ -196,7 +203,7 @@ def _series(ax: Axes, line: Line, points: Sequence[Point], look: style.Look, asi
         means,
         yerr=list(zip(*errors, strict=True)),
         color=look.color,
-        linestyle=look.dash,
+        linestyle=look.dash if len(points) > 1 else "",
         linewidth=style.LINE - 0.3,
         elinewidth=0.6 if aside else 0.7,
         marker=look.marker,
@@ -207,18 +214,24 @@ def _series(ax: Axes, line: Line, points: Sequence[Point], look: style.Look, asi
     if aside:  # errors of many models would hide their marks
         bars.set(alpha=0.35, zorder=1)
     for place, mean, (_, up), (_, cell) in zip(sizes, means, errors, points, strict=True):
-        if cell.cut and line.long["measure"].iloc[0] == "ratio":
+        if cell.censored and line.long["measure"].iloc[0] == "ratio":
             start = mean + up
             ax.annotate("", (place, start * 1.5), (place, start), arrowprops={**style.ARROW, "color": look.color})
+        elif cell.coarse:
+            ax.annotate(COARSE, (place, mean + up), (0, 2), textcoords="offset points", ha="center",
+                        fontsize=style.SMALL, color=look.color)  # fmt: skip
 
 
-def _handles(looks: dict[str, style.Look]) -> list[Line2D]:
-    """Return the entries of the legend: one per model; for many models one per family and one per cell."""
+def _handles(looks: dict[str, style.Look], long: pd.DataFrame) -> list[Line2D]:
+    """Return the entries of the legend: one per model, with a line if there are several sizes; for many models one per
+    family and one per cell.
+    """
+    line = bool((long.groupby("model")["size"].nunique() > 1).any())
     if len(looks) <= style.PER_MODEL:
         one_side = len({name.partition("/")[0] for name in looks}) == 1
         names = sorted(looks, key=place_of_model)
         shown = {name.rpartition("/")[2] if one_side else name: looks[name] for name in names}
-        return [look.handle(name, MARK) for name, look in shown.items()]
+        return [look.handle(name, MARK, line) for name, look in shown.items()]
     cells = {style.cell(name): look.marker for name, look in looks.items() if style.cell(name)}
     families = {style.family(name): (look.color, look.marker, not style.cell(name)) for name, look in looks.items()}
     found = [

@@ -15,7 +15,7 @@ from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .panels import Line, ResultBlock, blocks, limits, measured, refuse_crowd, title_and_notes
+from .panels import Line, ResultBlock, blocks, describe, limits, measured, refuse_crowd
 
 ROW_HEIGHT, LEAST_HEIGHT = 0.3, 0.18  # usual height of a row, and least height to fit on a page, in inches
 BAND = 0.72  # fraction of a row's height over which the dots of its grammars are spread
@@ -33,14 +33,14 @@ def ratios(
 ) -> Figure:
     """Draw acquisition ratios: a row per model, a dot with error bar per grammar, on a logarithmic axis.
 
-    Concat's ratio is 1. A hollow dot with an arrow to the right is a mean over runs if some were cut at the cap: the
-    true ratio is larger.
+    Dots are geometric means; the line at 1 is concat. A hollow dot with an arrow to the right is a mean over runs if
+    some were cut at the cap: the true ratio is larger. The sign ~ marks ratios of coarse evaluations.
 
     Args:
         results: a ProbeResult, or its long table, of the protocol `acquire`; other protocols are left out. Sides and
             representations have separate panels.
         spread: "sd", "sem" or "ci95".
-        title: title; by default the measure and its setting, "" for none.
+        title: title; by default a sentence on the measure, "" for none.
         width: width of a new figure, in inches.
         axes: axes to draw on, one per panel; by default a new figure.
 
@@ -72,8 +72,8 @@ def ratios(
     drawn[-1].set_xlabel(style.wrapped("updates to the target as a ratio to concat's", 0.6 * size[0], style.MEDIUM))
     marks = {name: replace(look, hollow=False) for name, look in looks.items()}
     style.legend(figure, drawn, axes is None, [look.handle(name, MARK, line=False) for name, look in marks.items()])
-    usual, notes = title_and_notes(long, spread)
-    notes = [note.replace(CUT, "hollow, with an arrow:").removeprefix(f"{COARSE} ") for note in notes]
+    usual, notes = describe(long, spread, bars=True)
+    notes = [note.replace(CUT, "hollow, with an arrow:") for note in notes]
     style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure
 
@@ -92,7 +92,7 @@ def _panel(ax: Axes, part: ResultBlock, looks: dict[str, style.Look], spread: st
     ax.set_xscale("log")
     ax.set(xlim=ends, ylim=(len(lines) - 0.5, -0.5))
     ax.axvline(1, color="black", linewidth=0.8, zorder=1)
-    for cap in sorted({float(cap) for cap in part.long.loc[part.long["cut"].astype(bool), "cap"].dropna()}):
+    for cap in sorted({float(cap) for cap in part.long.loc[part.long["censored"].astype(bool), "cap"].dropna()}):
         ax.axvline(cap, color=style.GRAY, linewidth=0.8, linestyle=":", zorder=1)
         ax.annotate("cap", (cap, 1), (0, 1), xycoords=("data", "axes fraction"), textcoords="offset points",
                     ha="center", va="bottom", fontsize=style.SMALL, color=style.DIM)  # fmt: skip
@@ -119,9 +119,12 @@ def _row(ax: Axes, y: int, line: Line, part: ResultBlock, looks: dict[str, style
 def _dot(ax: Axes, y: float, cell: TableCell, error: tuple[float, float], look: style.Look) -> None:
     down, up = error
     ax.errorbar([cell.center], [y], xerr=[[down], [up]], fmt="none", ecolor=look.color, elinewidth=0.9)
-    face = "white" if cell.cut else look.color
+    face = "white" if cell.censored else look.color
     ax.plot([cell.center], [y], look.marker, markersize=MARK, markerfacecolor=face, markeredgecolor=look.color,
             markeredgewidth=0.9, clip_on=False, zorder=3)  # fmt: skip
-    if cell.cut:
+    if cell.censored:
         start = cell.center + up
         ax.annotate("", (start * 1.16, y), (start, y), arrowprops={**style.ARROW, "color": look.color})
+    elif cell.coarse:
+        ax.annotate(COARSE, (cell.center + up, y), (1.5, 0), textcoords="offset points", va="center_baseline",
+                    fontsize=style.SMALL, color=look.color)  # fmt: skip

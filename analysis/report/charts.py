@@ -5,88 +5,102 @@ from __future__ import annotations
 from typing import Any
 
 from icy.analysis.row_types import Facts
-from icy.analysis.style import COLORS
+from icy.analysis.style import COLORS, GRAY
 
 Spec = Facts
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # only identifies the language; never fetched
-ROW, COLUMN = 19, 52  # size of a cell of a heat map, in pixels
-BAR = 26  # height of a bar with its gap, in pixels
-TOOLTIPS = {"label": "row", "column": "column", "text": "mean and spread", "n": "runs", "seeds": "seeds"}
+ROW, COLUMN = 30, 52  # size of a cell of a heat map, in pixels
+TOOLTIPS = {
+    "panel": "side",
+    "label": "row",
+    "column": "column",
+    "text": "mean and spread",
+    "n": "runs",
+    "seeds": "seeds",
+}
+NAMED: Spec = {"type": "text", "align": "left", "dx": 7, "fontSize": 11}  # text to the right of a mark
 
 
-def heat(log: bool = False, title: str = "mean") -> Spec:
-    """Heat map: a row per model, a column per grammar or score; the color is the mean."""
-    scale: Spec = {"scheme": "cividis"} | (
-        {"type": "log", "reverse": True} if log else {}
-    )  # dark: slow, or low accuracy
+def heat(log: bool = False, title: str = "") -> Spec:
+    """Heat map: a panel per side, a row per model, a column per grammar or score, with center and spread."""
+    scale: Spec = {"scheme": "viridis"} | ({"type": "log", "reverse": True} if log else {})  # as in `icy plot heat`
+    title = title or ("ratio to concat" if log else "mean")
+    color = {"field": "shade", "type": "quantitative", "scale": scale, "title": title, "legend": {"format": ".3~g"}}
+    dark = "luminance(scale('color', datum.shade)) < 0.18"
     return _chart(
         f"Heat map: a row per model, a column per grammar or score; color is the {title}.",
-        mark={"type": "rect", "cursor": "pointer"},
         width={"step": COLUMN},
         height={"step": ROW},
         view={"fill": "#88888840", "stroke": None},  # color of missing values
         encoding={
-            "x": {"field": "column", "type": "nominal", "sort": None, "title": None,
-                  "axis": {"orient": "top", "labelAngle": -35}},
-            "y": {"field": "label", "type": "nominal", "sort": None, "title": None},
-            "color": {"field": "shade", "type": "quantitative", "scale": scale, "title": title,
-                      "legend": {"format": ".3~g"}},
+            "x": {**_column("column"), "axis": {"orient": "top", "labelAngle": -35}},
+            "y": _column("label"),
             "tooltip": _tips(**TOOLTIPS),
         },
-    )  # fmt: skip
-
-
-def bars(log: bool = False) -> Spec:
-    """Bar chart: a bar per column of a table with a single row."""
-    scale: Spec = {"type": "log", "nice": False} if log else {"zero": True}
-    column = {"field": "column", "type": "nominal", "sort": None, "title": None}
-    mean = {"field": "shade", "type": "quantitative", "scale": scale, "title": "ratio to concat" if log else "mean"}
-    return _chart(
-        "A bar per grammar; its length is the mean.",
-        width="container",
-        height=BAR,  # per bar; the page's script multiplies it by their number
-        encoding={"y": column, "x": mean, "tooltip": _tips(**TOOLTIPS)},
         layer=[
-            {"mark": {"type": "bar", "color": COLORS[0], "height": {"band": 0.7}}}
-            | ({"encoding": {"x2": {"datum": 1}}} if log else {}),
-            {"mark": {"type": "text", "align": "left", "dx": 5}, "encoding": {"text": {"field": "text"}}},
+            {"mark": {"type": "rect", "cursor": "pointer"}, "encoding": {"color": color}},
+            {
+                "mark": {"type": "text", "lineBreak": "\n", "dy": {"expr": "indexof(datum.shown, '\\n') < 0 ? 0 : -6"}},
+                "encoding": {
+                    "text": {"field": "shown"},
+                    "color": {"condition": {"test": dark, "value": "white"}, "value": "black"},
+                },
+            },
         ],
     )
 
 
-def tradeoff(log: bool) -> Spec:
-    """Trade-off: a dot per row (x: mean on noise, y: mean on compositional grammars), as in `icy plot tradeoff`."""
-    log_scale = {"type": "log", "reverse": True, "nice": False, "padding": 14}  # from the least to the largest
-    scale: Spec = log_scale if log else {"zero": False}  # `zero` is not an option of logarithmic scales
-    measure = "ratio on" if log else "accuracy on"
+def tradeoff(log: bool = False) -> Spec:
+    """Trade-off: a panel per side, a point with intervals per row, and the front, as in `icy plot tradeoff`."""
+    scale: Spec = {"type": "log", "nice": False} if log else {"zero": False, "nice": False}
+    measure = "ratio to concat" if log else "accuracy"
+    x, y = (
+        {"field": name, "type": "quantitative", "scale": scale, "title": f"{measure} on {grammars}"}
+        for name, grammars in (("x", "noise grammars"), ("y", "compositional grammars"))
+    )
+    front = {"type": "line", "color": GRAY, "strokeDash": [4, 3], "interpolate": "step-before" if log else "step-after"}
     return _chart(
-        "Trade-off: a dot per row, by its mean on noise and on compositional grammars; better is up and to the left.",
-        mark={"type": "point", "filled": True, "size": 60, "cursor": "pointer"},
-        width="container",
+        "Trade-off: a point per row, by its mean on noise and on compositional grammars.",
+        width=300,
         height=300,
-        encoding={
-            "x": {"field": "hard", "type": "quantitative", "scale": scale, "title": f"{measure} rot, pairsum, proj"},
-            "y": {"field": "easy", "type": "quantitative", "scale": scale, "title": f"{measure} "},
-            "color": {"field": "side", "type": "nominal", "scale": {"range": list(COLORS)}, "title": None},
-            "tooltip": _tips(label="row", easy="compositional", hard="noise", n="runs", seeds="seeds"),
-        },
+        encoding={"x": x, "y": y, "tooltip": _tips(label="row", y="compositional", x="noise", n="runs", seeds="seeds")},
+        layer=[
+            {"mark": {"type": "rule", "opacity": 0.3}, "encoding": {"x": {"field": "left"}, "x2": {"field": "right"}}},
+            {"mark": {"type": "rule", "opacity": 0.3}, "encoding": {"y": {"field": "low"}, "y2": {"field": "high"}}},
+            {"mark": front, "transform": [{"filter": "datum.front"}], "encoding": {"order": {"field": "x"}}},
+            {"mark": {"type": "point", "filled": True, "size": 60, "color": COLORS[0], "cursor": "pointer"}},
+            {"mark": NAMED, "encoding": {"text": {"field": "name"}}},
+        ],
     )
 
 
 def curves() -> Spec:
-    """Learning curves: a line per run of a row, colored by grammar."""
+    """Learning curves: a line per run of a row, in the colors of `icy plot curves`, and the target and chance."""
+    grammar = {"field": "grammar", "type": "nominal", "title": None}
+    level = {"field": "y", "type": "quantitative"}
     return _chart(
         "Learning curves of one row: a line per run, colored by grammar.",
-        mark={"type": "line", "strokeWidth": 1.4},
         width="container",
         height=280,
-        encoding={
-            "x": {"field": "x", "type": "quantitative", "title": "updates"},
-            "y": {"field": "y", "type": "quantitative", "scale": {"zero": False}, "title": None},
-            "color": {"field": "grammar", "type": "nominal", "scale": {"range": list(COLORS)}, "title": None},
-            "detail": {"field": "seed"},
-            "tooltip": _tips(grammar="grammar", seed="seed", x="updates", y="value"),
-        },
+        layer=[
+            {
+                "mark": {"type": "line", "strokeWidth": 1.4},
+                "encoding": {
+                    "x": {"field": "x", "type": "quantitative", "title": "updates"},
+                    "y": {"field": "y", "type": "quantitative", "scale": {"zero": False}, "title": None},
+                    "color": {**grammar, "scale": {}},
+                    "strokeDash": {**grammar, "scale": {}},
+                    "detail": {"field": "seed"},
+                    "tooltip": _tips(grammar="grammar", seed="seed", x="updates", y="value"),
+                },
+            },
+            {"data": {"name": "levels"}, "mark": {"type": "rule", "strokeDash": [2, 2]}, "encoding": {"y": level}},
+            {
+                "data": {"name": "levels"},
+                "mark": {**NAMED, "dy": -6},
+                "encoding": {"y": level, "text": {"field": "name"}, "x": {"value": 0}},
+            },
+        ],
     )
 
 
@@ -133,6 +147,11 @@ def space() -> Spec:
 def _if_own(own: float | str, other: float | str) -> Spec:
     """Return an encoding with the value `own` for the reader's models and `other` for models of the atlas."""
     return {"condition": {"test": "datum.own", "value": own}, "value": other}
+
+
+def _column(name: str) -> Spec:
+    """Return the encoding of a column of names, in the order of the data."""
+    return {"field": name, "type": "nominal", "sort": None, "title": None}
 
 
 def _chart(description: str, **parts: Any) -> Spec:

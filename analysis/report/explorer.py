@@ -24,7 +24,7 @@ from icy.core.text import counted
 from . import charts
 from .page import escaped, save_buttons, whole_page
 
-CHOICES = ("side", "protocol", "representation", "meanings")  # columns of SETTING that the reader chooses first
+CHOICES = ("role", "protocol", "representation", "meanings")  # columns of SETTING that the reader chooses first
 NAMES = {
     "representation": "Messages",
     "meanings": "Space",
@@ -88,7 +88,7 @@ def _colors(settings: list[Facts]) -> dict[str, str]:
     """Return the colors of families: the same on both sides, and distinct within a side if there are enough colors."""
     sides: dict[str, set[str]] = {}
     for one in settings:
-        sides.setdefault(str(one["setting"]["side"]), set()).update(model["family"] for model in one["models"])
+        sides.setdefault(str(one["setting"]["role"]), set()).update(model["family"] for model in one["models"])
     found: dict[str, str] = {}
     for family in sorted(
         set().union(*sides.values()), key=lambda name: (-sum(name in of for of in sides.values()), name)
@@ -121,7 +121,9 @@ def _models(part: pd.DataFrame) -> list[tuple[list[str], str, pd.DataFrame]]:
 def _updates(rows: pd.DataFrame) -> dict[str, str]:
     """Return the mean updates to the target by grammar, as text; empty unless the measure is a ratio."""
     ratios = rows[rows["measure"].eq("ratio")]
-    found = ratios.assign(updates=updates_to_target(ratios)).groupby("grammar").agg({"updates": "mean", "cut": "any"})
+    found = (
+        ratios.assign(updates=updates_to_target(ratios)).groupby("grammar").agg({"updates": "mean", "censored": "any"})
+    )
     return {
         str(grammar): f"{'> ' * bool(cut)}{updates_text(updates)}"
         for grammar, updates, cut in found.dropna(subset="updates").itertuples()
@@ -139,7 +141,7 @@ def _model(key: list[str], label: str, rows: pd.DataFrame, grammars: list[str]) 
         "means": {g: float(values[g].mean()) for g in grammars if g in values and len(values[g])},
         "updates": _updates(rows),
         "seeds": {g: len(values[g]) for g in grammars if g in values and len(values[g])},
-        "cut": [str(g) for g in rows[rows["cut"].astype(bool) & rows["measure"].eq("ratio")]["grammar"].unique()],
+        "cut": [str(g) for g in rows[rows["censored"].astype(bool) & rows["measure"].eq("ratio")]["grammar"].unique()],
     }
 
 
@@ -225,7 +227,7 @@ def _body(atlas: Atlas, settings: list[Facts]) -> str:
         "Choose a setting, point at a model or choose it in the table, or place your own results."
     )
     ratio_rows = atlas.table[atlas.table["measure"].eq("ratio")]
-    cut = "; the true ratio of a cut run (†) is larger" if ratio_rows["cut"].any() else ""
+    cut = "; the true ratio of a cut run (†) is larger" if ratio_rows["censored"].any() else ""
     ratios = f"Ratios are updates divided by concat's{cut}. The updates are below. " if len(ratio_rows) else ""
     return f"""
 <header><h1>{TITLE}</h1><p>{intro}</p></header>

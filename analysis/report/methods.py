@@ -64,9 +64,9 @@ def methods(results: Results) -> str:
     """
     found = read_any(results) if isinstance(results, str | Path) else results
     long = long_of(found)
-    parts = [" ".join(_sentences(part)) for _, part in long.groupby(["kind", "protocol"], dropna=False, sort=False)]
+    parts = [" ".join(_sentences(part)) for _, part in long.groupby(["job_kind", "protocol"], dropna=False, sort=False)]
     records = records_in(found) or ()
-    kinds = set(long["kind"])
+    kinds = set(long["job_kind"])
     known = published_sources()
     cited = [known[key]["citation"] for keys, used in PAPERS.items() if kinds & set(used) for key in keys]
     return "\n\n".join([*parts, " ".join([*_made(records), "References:", *cited, f"{ICY}."])])
@@ -76,7 +76,7 @@ def _sentences(long: pd.DataFrame) -> Iterator[str]:
     """Yield the sentences on one kind of job and protocol."""
     first, kind = long.iloc[0], kind_of_rows(long)
     protocol = "" if pd.isna(first["protocol"]) else f" under the protocol {first['protocol']}"
-    groups = [_models(str(side), part["model"]) for side, part in long.groupby("side", sort=False)]
+    groups = [_models(str(side), part["model"]) for side, part in long.groupby("role", sort=False)]
     trained = f"We trained {listed(groups)} on {_named('grammar', in_order(long['grammar']))}"
     yield f"{trained}{protocol}, with {_seeds(long)}."
     space = [_setting(name, long[name]) for name in SPACE]
@@ -162,7 +162,7 @@ def _limit(long: pd.DataFrame) -> str:
 
 def _dropped(long: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on failed runs, and one on cut runs."""
-    failed, cut = long["failed"].astype(bool), long["cut"].astype(bool) & long["measure"].eq("ratio")
+    failed, cut = long["failed"].astype(bool), long["censored"].astype(bool) & long["measure"].eq("ratio")
     of = f"of {counted(len(long), 'run')}"
     verbs = [("is", "was") if number == 1 else ("are", "were") for number in (failed.sum(), (cut & ~failed).sum())]
     if failed.any():

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from icy.analysis.plots.panels import CURVES, describe_tradeoff
 from icy.analysis.table_cells import SPREADS
 from icy.analysis.tables.printed_table import BiasTable
 from icy.core.errors import IncompatibleError
@@ -66,9 +67,7 @@ def report_page(sections: Sequence[Section], title: str, methods: str) -> str:
             "heat": charts.heat(),
             "heat_log": charts.heat(True),
             "heat_scores": charts.heat(title="within its column"),
-            "bars": charts.bars(),
-            "bars_log": charts.bars(True),
-            "tradeoff": charts.tradeoff(False),
+            "tradeoff": charts.tradeoff(),
             "tradeoff_log": charts.tradeoff(True),
             "curves": charts.curves(),
         },
@@ -210,12 +209,10 @@ def _row(section: Section, line: int) -> str:
 def _charts(place: int, section: Section) -> str:
     of = f" of {section.name}"
     found = []
-    if not section.single:
-        found.append(_figure(f"heat-{place}", "Heat map", of, "wide"))
-    elif not section.scores:  # scores have different scales, so no chart is drawn
-        found.append(_figure(f"heat-{place}", "Means", of, "wide"))
+    if len(section.rows) > 1 or not section.scores:  # scores of one row have different scales, so no chart is drawn
+        found.append(_figure(f"heat-{place}", *section.described(), of, "wide"))
     if section.tradeoff():
-        found.append(_figure(f"tradeoff-{place}", "Trade-off", of))
+        found.append(_figure(f"tradeoff-{place}", *section.described(describe_tradeoff), of))
     if section.has_curves:
         points = section.axes[1:]
         ys = "".join(f'<option value="{at + 1}">{escaped(name)}</option>' for at, name in enumerate(points))
@@ -225,14 +222,19 @@ def _charts(place: int, section: Section) -> str:
             f'<label>Curve <select data-curve="{place}">{ys}</select></label></p>'
         )
         pointed = f' <span data-of="{place}"></span>'  # name of the row under the pointer
-        found.append(_figure(f"curves-{place}", "Learning curves", of, "", tools, pointed))
+        title = CURVES.get(str(section.long["measure"].iloc[0]), CURVES[""])
+        found.append(_figure(f"curves-{place}", title, [], of, "", tools, pointed))
     return f'<div class="charts">{"".join(found)}</div>'
 
 
-def _figure(name: str, title: str, of: str, more: str = "", tools: str = "", suffix: str = "") -> str:
+def _figure(
+    name: str, title: str, notes: Sequence[str], of: str, more: str = "", tools: str = "", suffix: str = ""
+) -> str:
+    below = "".join(f'<p class="note">{escaped(note)}</p>' for note in notes)
     scrolls = f'class="scrolls" tabindex="0" role="region" aria-label="{title}{escaped(of)}"'
     drawn = f'<div {scrolls}><div id="{name}" class="chart"></div></div>'
-    return f'<figure class="{more}"><figcaption>{title}{suffix}{save_buttons(name)}</figcaption>{tools}{drawn}</figure>'
+    head = f"<figcaption>{escaped(title)}{suffix}{save_buttons(name)}</figcaption>"
+    return f'<figure class="{more}">{head}{tools}{drawn}{below}</figure>'
 
 
 def save_buttons(name: str) -> str:
@@ -291,5 +293,6 @@ def _made(records: Sequence[Record]) -> list[str]:
         text = f"{named}{f' ({commit})' if commit else ''}, on {record.get('device_name', 'an unknown device')}"
         found[text] = found.get(text, 0) + 1
     dates = sorted(str(record["finished"])[:10] for record in records if record.get("finished"))
-    span = [f"Finished between {dates[0]} and {dates[-1]}."] if dates else []
+    ends = list(dict.fromkeys((*dates[:1], *dates[-1:])))
+    span = [f"Finished {'on' if len(ends) == 1 else 'between'} {' and '.join(ends)}."] if ends else []
     return [*(f"{text}: {count:,} runs" for text, count in found.items()), *span]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -11,9 +11,11 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from icy.analysis.metric_conventions import conventions_of
-from icy.analysis.order import COMPOSITIONAL, NOISE
+from icy.analysis.order import in_order
+from icy.analysis.plots.panels import MOST_NAMED, Line, ResultBlock, blocks, color_ends, describe, measured, ranked
 from icy.analysis.row_types import Facts
-from icy.analysis.table_cells import LEAST_RATIO, TableCell
+from icy.analysis.style import grammar_looks
+from icy.analysis.table_cells import LEAST_RATIO
 from icy.analysis.tables.printed_table import BiasTable
 from icy.analysis.tables.references import numbered
 from icy.records.kinds import kind_of_rows
@@ -25,7 +27,7 @@ LEAST_POINTS = 4  # minimum per learning curve, in a report with very many
 ALL_POINTS = 300_000  # maximum of all curves of a section: about 4 MB, which a browser reads at once
 DIGITS = 4
 Lines: TypeAlias = list[list[float | None]]  # a curve, as a list per name
-RUN = ("row", "grammar", "seed", "value", "cut", "failed", "reason", "error", "steps", "seconds", "curve")
+RUN = ("row", "grammar", "seed", "value", "censored", "failed", "reason", "error", "steps", "seconds", "curve")
 COUNTS = ("parameters", "seeds", "concat updates")  # labels of tables that do not identify rows
 
 
@@ -61,46 +63,31 @@ class Section:
         object.__setattr__(self, "rows", _rows(long))
         varying = [name for name in ROW[1:] if long[name].nunique(dropna=False) > 1]
         object.__setattr__(self, "varying", varying)
-        object.__setattr__(self, "lines", [*zip(self._rows_of_lines(), self._labels(), strict=True)])
+        object.__setattr__(
+            self, "lines", [*zip(self.table.row_numbers or [-1] * len(self.table.rows), self._labels(), strict=True)]
+        )
 
     @property
     def scores(self) -> bool:
         """Whether the columns of the table are scores, each with its own scale, rather than grammars."""
         return not set(self.table.grammars) <= set(self.long["grammar"])
 
-    @property
-    def single(self) -> bool:
-        """Whether the table has a single row."""
-        return len(self.table.rows) == 1
+    @cached_property
+    def measured(self) -> pd.DataFrame:
+        """The results of the charts, as `icy plot` draws them."""
+        return measured(self.long)
 
-    @property
-    def easy(self) -> dict[str, list[str]]:
-        """The compositional grammars with a value in any row, by side."""
-        shown = [(self._side(place), cells) for place, _, cells in self._placed()]
-        return {
-            side: [name for name in COMPOSITIONAL if any(name in cells for of, cells in shown if of == side)]
-            for side in dict.fromkeys(side for side, _ in shown)
-        }
+    @cached_property
+    def blocks(self) -> list[ResultBlock]:
+        """The panels of the charts; empty if the columns are scores."""
+        return [] if self.scores else blocks(self.measured)
 
-    def _placed(self) -> list[tuple[int, str, dict[str, TableCell]]]:
-        """Return the row, the name and the cells with a value of each line of the table."""
-        lines = zip(self.lines, self.table.rows, strict=True)
-        return [(at, label, {n: c for n, c in cells.items() if c.seeds}) for (at, label), (_, cells) in lines]
-
-    def _side(self, place: int) -> str:
-        """Return the side of a row; "" for a line of the table that shows no row."""
-        return str(self.rows[place].get("side")) if place >= 0 else ""
-
-    def _easy_text(self) -> str:
-        """Return the compositional grammars as text: first those of both sides, then those of a single side."""
-        found = {side: names for side, names in self.easy.items() if names}
-        shared = [name for name in COMPOSITIONAL if found and all(name in names for names in found.values())]
-        more = [
-            f"{', '.join(own)} ({side}s)"
-            for side, names in found.items()
-            if (own := [n for n in names if n not in shared])
-        ]
-        return ", ".join([*shared, *more])
+    def described(self, by: Callable[[pd.DataFrame, str], tuple[str, list[str]]] = describe) -> tuple[str, list[str]]:
+        """Return the title of a chart and the notes that the table lacks."""
+        if self.scores:
+            return "How each row scores; colors compare the rows of a column", []
+        title, notes = by(self.measured, self.table.spread)
+        return title, [note for note in notes if note not in (self.table.title, *self.table.notes)]
 
     @cached_property
     def log(self) -> bool:
@@ -131,7 +118,7 @@ class Section:
             "rows": self.names(),
             "columns": [self.table.heading(name) for name in self.table.grammars],
             "cells": self.cells(),
-            "chart": "heat_scores" if self.scores else ("bars" if self.single else "heat") + "_log" * self.log,
+            "chart": "heat_scores" if self.scores else "heat" + "_log" * self.log,
             "log": self.log,
             "run_names": list(RUN),
             "runs": runs,
@@ -139,8 +126,9 @@ class Section:
             "counted": self.counted,
             "curves": curves,
             "tradeoff": self.tradeoff(),
-            "easy": self._easy_text(),
-            "domain": self._domain(),
+            "looks": self._looks(),
+            "levels": self._levels(),
+            "domain": color_ends(self.blocks, self.table.spread) if self.blocks else (0.0, 1.0),
         }
 
     def names(self) -> list[str]:
@@ -168,67 +156,38 @@ class Section:
             for labels, _ in self.table.rows
         ]
 
-    def _rows_of_lines(self) -> list[int]:
-        """Return the index in `rows` of the row that each line of the table shows; -1 for none.
-
-        Each kind of job has its own table, and labels name all settings, some or none. So this is the row that most
-        labels match, then the row with the fewest unmatched settings, then the nearest in order.
-        """
-        settings = [self._setting_texts(row) for row in self.rows]
-        words = {word for texts in settings for text in texts for word in (text, text.partition("=")[2])}
-        of_model: dict[str, list[int]] = {}
-        alike: dict[tuple[str, ...], list[int]] = {}  # by model and settings
-        for place, row in enumerate(self.rows):
-            of_model.setdefault(str(row["model"]), []).append(place)
-            alike.setdefault((str(row["model"]), *sorted(settings[place])), []).append(place)
-
-        def fit(place: int, texts: Sequence[str]) -> tuple[int, int]:
-            rest, unmatched = list(texts), 0
-            for text in settings[place]:
-                value = next((one for one in (text, text.partition("=")[2]) if one in rest), None)
-                if value is None:
-                    unmatched += 1
-                else:
-                    rest.remove(value)
-            return -len(rest), -unmatched
-
-        found = []
-        for line, (labels, _) in enumerate(self.table.rows):
-            named = zip(self.table.labels, labels, strict=True)
-            texts = [part for name, text in named if name not in COUNTS for part in text.split(", ")]
-            models = [name for name in dict.fromkeys(texts) if name in of_model]
-            matched = sorted(text for text in texts if text in words)
-            # A bias table names all settings, so that one row nearly always fits exactly; else rows are compared.
-            fits = alike.get((models[0], *matched), []) if len(models) == 1 else []
-            fits = fits or sorted(place for name in models for place in of_model[name]) or [*range(len(self.rows))]
-            found.append(max(fits, key=lambda at: (*fit(at, texts), -abs(at - line)), default=-1))
-        return found
-
     def _setting_texts(self, row: Facts) -> list[str]:
         """Return the values of a row's varying settings, as text."""
         return [part for name in self.varying for part in _text(row[name]).split(", ") if part]
 
     def cells(self) -> list[Facts]:
-        """Return the cells of the table: line, row, column, mean, text as printed, and the value of its color."""
-        found = []
-        for at, (_, cells) in enumerate(self.table.rows):
-            place, label = self.lines[at]
+        """Return the cells of the heat map: panel, row, column, center, interval, texts, and the value of its color."""
+        table, spread = self.table, self.table.spread
+        rows = [
+            (part.name, _row_of(line), line.label, {name: line.cell(name, spread) for name in part.grammars})
+            for part in self.blocks
+            for line in part.lines
+        ]
+        if self.scores:
+            lines = zip(self.lines, table.rows, strict=True)
+            rows = [("", place, label, dict(cells)) for (place, label), (_, cells) in lines]
+        found, least = [], LEAST_RATIO if self.log else -math.inf  # above 0 for a logarithmic scale
+        for panel, place, label, cells in rows:
             for name, cell in cells.items():
-                if cell.seeds and math.isfinite(cell.center):
-                    text = cell.text(self.table.decimals, self.table.signed)
-                    text += f", {cell.cut} of {cell.seeds} cut" if 0 < cell.cut < cell.seeds else ""
-                    least = LEAST_RATIO if self.log else -math.inf  # above 0 for a logarithmic scale
-                    shade = max(cell.center, least)
-                    about = {
-                        "line": at,
-                        "row": place,
-                        "label": label,
-                        "column": self.table.heading(name),
-                        "shade": shade,
-                        "text": text,
-                    }
-                    seeds = self._seeds(place, name)
-                    found.append({**about, "mean": cell.center, "n": cell.seeds, "seeds": seeds})
+                if cell is None or not cell.seeds or not math.isfinite(cell.center):
+                    continue
+                text = cell.text(table.decimals, table.signed)
+                about = {
+                    "panel": panel,
+                    "row": place,
+                    "label": label,
+                    "column": table.heading(name),
+                    "shade": max(cell.center, least),
+                    "shown": cell.lines(table.decimals),
+                    "text": text + (f", {cell.censored} of {cell.seeds} cut" if 0 < cell.censored < cell.seeds else ""),
+                }
+                seeds = self._seeds(place, name)
+                found.append({**about, "mean": cell.center, "n": cell.seeds, "seeds": seeds})
         return _within_columns(found) if self.scores else found
 
     def _seeds(self, place: int, grammar: str = "") -> str:
@@ -246,28 +205,37 @@ class Section:
                 found.setdefault((row, name), []).append(seed)
         return found
 
-    def _domain(self) -> list[float]:
-        """Return the least and the largest value of the color scale, as in `icy plot heat`."""
-        means = [cell.center for _, _, cells in self._placed() for cell in cells.values() if math.isfinite(cell.center)]
-        if self.scores:
-            return [0.0, 1.0]
-        low, high = (1.0, 2.0) if self.log else (0.0, 1.0)
-        return [max(min([low, *means]), LEAST_RATIO if self.log else -math.inf), max([high, *means])]
-
     def tradeoff(self) -> list[Facts]:
-        """Return the means of each row over compositional and over noise grammars; for ratios, geometric means.
+        """Return the points of the trade-off, with their intervals, as `icy plot tradeoff` draws them."""
+        found = []
+        for part in self.blocks:
+            points = ranked(part, self.table.spread)
+            for point in points:
+                (x, y), ((left, right), (low, high)) = point.place, point.ends
+                row = _row_of(point.line)
+                about = {"panel": part.name, "row": row, "label": point.line.label, "front": point.front}
+                about |= {"x": x, "y": y, "left": left, "right": right, "low": low, "high": high}
+                name = point.name if len(points) <= MOST_NAMED else str(point.rank)
+                found.append({**about, "name": name, "n": point.noise.seeds, "seeds": self._seeds(row)})
+        return found
 
-        Rows that lack a noise grammar, or a compositional grammar that other rows of their side have, are left out.
-        """
-        found, easy_of_side = [], self.easy
-        for at, (place, label, cells) in enumerate(self._placed()):
-            side = self._side(place)
-            compositional = easy_of_side[side]
-            if compositional and {*compositional, *NOISE} <= set(cells):
-                easy, hard = ([cells[name].center for name in names] for names in (compositional, NOISE))
-                runs = max(cell.seeds for cell in cells.values())
-                about = {"line": at, "row": place, "label": label, "side": side, "n": runs, "seeds": self._seeds(place)}
-                found.append({**about, "easy": _mean(easy, self.log), "hard": _mean(hard, self.log)})
+    def _looks(self) -> Facts:
+        """Return the colors and dashes of grammars, as in `icy plot curves`."""
+        looks = grammar_looks(in_order(self.long["grammar"]))
+        return {
+            "grammars": list(looks),
+            "colors": [look.color for look in looks.values()],
+            "dashes": [look.dashes for look in looks.values()],
+        }
+
+    def _levels(self) -> list[list[Facts]]:
+        """Return the horizontal lines of each row's curves of accuracy: the target and chance, if its panel has one."""
+        found: list[list[Facts]] = [[] for _ in self.rows]
+        for part in self.blocks:
+            levels = {"target": part.target, "chance": part.chance}
+            lines: list[Facts] = [{"y": float(y), "name": name} for name, y in levels.items() if y is not None]
+            for row in part.long["row"].unique():
+                found[row] = lines
         return found
 
     def _runs(self) -> tuple[list[Lines], list[list[object]]]:
@@ -322,6 +290,11 @@ def _rows(long: pd.DataFrame) -> list[Facts]:
     return [dict(row) for row in long.drop_duplicates("row").sort_values("row").to_dict("records")]  # type: ignore[arg-type]
 
 
+def _row_of(line: Line) -> int:
+    """Return the number of the row of a line of a chart."""
+    return int(line.long["row"].iloc[0])
+
+
 def _within_columns(cells: list[Facts]) -> list[Facts]:
     """Rescale the color value of cells to [0, 1], from the least to the largest mean of their column."""
     ends: dict[str, list[float]] = {}
@@ -329,12 +302,6 @@ def _within_columns(cells: list[Facts]) -> list[Facts]:
         ends.setdefault(cell["column"], []).append(cell["mean"])
     shades = {name: (min(values), max(values) - min(values) or 1.0) for name, values in ends.items()}
     return [{**cell, "shade": (cell["mean"] - shades[cell["column"]][0]) / shades[cell["column"]][1]} for cell in cells]
-
-
-def _mean(values: Sequence[float], log: bool) -> float:
-    if log:
-        return math.exp(sum(math.log(max(value, 1e-6)) for value in values) / len(values))
-    return sum(values) / len(values)
 
 
 def _text(value: Any) -> str:

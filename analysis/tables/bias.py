@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -18,7 +18,7 @@ from icy.analysis.table_cells import (
     EMPTY,
     Reference,
     TableCell,
-    both_cut,
+    both_censored,
     cell_in_row,
     cell_of,
     checked_spread,
@@ -30,7 +30,7 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted, words
 from icy.records.kinds import kind_of_rows
 from icy.records.load import Results, long_of
-from icy.records.long_table import ROW
+from icy.records.long_table import OLD_COLUMNS, ROW
 
 from .bias_notes import (
     LOG,
@@ -59,8 +59,8 @@ MEASURE_TITLES = {
 }
 PARAMETERS = 1  # index of that label
 CELL_COLUMNS = (  # columns of the long table, or of differences, that cells need
-    *("row", "grammar", "measure", "value", "failed", "cut", "resolution"),
-    *("steps", "crossing", "ours", "theirs", "our_cut", "their_cut", "p"),
+    *("row", "grammar", "measure", "value", "failed", "censored", "resolution"),
+    *("steps", "crossing", "ours", "theirs", "our_censored", "their_censored", "p"),
 )
 CellMaker = Callable[[pd.DataFrame], TableCell]
 MOST_DECIMALS = 6
@@ -75,7 +75,7 @@ def bias_table(
     compare: Results | None = None,
     compared: str = "",
     mark: bool = True,
-    log: bool = True,
+    log: bool | Literal["only"] = True,
     decimals: int = 2,
 ) -> BiasTable:
     """Make the bias table: a row per model, a column per grammar, with mean and spread over seeds.
@@ -88,7 +88,7 @@ def bias_table(
     Args:
         results: a ProbeResult, or a DataFrame in long form, as `icy.records.long_table.to_long` makes.
         spread: "sd", "sem" or "ci95"; all from the sample standard deviation (ddof 1).
-        by: columns of the long table, or "side". Columns that vary group the rows under headings.
+        by: columns of the long table, such as "role". Columns that vary group the rows under headings.
         sort: order of rows within a group: "given", "model", "parameters", or a grammar; in descending order with "-"
             before it.
         compare: reference values to print next to each cell, with the difference in combined standard errors:
@@ -97,7 +97,8 @@ def bias_table(
         mark: whether to mark the best and the worst of each column, if it has at least three rows and they differ
             significantly (one-way analysis of variance over seeds, 5 %). Models without parameters, which memorize,
             are not considered.
-        log: whether to add lines below ratios: the log scale, and updates.
+        log: whether to add lines below ratios: the log scale, and updates; "only" for ratios on the log scale alone, as
+            in figures.
         decimals: number of decimals to print.
 
     Returns:
@@ -135,16 +136,16 @@ def _bias_table(
     """Make a bias table of a long table; `cell` summarizes replicates as a cell; see `bias_table` for the rest."""
     checked_spread(spread)
     _require_decimals(decimals)
-    long = numbered(long).assign(side=lambda table: table["model"].str.replace(r"/.*", "", regex=True))
+    long = numbered(long).assign(role=lambda table: table["model"].str.replace(r"/.*", "", regex=True))
     grammars = in_order(long["grammar"])
-    varying = [name for name in ("side", *ROW[1:]) if long[name].nunique(dropna=False) > 1]
+    varying = [name for name in ("role", *ROW[1:]) if long[name].nunique(dropna=False) > 1]
     grouped = [name for name in _groups(by) if name in varying]
     other, called = compared_with(compare)
     references = cell_references(long, other, spread)
     grouped += [name for name in varying if grouped and _constant(long, name, grouped)]
-    shown = [name for name in varying if name != "side" or name in grouped]
+    shown = [name for name in varying if name != "role" or name in grouped]
     rows = _sorted(_rows(long, shown, references, cell), grouped, sort, grammars)
-    alike = [name for name in ("side", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
+    alike = [name for name in ("role", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
     arrows = mark_ends(rows, alike, grammars, spread) if mark else {}
     labels, rows = _label_columns(rows, shown, compares=not len(long) or _has_baselines(long))
     return BiasTable(
@@ -165,6 +166,7 @@ def _bias_table(
         below=({LOG: "log"} if log_cells(rows) and not on_log_scale(rows) else {})
         | ({UPDATES: "updates"} if counted_cells(rows) else {}),
         spread=spread,
+        row_numbers=[int(first["row"]) for first, _, _ in rows],
     )
 
 
@@ -204,7 +206,7 @@ def difference_table(
     table = _bias_table(both, spread, partial(_difference, spread=spread), mark=False, **options)
     notes = [UNFINISHED if note.startswith(UNFINISHED) else note for note in table.notes]
     notes = [note for note in notes if not note.startswith((CUT, LOG, UPDATES))]
-    cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
+    cut = [f"{CUT} cut in at least one seed"] if both["censored"].any() else []
     meaning = f"differences, seed by seed, from {name}: above 0, the value is larger here"
     cut += [f"{counted(lone, 'run', 'have')} no counterpart in {name}"] if lone else []
     cut += training_note(training)
@@ -243,7 +245,7 @@ def _test_notes(both: pd.DataFrame, tests: pd.DataFrame, below: Mapping[str, str
         of = f" of {protocol}" if families.ngroups > 1 else ""
         notes.append(f"{P}{of}: paired t-test on {scale}, corrected for {counted(len(part), 'test')} by Holm's method")
     ratios = both[both["measure"].eq("ratio") & both["grammar"].ne(BASELINE)]
-    if ratios["cut"].any():
+    if ratios["censored"].any():
         notes.append("pairs with one cut run: sign test of the directions; pairs with two cut runs: left out")
     return notes
 
@@ -278,7 +280,7 @@ def _rows(
 
 def _with_reference(cell: TableCell, reference: Reference | None, ratio: bool) -> TableCell:
     """Add a reference value to a cell; its distance becomes NaN if both are cut ratios."""
-    if reference is not None and ratio and both_cut(cell.mean, cell.seeds, cell.cut, reference.mean):
+    if reference is not None and ratio and both_censored(cell.mean, cell.seeds, cell.censored, reference.mean):
         reference = replace(reference, distance=math.nan)
     return replace(cell, reference=reference)
 
@@ -289,8 +291,8 @@ def _groups(by: str | Sequence[str]) -> list[str]:
     Raises:
         UnknownNameError: an unknown column.
     """
-    names = [name.replace("-", "_") for name in words(by)]
-    known = ["side", *ROW[1:]]
+    names = [OLD_COLUMNS.get(name, name.replace("-", "_")) for name in words(by)]
+    known = ["role", *ROW[1:]]
     for name in names:
         if name and name not in known:
             raise unknown("column to group by", name, known)
@@ -299,7 +301,7 @@ def _groups(by: str | Sequence[str]) -> list[str]:
 
 def _constant(long: pd.DataFrame, name: str, grouped: Sequence[str]) -> bool:
     """Return whether a column has one value within each group, so that the heading can show it."""
-    own = name not in (*grouped, "side") and long.groupby(list(grouped), dropna=False)[name].nunique(dropna=False).max()
+    own = name not in (*grouped, "role") and long.groupby(list(grouped), dropna=False)[name].nunique(dropna=False).max()
     return own == 1
 
 
@@ -335,14 +337,14 @@ def _count(label: str) -> float:
 
 
 def _steps(rows: pd.DataFrame, crossing: str, whole: str) -> pd.Series:
-    """Return the mean steps of each row to the target: interpolated where known, else the step of the evaluation."""
+    """Return the mean updates of each row to the target: interpolated where known, else those of the evaluation."""
     steps = rows[whole].astype(float)
     known = rows[crossing].astype(float).fillna(steps) if crossing in rows else steps
     return known.groupby(rows["row"]).mean().dropna()
 
 
 def _labels(long: pd.DataFrame, firsts: pd.DataFrame, varying: Sequence[str]) -> list[list[str]]:
-    """Return the labels of each row: model, parameters, varying settings, seeds, steps of concat.
+    """Return the labels of each row: model, parameters, varying settings, seeds, updates of concat.
 
     Args:
         long: a row per replicate, with the column `row`.
@@ -350,7 +352,7 @@ def _labels(long: pd.DataFrame, firsts: pd.DataFrame, varying: Sequence[str]) ->
         varying: columns to show.
     """
     concat = _steps(long[long["grammar"].eq(BASELINE) & ~long["failed"].astype(bool)], "crossing", "steps")
-    # Where concat is not in the table, its steps are in the other rows.
+    # Where concat is not in the table, its updates are in the other rows.
     steps = concat.combine_first(_steps(long.drop_duplicates(["row", "seed"]), "baseline_crossing", "baseline_steps"))
     columns = [
         firsts["model"].map(str),
@@ -363,13 +365,13 @@ def _labels(long: pd.DataFrame, firsts: pd.DataFrame, varying: Sequence[str]) ->
 
 
 def _has_baselines(long: pd.DataFrame) -> bool:
-    """Return whether results have the steps of concat; some kinds of jobs, such as chains, have no baseline."""
+    """Return whether results have the updates of concat; some kinds of jobs, such as chains, have no baseline."""
     known = long["grammar"].eq(BASELINE).any() or long["baseline_steps"].notna().any()
     return bool(known and kind_of_rows(long).baseline)
 
 
 def _label_columns(rows: list[TableRow], shown: Sequence[str], compares: bool) -> tuple[list[str], list[TableRow]]:
-    """Return the headings of labels, and the rows; if `compares` is false, without the steps of concat."""
+    """Return the headings of labels, and the rows; if `compares` is false, without the updates of concat."""
     labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat updates"]
     if compares:
         return labels, rows

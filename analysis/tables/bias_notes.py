@@ -33,8 +33,8 @@ def notes_on_runs(long: pd.DataFrame, spread: str, rows: Sequence[TableRow]) -> 
     """Return notes on the spread, daggers and failed runs."""
     notes = _log_notes(rows, spread) if on_log_scale(rows) else []
     notes += [] if notes and long["measure"].eq("ratio").all() else spread_note(long, spread)
-    if long["cut"].any():
-        for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
+    if long["censored"].any():
+        for measure, part in long[long["censored"].astype(bool)].groupby("measure"):
             numbers = (sorted(part[name].dropna().unique()) for name in ("cap", "max_updates"))
             caps, budgets = (", ".join(f"{value:.10g}" for value in values) for values in numbers)
             limits = [f"cap of {caps or '?'}"] if caps or not budgets else []
@@ -46,7 +46,7 @@ def notes_on_runs(long: pd.DataFrame, spread: str, rows: Sequence[TableRow]) -> 
 
 def _sides(long: pd.DataFrame) -> list[str]:
     """Return a note that accuracies of senders and receivers are not comparable, if there are both."""
-    if not {"sender", "receiver"} <= set(long["side"]):
+    if not {"sender", "receiver"} <= set(long["role"]):
         return []
     spaces = long["meanings"].dropna().unique()
     ends = long["options"].astype(str).str.contains("word_lengths=").any() if "options" in long else False
@@ -82,7 +82,7 @@ def _log_notes(rows: Sequence[TableRow], spread: str) -> list[str]:
     cells = log_cells(rows)
     if not cells:
         return []
-    cut = "; cut runs count as larger (Tobit: maximum likelihood)" if any(cell.cut for cell in cells) else ""
+    cut = "; cut runs count as larger (Tobit: maximum likelihood)" if any(cell.censored for cell in cells) else ""
     of = "" if on_log_scale(rows) else f"{LOG}: "
     return [f"{of}{GEOMETRIC}, times or divided by its {LOG_SPREADS[spread]}{cut}"]
 
@@ -102,7 +102,7 @@ def _updates_note(rows: Sequence[TableRow]) -> list[str]:
     cells = counted_cells(rows)
     if not cells:
         return []
-    cut = "; > where a run was cut" if any(cell.cut for cell in cells) else ""
+    cut = "; > where a run was cut" if any(cell.censored for cell in cells) else ""
     return [f"{UPDATES}: mean updates to the target{cut}"]
 
 

@@ -20,7 +20,20 @@ from .paired import compare_pairs, corrected, paired_differences, split_cells
 LEVEL = 1 - CONFIDENCE  # significance level of corrected p-values
 MOST_SEEDS = 6  # with more, only the number of positive and negative differences is shown
 NAMES = ("first", "second")
-NUMBERS = ["first", "second", "effect", "bound", "low", "high", "test", "p", "p_holm", "pairs", "one_cut", "both_cut"]
+NUMBERS = [
+    "first",
+    "second",
+    "effect",
+    "bound",
+    "low",
+    "high",
+    "test",
+    "p",
+    "p_holm",
+    "pairs",
+    "one_censored",
+    "both_censored",
+]
 RUN = (
     "first",
     "second",
@@ -40,8 +53,8 @@ class ResultsComparison:
             `effect`: the quotient second / first of geometric means of ratios, else the mean difference second -
             first; only a bound of it if `bound` is "<" or ">". `low`, `high`: its 95 % interval. `test`, its `p`, and
             `p_holm`, corrected by Holm's method over all cells of one protocol and measure. `pairs`: number of pairs
-            of runs. `one_cut`, `both_cut`: number of pairs with one run cut at the cap, and with two. `identical`:
-            number of pairs that are equal to the last digit.
+            of runs. `one_censored`, `both_censored`: number of pairs with one run cut at the cap, and with two.
+            `identical`: number of pairs that are equal to the last digit.
         runs: a row per pair of runs of one seed: their values, `first` and `second`, and the `difference`.
         lone: number of runs of each result for which the other result has no finished run.
         training: settings of training in which the two differ.
@@ -169,7 +182,7 @@ def _numbers(part: pd.DataFrame) -> Facts:
     """Return the effect, the test and the means of one cell."""
     found = compare_pairs(part)
     low, high = found.interval
-    names = ("bound", "pairs", "one_cut", "both_cut", "test", "p")
+    names = ("bound", "pairs", "one_censored", "both_censored", "test", "p")
     return {
         **{name: getattr(found, name) for name in names},
         "effect": round(found.effect, 12),
@@ -189,7 +202,7 @@ def _center(values: pd.Series[float], found: Paired) -> float:
 def _runs(part: pd.DataFrame, about: Facts, place: int) -> pd.DataFrame:
     found = part[[*about, "seed"]].assign(
         cell=place, first=part["theirs"], second=part["ours"], difference=part["value"],
-        first_cut=part["their_cut"], second_cut=part["our_cut"],
+        first_cut=part["their_censored"], second_cut=part["our_censored"],
     )  # fmt: skip
     return found.sort_values("seed", kind="stable")
 

@@ -58,6 +58,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
     varying = [name for name in ROW if name != "model" and long[name].nunique(dropna=False) > 1]
     alike = columns_alike(long, varying)
     rows: list[tuple[list[str], dict[str, TableCell]]] = []
+    row_numbers: list[int] = []
     for _, group in long.groupby(["model", *varying], sort=False, dropna=False):
         first = group.iloc[0]
         about = [str(first["model"]), *(text_of(first[name]) for name in alike), str(group["seed"].nunique())]
@@ -73,6 +74,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
                 }
                 metric = used.get(measure.removesuffix("_before"))
                 rows.append(([*about, label if metric is None else metric.heading(label)], cells))
+                row_numbers.append(int(first["row"]))
     labels = ["model", *(heading(name) for name in alike), "seeds", "measure"]
     return BiasTable(
         f"end to end: {setting(long, varying)}" if len(long) else "No results.",
@@ -82,6 +84,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
         [*_notes(long, spread), *_companions(long, alike), *compared_notes(compare, references.values(), spread)],
         decimals=3,
         compared=compared or "published",
+        row_numbers=row_numbers,
     )
 
 
@@ -156,7 +159,7 @@ def _length_notes(long: pd.DataFrame) -> list[str]:
     if "mean_length" in long and long["mean_length"].notna().any():
         notes.append("mean length: tokens before the end token, which is the start symbol; over meanings by frequency")
         if "soft" in set(long.loc[long["mean_length"].notna(), "representation"]):
-            notes.append("over a soft link the receiver reads probabilities, so greedy messages may be shorter")
+            notes.append("with soft messages the receiver reads probabilities, so greedy messages may be shorter")
     if "length_by_rank" in long and long["length_by_rank"].notna().any():
         notes.append(
             "length by rank: Spearman's correlation of length with frequency rank; positive if frequent meanings have "

@@ -26,7 +26,12 @@ from icy.records.long_table import ROW, options_of, usual_settings
 
 log = logging.getLogger(__name__)
 INTERACTIONS, SEEDS = "interactions", "seeds"  # the rows of `factors` after the factors
-FAMILY = ["side", "kind", "protocol", "measure"]  # runs with different values in these columns are analyzed separately
+FAMILY = [
+    "role",
+    "job_kind",
+    "protocol",
+    "measure",
+]  # runs with different values in these columns are analyzed separately
 MOST_JOINED = 3  # names of a factor of several columns
 MOST_NAMED = 6  # levels in a warning
 NEGLIGIBLE = 1e-12  # a smaller fraction of the sum of squares is a rounding error
@@ -92,7 +97,7 @@ def _analyzed(about: Facts, long: pd.DataFrame) -> list[Facts]:
     if not levels:
         return []
     ratio, names = about["measure"] == "ratio", list(levels)
-    runs = long[["value", "cut"]].astype({"value": float, "cut": bool}).assign(**levels)
+    runs = long[["value", "censored"]].astype({"value": float, "censored": bool}).assign(**levels)
     found = [(*_mean(part, ratio), *part[names].iloc[0]) for _, part in runs.groupby(names, sort=False)]
     cells = _known(pd.DataFrame(found, columns=["y", "seeds", "squares", *names]), names)
     fit = _Fit(cells, [name for name in names if cells[name].nunique() > 1])
@@ -135,7 +140,7 @@ def _mean(runs: pd.DataFrame, ratio: bool) -> tuple[float, int, float]:
     values = runs["value"].to_numpy()
     if not ratio:
         return float(values.mean()), len(values), float(((values - values.mean()) ** 2).sum())
-    found = log_summary(values, runs["cut"].to_numpy())
+    found = log_summary(values, runs["censored"].to_numpy())
     squares = 0.0 if math.isnan(found.deviation) else found.freedom * found.deviation**2
     return math.nan if found.bound else math.log(found.center), found.freedom + 1, squares
 
@@ -170,7 +175,7 @@ def _settings(long: pd.DataFrame) -> Iterator[tuple[str, Sequence[object]]]:
         given = [options_of(text) for text in long[column]]
         usual: list[Mapping[str, object]] = [{}] * len(long)
         if column == "settings":
-            usual = [usual_settings(*row) for row in zip(long["preset"], long["kind"], strict=True)]
+            usual = [usual_settings(*row) for row in zip(long["preset"], long["job_kind"], strict=True)]
         for name in dict.fromkeys(name for one in given for name in one):
             yield name, [one.get(name, typed_text(old.get(name, ""))) for one, old in zip(given, usual, strict=True)]
     yield "grammar", long["grammar"].tolist()

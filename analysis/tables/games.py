@@ -15,7 +15,16 @@ from icy.core.text import counted
 from icy.records.load import Results
 from icy.records.long_table import SYNONYMS
 
-from .by_setting import failures, lines_of, results_in, setting_labels, spread_note, whole_text, with_options
+from .by_setting import (
+    failures,
+    lines_of,
+    results_in,
+    row_numbers,
+    setting_labels,
+    spread_note,
+    whole_text,
+    with_options,
+)
 from .printed_table import BiasTable, Line
 
 SCORES = {  # columns of the long table, and their headings
@@ -36,7 +45,7 @@ SCORES = {  # columns of the long table, and their headings
 LABELS = {  # columns that identify rows, and their headings
     "model": "agents",
     "world": "world",
-    "representation": "channel",
+    "representation": "representation",
     "rule_length": "l",
     "vocab_size": "d",
     "message_length": "words said",
@@ -44,7 +53,7 @@ LABELS = {  # columns that identify rows, and their headings
     "distractors": "D",
     "grammar": "distractors",
 }
-TRAINED = ("channel", "word_size", "message_length", "steps", "settings")  # shown of evaluated agents where they differ
+TRAINED = ("representation", "word_size", "message_length", "steps", "settings")  # shown where they differ
 EVALUATED = ("agents", "game", "world", *TRAINED, "rule_length", "targets", "distractors", "distractor_kind")
 OTHERS = {"steps": "updates"}  # headings of columns that are not in LABELS
 ALWAYS = ("world", "representation", "rule_length")  # labels that are shown even if all rows agree
@@ -96,6 +105,7 @@ def games_table(results: Results, spread: str = "sd", *, compare: object = None,
         compared=compare or compared or "other",
         spread=spread,
         conventions=of_columns(long, shown, "games"),
+        row_numbers=row_numbers(long, labels),
     )
 
 
@@ -169,7 +179,7 @@ def evaluation_table(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str
     """
     checked_spread(spread)
     rows = rows.assign(agents=rows["agents"].str.partition(", seed ")[0])
-    trained = rows[rows["channel"] != ""]  # agents that know the rules have no channel
+    trained = rows[rows["representation"] != ""]  # agents that know the rules have none
     varying = {name for name in TRAINED if trained[name].nunique() > 1}
     varying |= {"game"} if "game" in rows and rows["game"].nunique() > 1 else set()
     names = [name for name in EVALUATED if name not in (*TRAINED, "game") or name in varying]

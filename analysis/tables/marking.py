@@ -19,7 +19,7 @@ from icy.analysis.table_cells import EMPTY, Mark, TableCell
 GOOD_SIGNS = {"shuf": 1, "shufdet": 1, "proj": -1, "pairsum": -1, "rot": -1, "hol": -1}
 MIN_ROWS = 3  # least number of rows for marks in a column
 SIGNIFICANCE = 0.05  # largest p-value at which rows count as different
-LANGUAGES = re.compile(r"(?:frequencies|existing|word_lengths)=[^,]*")  # in the column of options
+LANGUAGES = re.compile(r"(?:frequencies|existing|word_lengths|draws)=[^,]*")  # in the column of options
 TableRow = tuple[pd.Series, list[str], dict[str, TableCell]]  # first replicate of a row, labels, cells by grammar
 
 
@@ -65,7 +65,7 @@ def _mark_column(column: Sequence[dict[str, TableCell]], grammar: str, sign: int
     test = _Test.of(found, spread, ratio) if len(shown) >= MIN_ROWS else None
     if test is None or not test.differ():
         return False
-    cut = [ratio and cell.cut > 0 for cell in found]
+    cut = [ratio and cell.censored > 0 for cell in found]
     last = len(found) - 1
     ends: dict[tuple[int, int], Mark] = {(0, 1): "worst" if sign > 0 else "best"}
     ends[last, last - 1] = "best" if sign > 0 else "worst"

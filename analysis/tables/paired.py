@@ -40,7 +40,7 @@ OWN = ("model", "options", "hidden_size")  # columns that describe the model, no
 SETTING = [name for name in ROW if name not in OWN]  # columns that describe the setting
 PAIRED_BY = ("grammar", "seed")  # columns by which runs are paired
 FEW_PAIRS = 10  # with fewer pairs, the spread of a pilot is a poor estimate
-PILOT = ("pairs", "one_cut", "both_cut", "effect", "bound", "spread")  # fields of `Paired` that are columns
+PILOT = ("pairs", "one_censored", "both_censored", "effect", "bound", "spread")  # fields of `Paired` that are columns
 NEEDED = ("seeds", "seeds_holm", "seeds_cautious")  # columns of `seeds_needed`
 Differences = tuple[pd.DataFrame, list[tuple[str, ...]], int, str]
 
@@ -65,8 +65,8 @@ def paired_differences(
 
     Returns:
         Four values. The matched replicates of `long`: `value` is the difference, and further columns have both values
-        (`ours`, `theirs`, `our_cut`, `their_cut`). For every matched row, the columns in which training differs. The
-        number of runs without a match. The name of the subtracted results or model.
+        (`ours`, `theirs`, `our_censored`, `their_censored`). For every matched row, the columns in which training
+        differs. The number of runs without a match. The name of the subtracted results or model.
 
     Raises:
         IncompatibleError: no replicate has a match.
@@ -80,7 +80,7 @@ def paired_differences(
         if isinstance(other, str) and other != ATLAS and not Path(other).exists():
             raise StoreError(f"'{other}' is not a file, a folder or a model in these results.")
         return *_subtracted(long, long_of(other), [column for column in IDENTITY if column not in apart]), name
-    rest = long[(long["model"] != model) & (long["side"] == model.partition("/")[0])]
+    rest = long[(long["model"] != model) & (long["role"] == model.partition("/")[0])]
     if not len(rest):
         raise IncompatibleError(f"These results have no other {model.partition('/')[0]} to compare with {model}.")
     return *_subtracted(rest, long[long["model"] == model], SETTING), model
@@ -104,7 +104,7 @@ def _each(long: pd.DataFrame) -> Differences:
     parts: list[pd.DataFrame] = []
     training: list[tuple[str, ...]] = []
     lone = 0
-    for _, side in long.groupby("side", sort=False):
+    for _, side in long.groupby("role", sort=False):
         for one, other in combinations(dict.fromkeys(side["model"]), 2):
             mine, theirs = side[side["model"] == one], side[side["model"] == other]
             try:
@@ -123,12 +123,14 @@ def _subtracted(
 ) -> tuple[pd.DataFrame, list[tuple[str, ...]], int]:
     long, other = numbered(long), numbered(other)
     partner = matched_rows(long, other, names)
-    good = other[~other["failed"].astype(bool)].set_index(["row", "grammar", "seed"])[["value", "cut"]]
+    good = other[~other["failed"].astype(bool)].set_index(["row", "grammar", "seed"])[["value", "censored"]]
     keys = pd.MultiIndex.from_arrays([long["row"].map(partner), long["grammar"], long["seed"]])
     theirs = good.reindex(keys).set_index(long.index)
     values = {"ours": long["value"], "theirs": theirs["value"]}
-    cuts = {"our_cut": long["cut"].astype(bool), "their_cut": theirs["cut"].eq(True)}
-    both = long.assign(**values, **cuts, value=long["value"] - theirs["value"], cut=cuts["our_cut"] | cuts["their_cut"])
+    cuts = {"our_censored": long["censored"].astype(bool), "their_censored": theirs["censored"].eq(True)}
+    both = long.assign(
+        **values, **cuts, value=long["value"] - theirs["value"], censored=cuts["our_censored"] | cuts["their_censored"]
+    )
     tried = ~long["failed"].astype(bool)
     both = both[both["value"].notna() & tried]
     if not len(both):
@@ -154,7 +156,7 @@ def _explain_no_pairs(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[s
 def compare_pairs(part: pd.DataFrame) -> Paired:
     """Compare the replicates of one cell of `paired_differences`."""
     values = [part[name].to_numpy(float) for name in ("ours", "theirs")]
-    cuts = [part[name].to_numpy(bool) for name in ("our_cut", "their_cut")]
+    cuts = [part[name].to_numpy(bool) for name in ("our_censored", "their_censored")]
     return paired(values[0], values[1], cuts[0], cuts[1], part["measure"].iloc[0] == "ratio")
 
 
@@ -172,11 +174,11 @@ def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
 
     Returns:
         A row per model (or pair of models, "A - B"), setting and grammar, without concat. `pairs`: number of pairs.
-        `one_cut`, `both_cut`: number of pairs with one cut run, and with two. `effect`: quotient of geometric means,
-        or mean difference; only a bound of it if `bound` is "<" or ">". `low`, `high`: its 95 % interval. `spread`:
-        standard deviation over pairs of log quotients or differences. `test`, and its `p`. `p_holm`: p corrected over
-        all rows of one protocol and measure. Further columns of a setting, such as `preset` and `settings`, if they
-        vary.
+        `one_censored`, `both_censored`: number of pairs with one cut run, and with two. `effect`: quotient of geometric
+        means, or mean difference; only a bound of it if `bound` is "<" or ">". `low`, `high`: its 95 % interval.
+        `spread`: standard deviation over pairs of log quotients or differences. `test`, and its `p`. `p_holm`: p
+        corrected over all rows of one protocol and measure. Further columns of a setting, such as `preset` and
+        `settings`, if they vary.
 
     Raises:
         IncompatibleError, InvalidSettingError, StoreError: as for `paired_differences`.
@@ -263,13 +265,14 @@ def seeds_needed(
         per_language: seeds of weights for each language; more than 1 needs a pilot with languages crossed with weights.
 
     Returns:
-        A row per setting (with the columns in which settings vary) and grammar, without concat. `pairs`, `one_cut`,
-        `both_cut`, `effect` and `bound` are as in `paired_tests`. `languages`: number of languages of the pilot.
-        `language_share`: fraction of the variance of a pair that is the language's; NaN if languages and weights are
-        not crossed. `spread`: standard deviation over seeds, or over languages, of log quotients or differences.
-        `seeds`: the number needed. `seeds_holm`: the number if all grammars of a setting are tested and corrected by
-        Holm's method (first step: alpha / grammars). `seeds_cautious`: the number for alpha with the spread at its
-        upper limit of 80 % confidence (Browne 1995). `remark`: limits of the pilot. Unknown numbers are missing.
+        A row per setting (with the columns in which settings vary) and grammar, without concat. `pairs`,
+        `one_censored`, `both_censored`, `effect` and `bound` are as in `paired_tests`. `languages`: number of languages
+        of the pilot. `language_share`: fraction of the variance of a pair that is the language's; NaN if languages and
+        weights are not crossed. `spread`: standard deviation over seeds, or over languages, of log quotients or
+        differences. `seeds`: the number needed. `seeds_holm`: the number if all grammars of a setting are tested and
+        corrected by Holm's method (first step: alpha / grammars). `seeds_cautious`: the number for alpha with the
+        spread at its upper limit of 80 % confidence (Browne 1995). `remark`: limits of the pilot. Unknown numbers are
+        missing.
 
     Raises:
         InvalidSettingError: the results are not of two models of one side; or a power, level, effect or number of
@@ -325,14 +328,14 @@ def _pilot(part: pd.DataFrame, per_language: int) -> _Pilot:
             f"{per_language} seeds for each language need a pilot with languages crossed with seeds, as of icy probe "
             "--word-seeds 5 --seeds 5."
         )
-    part = part[~(part["our_cut"] & part["their_cut"])] if found.log else part
+    part = part[~(part["our_censored"] & part["their_censored"])] if found.log else part
     if not _are_crossed(part) or not found.spread > 0:
         return _Pilot(found, languages, crossed, math.nan if crossed else found.spread, math.nan, found.informative)
     ours, theirs = (part[name].to_numpy(float) for name in ("ours", "theirs"))
     if found.log:
         ours, theirs = (np.log(np.maximum(one, LEAST_RATIO)) for one in (ours, theirs))
     model = mixed_effects(part[["language", "seed"]].assign(gap=ours - theirs), ["language", "seed"], value="gap",
-                          cut=None, log=False)  # fmt: skip
+                          censored=None, log=False)  # fmt: skip
     language, *rest = model.deviations**2
     spread = math.sqrt(language + sum(rest) / per_language)
     return _Pilot(found, languages, crossed, spread, float(model.shares["language"]), int(part["language"].nunique()))
@@ -350,7 +353,12 @@ def _needed(about: Facts, pilot: _Pilot, power: float, alpha: float, tests: int,
     limit = spread_limit(spread, pilot.units)
     seeds = [pairs_needed(effect, spread, power, alpha / n) if spread > 0 else None for n in (1, tests)]
     cautious = pairs_needed(effect, limit, power, alpha) if limit > 0 else None
-    if found.one_cut and not pilot.crossed and target is None and min(found.directions) == 0 < max(found.directions):
+    if (
+        found.one_censored
+        and not pilot.crossed
+        and target is None
+        and min(found.directions) == 0 < max(found.directions)
+    ):
         seeds = [signs_needed(alpha / n) for n in (1, tests)]
     return {
         **{name: value for name, value in about.items() if name != "model"},
@@ -366,11 +374,11 @@ def _needed(about: Facts, pilot: _Pilot, power: float, alpha: float, tests: int,
 def _remark(pilot: _Pilot, seeds: int | None, has_target: bool) -> str:
     """Return the limits of the pilot as text."""
     found, pairs = pilot.found, pilot.found.informative
-    cut = f"{found.both_cut} of {found.pairs} pairs cut in both" if found.both_cut else ""
+    cut = f"{found.both_censored} of {found.pairs} pairs cut in both" if found.both_censored else ""
     if not pairs:
         return f"{cut}: a higher cap is needed"
-    if found.one_cut:
-        one = f"{found.one_cut} of {found.pairs} pairs cut in one"
+    if found.one_censored:
+        one = f"{found.one_censored} of {found.pairs} pairs cut in one"
         way = "by a sign test, if all pairs have the same sign" if seeds and not has_target else "too many cut runs"
         return "; ".join(filter(None, (cut, f"{one}: {way}")))
     if pairs < 2:

@@ -14,6 +14,7 @@ import pandas as pd
 from icy.analysis.order import ORDERED
 from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import EMPTY, LOG_COLUMNS, OTHER_COLUMNS, Mark, TableCell
+from icy.config.protocols import SCRATCH
 from icy.core.checks import number_or_text
 from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
@@ -60,6 +61,7 @@ class BiasTable:
         spread: spread of the cells, a name of `icy.analysis.table_cells.SPREADS`.
         conventions: conventions of metrics, by column. Headings and notes show them; csv and json keep the names of
             the columns and have the conventions in `convention`.
+        row_numbers: number of the row of the long table (column `row`) that each line shows; empty if unknown.
     """
 
     title: str
@@ -78,6 +80,7 @@ class BiasTable:
     below: Mapping[str, str] = field(default_factory=dict)
     spread: str = "sd"
     conventions: Mapping[str, Convention] = field(default_factory=dict)
+    row_numbers: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         if UNSAFE.search(self.label):
@@ -107,7 +110,7 @@ class BiasTable:
         return path
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return a row per model, with columns (grammar, "mean"), "spread", "seeds", "cut" and "failed".
+        """Return a row per model, with columns (grammar, "mean"), "spread", "seeds", "censored" and "failed".
 
         If the table has them, there are further columns: "geometric_mean", "geometric_spread" (the geometric standard
         deviation, a factor), "low" and "high" (the 95 % interval of the geometric mean; "low" alone is a lower bound),
@@ -115,7 +118,7 @@ class BiasTable:
         values; "why", "note" and "convention" of metrics.
         """
         index = pd.MultiIndex.from_tuples([tuple(labels) for labels, _ in self.rows], names=self.labels)
-        counts = ["seeds", "cut", "failed"]
+        counts = ["seeds", "censored", "failed"]
         present = {name for _, cells in self.rows for g, cell in cells.items() for name in self._plain(g, cell)}
         more = [
             name for name in (*LOG_COLUMNS, "updates", "p", "resolution", *OTHER_COLUMNS, *TEXTS) if name in present
@@ -147,7 +150,8 @@ class BiasTable:
 
     def heading(self, column: str) -> str:
         """Return the heading of a column of cells: its name, with the convention of a metric."""
-        return self.conventions[column].heading(column) if column in self.conventions else column
+        shown = "from scratch" if column == SCRATCH else column
+        return self.conventions[column].heading(column) if column in self.conventions else shown
 
     def __repr__(self) -> str:
         return self.render("text")

@@ -11,7 +11,7 @@ import pandas as pd
 from icy.analysis.literature.agreement import agreement, end_to_end_agreement, with_distance
 from icy.analysis.literature.catalogue import find_table
 from icy.analysis.row_types import Series
-from icy.analysis.table_cells import Reference, TableCell, both_cut, cell_in_row, cell_of
+from icy.analysis.table_cells import Reference, TableCell, both_censored, cell_in_row, cell_of
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.records.load import ATLAS, Results, long_of, read_long
 from icy.records.long_table import ROW
@@ -155,11 +155,11 @@ def _references(long: pd.DataFrame, other: pd.DataFrame, spread: str) -> dict[Ce
     found = {}
     for (own, their), distance in zip(pairs, distances, strict=True):
         cell = theirs[their]
-        if their[0] in ratios and both_cut(cell.mean, cell.seeds, cell.cut, ours[own].mean):
+        if their[0] in ratios and both_censored(cell.mean, cell.seeds, cell.censored, ours[own].mean):
             distance = math.nan
         log = shown[their].log if shown[their].log_scale else None
         error = math.nan if log else shown[their].spread
-        found[own] = Reference(cell.mean, error, distance, cell.cut > 0, "", differences[own[0]], log)
+        found[own] = Reference(cell.mean, error, distance, cell.censored > 0, "", differences[own[0]], log)
     return found
 
 

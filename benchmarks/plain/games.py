@@ -54,7 +54,7 @@ class GameTraining:
         self.batch, self.targets, self.updates = task.learning.batch_size, turns.targets, 0
         candidates = torch.arange(turns.targets + turns.distractors)
         self.labels = (candidates < turns.targets).float().expand(self.batch, -1)
-        self.agents = Agents(270, task.words, task.message_length, task.channel == "qt")
+        self.agents = Agents(270, task.words, task.message_length, task.representation == "qt")
         self.optimizer = torch.optim.Adam(self.agents.parameters(), lr=5e-4)
 
     def update(self) -> None:

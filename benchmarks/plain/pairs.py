@@ -1,4 +1,4 @@
-"""Training of a pair from scratch: two ordinary modules, a link and Adam."""
+"""Training of a pair from scratch: two ordinary modules, a representation and Adam."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def ratios() -> dict[tuple[str, str], LogSummary]:
         long = long[long[column].fillna("") == value]
     names = [f"{side}/{model}" for side, models in MODELS.items() for model in models]
     groups = long[long["model"].isin(names)].groupby(["model", "grammar"])
-    return {place: log_summary(one["value"].to_list(), one["cut"].astype(bool).to_list()) for place, one in groups}
+    return {place: log_summary(one["value"].to_list(), one["censored"].astype(bool).to_list()) for place, one in groups}
 
 
 def messages() -> dict[str, NDArray[np.int64]]:

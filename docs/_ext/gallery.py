@@ -39,8 +39,8 @@ def _plot(kind: str, caption: str, words: str) -> Card:
     return Card(f"_generated/plot-{kind}.png", caption, f"icy plot {kind} {words} -o {kind}.png", page)
 
 
-SOME = f"atlas -m 'FC*' -m 'HierZero:*' -m 'RNNZero:*' -m TransDecSoft --where side=sender {SMALL}"
-FEW = f"atlas -m FC2L -m HierZero:GRU -m TransDecSoft --where side=sender {SMALL}"
+SOME = f"atlas -m 'FC*' -m 'HierZero:*' -m 'RNNZero:*' -m TransDecSoft --where role=sender {SMALL}"
+FEW = f"atlas -m FC2L -m HierZero:GRU -m TransDecSoft --where role=sender {SMALL}"
 CHAINS = "results/iterated/records.parquet -m FC1L -m RNNZero:RNN"
 PLOTS = {
     "heat": _plot("heat", "How late each model learns each grammar", SOME),

@@ -371,7 +371,7 @@ def gallery() -> str:
 def atlas() -> str:
     """List the contents of the atlas, and how it was made."""
     found = icy.atlas()
-    names = ["side", "representation", "protocol", "target", "meanings", "vocab_size", "word_length"]
+    names = ["role", "representation", "protocol", "target", "meanings", "vocab_size", "word_length"]
     counts = ["models", "grammars", "seeds", "runs"]
     rows = found.settings()[[*names, *counts]].itertuples(index=False)
     about = found.about
@@ -497,7 +497,7 @@ def text_models() -> str:
 
 
 @part
-def channels() -> str:
+def representations() -> str:
     """List the representations of messages."""
     from icy.core.representations import REPRESENTATIONS
 

@@ -41,7 +41,7 @@ OTHERS = (
         "Training with probabilities (SOFT)",
         "soft",
         "icy probe --model sender/FC2L --representation soft",
-        "channels",
+        "representations",
     ),
     (
         "Perkins21",
@@ -49,7 +49,7 @@ OTHERS = (
         "Training with Gumbel-softmax samples (GUMB)",
         "gumb",
         "icy probe --model sender/FC2L --representation gumb",
-        "channels",
+        "representations",
     ),
     (
         "Perkins21",
@@ -57,7 +57,7 @@ OTHERS = (
         "Training with sampled tokens (DISCR)",
         "discr",
         "icy probe --model sender/FC2L --representation discr",
-        "channels",
+        "representations",
     ),
     (
         "Perkins21",
@@ -91,8 +91,15 @@ OTHERS = (
         "icy metrics concat --metric tre --set tre.preset=published",
         "metrics",
     ),
-    ("CBM24", "section 4", "Relaxed Gumbel-softmax words (GS)", "gs", "icy games train --channel gs", "channels"),
-    ("CBM24", "section 4", "Quantized words (QT)", "qt", "icy games train --channel qt", "channels"),
+    (
+        "CBM24",
+        "section 4",
+        "Relaxed Gumbel-softmax words (GS)",
+        "gs",
+        "icy games train --representation gs",
+        "representations",
+    ),
+    ("CBM24", "section 4", "Quantized words (QT)", "qt", "icy games train --representation qt", "representations"),
 )
 
 

@@ -22,7 +22,7 @@ CONTENTS = {
     "records": "saving and loading results: records, kinds of jobs, the store, the long table",
     "training": "jobs, the replicate engine, pairs, runners",
     "s2b": "the meta-referential game:\nepisodes, environments, players",
-    "games": "multi-target games:\nworlds, turns, channels",
+    "games": "multi-target games:\nworlds, turns, agents",
     "study": "Secret Spy Codes: the game,\nplayers, service, report",
     "analysis": "tables, plots, published results,\nthe atlas",
     "experiments": "plan and run: probe, sweep, end to end,\nreproduce, estimates, trackers",

@@ -101,7 +101,7 @@ def _explain_estimate(plan: Plan, estimates: Sequence[Estimate], start: float) -
     if untimed := sum(not found.timed for found in estimates):
         note(
             f"{len(estimates) - untimed} of {len(estimates)} rows were timed; of the others, an update is assumed to "
-            "take as long as in the timed row of the most similar size."
+            "take as long as in the timed row of the next larger size."
         )
 
 

@@ -88,8 +88,9 @@ def metric_sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[Met
         raise StoreError(f"'{name}' is not a readable file or a grammar.")
     sizes = given["meanings"], given["vocab_size"], given["word_length"]
     grammars = list(dict.fromkeys(g for side in ("receiver", "sender") for g in _of_side(name, side)))
+    make = partial(make_language, draws=given["draws"])
     return [
-        MetricSource(grammar, seed, lambda g=grammar, s=seed: Table.of(make_language(g, *sizes, s), eos=given["eos"]))  # type: ignore[misc]
+        MetricSource(grammar, seed, lambda g=grammar, s=seed: Table.of(make(g, *sizes, s), eos=given["eos"]))  # type: ignore[misc]
         for grammar in grammars
         for seed in seed_list(given["seeds"])
     ]

@@ -55,6 +55,7 @@ permutations_option: Decorator = click.option(
 FORMATS = ("table", "markdown", "latex", "csv", "json")
 MEANINGS: dict[str, Any] = {"metavar": "AxK|K,K,...", "help": "Attributes x values; or the sizes of each, 10,4,2."}
 WORD_LENGTH = "Tokens per word, w; or 1-4 for words of 1 to 4 tokens."
+DRAWS = "Generators of languages: icy's, or as in the authors' program (Perkins21, Icy22)."
 REPRESENTATIONS = get_args(RepresentationName)  # of icy.core.representations, which imports torch
 SPREADS = ("sd", "sem", "ci95")  # of icy.analysis.tables.bias, which is slow to import
 
@@ -203,7 +204,7 @@ class SpecOptions:
     """
 
     def __init__(self, spec: type) -> None:
-        self._descriptions = described(spec)
+        self._spec, self._descriptions = spec, described(spec)
         self._hints = typing.get_type_hints(spec)
         self.fields = {f.name: f for f in dataclasses.fields(spec)}
 
@@ -223,7 +224,7 @@ class SpecOptions:
         field, default = self.fields[name], self.fields[name].default
         needed = default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         text = _sentence(help or field.metadata.get("help") or self._descriptions.get(name, ""))
-        more = self._form(field) | more
+        more = self._renamed(field) | self._form(field) | more
         if default is dataclasses.MISSING or default == ():
             default = None
         if more.get("multiple") and default is not None:
@@ -231,6 +232,12 @@ class SpecOptions:
         shown = default is not None and default is not False
         how: dict[str, Any] = {"required": needed, "default": default, "show_default": shown, "help": text, **more}
         return click.option(*(flags or _flags(field)), name, **how)
+
+    def _renamed(self, field: dataclasses.Field[Any]) -> dict[str, Any]:
+        """Return the arguments of `click.option` that follow from old names of a field without flags of its own."""
+        names = [] if "flags" in field.metadata else getattr(self._spec, "old_names", {}).items()
+        old = [f"--{name.replace('_', '-')}" for name, new in names if new == field.name]
+        return {"cls": Renamed, "old": old} if old else {}
 
     def _form(self, field: dataclasses.Field[Any]) -> dict[str, Any]:
         """Return the arguments of `click.option` that follow from a field's type and metadata."""

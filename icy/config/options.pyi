@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from icy.config.types import (
+    Draws,
     Engine,
     Grammars,
     Numbers,
@@ -45,6 +46,7 @@ class ProbeOptions(RunOptions, total=False):
     word_length: Numbers
     seeds: Numbers
     word_seeds: Numbers | None
+    draws: Draws
     target: float | None
     cap: float | None
     max_updates: int | None
@@ -79,6 +81,7 @@ class SweepOptions(RunOptions, total=False):
     frequencies: str | Iterable[str] | None
     vocab_size: Numbers
     word_length: Numbers
+    draws: Draws
     seeds: Numbers
     hidden: Numbers
     symbols: SymbolsName | None
@@ -109,6 +112,7 @@ class SearchOptions(RunOptions, total=False):
     word_length: Numbers
     seeds: Numbers
     word_seeds: Numbers | None
+    draws: Draws
     target: float | None
     cap: float | None
     max_updates: int | None
@@ -157,6 +161,7 @@ class EndToEndOptions(RunOptions, total=False):
     frequencies: str | Iterable[str] | None
     vocab_size: Numbers
     word_length: Numbers
+    draws: Draws
     seeds: Numbers
     hidden: Numbers
     symbols: SymbolsName | None
@@ -180,6 +185,7 @@ class ChainOptions(RunOptions, total=False):
     meanings: Spaces
     vocab_size: Numbers
     word_length: Numbers
+    draws: Draws
     hidden: Numbers
     representation: Representations
     preset: Presets

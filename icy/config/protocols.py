@@ -189,7 +189,13 @@ def reached_at(target: float, before: tuple[int, float] | None, now: tuple[int, 
 
 
 def decide(
-    protocol: Protocol, grammar: str, reached: float | None, steps: int, baseline: float | str | None, max_steps: int
+    protocol: Protocol,
+    grammar: str,
+    reached: float | None,
+    steps: int,
+    baseline: float | str | None,
+    max_steps: int,
+    late: bool = False,
 ) -> str | None:
     """Decide at an evaluation whether a replicate is finished, and why.
 
@@ -200,6 +206,7 @@ def decide(
         steps: steps so far.
         baseline: concat's updates at the same seed; None while concat is being trained; a text if concat failed.
         max_steps: limit of the baseline's steps.
+        late: whether a budget ends at the first check after the limit, not at the limit.
 
     Returns:
         None to continue; or "target", "cap", "budget", "max_steps" (the baseline missed the target), or "no_baseline".
@@ -218,7 +225,7 @@ def decide(
         # On a fixed grid the check counts, as in the papers, and may be the one that ends the training.
         beyond = baseline is not None and reached != steps and reached > protocol.cap * baseline
         return "cap" if beyond else "target"
-    if baseline is not None and steps >= protocol.limit(baseline):
+    if baseline is not None and steps >= protocol.limit(baseline) + (late and not protocol.stops_at_target):
         return "cap" if protocol.stops_at_target else "budget"
     return None
 

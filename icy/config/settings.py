@@ -12,14 +12,15 @@ from icy.core.checks import LARGEST_NUMBER
 from icy.core.errors import InvalidSettingError, quoted, require_known
 from icy.core.fields import check_fields, setting
 
-from .presets import Departure
+from .presets import RUN_KINDS, Departure
 from .types import Engine, NormalisationName, SymbolsName
 
 LARGEST_FLOAT = sys.float_info.max
 
 # How a stack of replicates is run (icy.training.learners), and how its updates are issued (icy.training.cuda_graphs).
-# Settings that a game from scratch does not depend on.
-PRETRAINING_SETTINGS = ("check_growth", "check_every", "max_steps", "steps_from_zero")
+# Settings of the grid of evaluations, and all settings that a game from scratch does not depend on.
+CHECKS = ("check_growth", "check_every", "clock")
+PRETRAINING_SETTINGS = (*CHECKS, "max_steps", "steps_from_zero")
 ENGINES: tuple[str, ...] = get_args(Engine)
 STACKINGS = tuple(name for name in ENGINES if "+" not in name)
 
@@ -28,8 +29,8 @@ SMALL_CHECK = 128  # meanings of the smallest check, as in the papers
 CLASSES = ("Adam", "Adadelta", "Adagrad", "Adamax", "AdamW", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD")
 OPTIMIZERS = {name.lower(): name for name in CLASSES}  # classes of torch.optim
 
-# Marks a setting that was added later. At its default it is left out of configurations, so older results keep their
-# keys.
+# Marks a setting that was added later, with the kinds of runs to which it was added. At its default it is left out of
+# their configurations, so older results keep their keys.
 SILENT = "silent"
 
 
@@ -51,15 +52,18 @@ class TrainingSettings:
         learning_rate: learning rate of the optimizer; its other settings are PyTorch's.
         clip_norm: largest norm of the gradient of each replicate; None for no clipping.
         check_growth: updates between two evaluations, as a fraction of the updates so far, and at least one. This grid
-            is geometric and the same for every replicate; it does not depend on the clock. The step at which a target
-            is crossed is interpolated between the check before it and the check after it.
-        check_every: updates between two evaluations on a fixed grid, instead of the geometric grid. The step of the
-            first evaluation at the target then counts, without interpolation, as in the papers.
+            is geometric and the same for every replicate; it does not depend on the clock. The number of
+            updates at which a target is crossed is interpolated between the check before it and the check after it.
+        check_every: updates between two evaluations on a fixed grid, instead of the geometric grid. The updates of the
+            first evaluation at the target then count, without interpolation, as in the papers.
+        clock: stop like the program of Perkins21, which looked at a clock: evaluations are `check_every` updates apart
+            or `check_growth` times the updates so far, if that is more. No step is interpolated. Under the protocol
+            budget, every other grammar ends at the first evaluation after concat's last.
         evaluation_size: meanings per evaluation. The default is 1024; the papers have 128. This divides the standard
             deviation of an accuracy by 2.8, so fewer runs stop early by chance. Checks that follow each other closely
             use fewer meanings (`check_size`).
-        steps_from_zero: count steps as in the authors' loop: the first evaluation is after one update and called step
-            0.
+        steps_from_zero: count updates as in the authors' loop, where the first evaluation is after one update and has
+            the number 0.
         fresh_reading: report the accuracy on newly drawn meanings at the stop. The reading that crossed the target is
             biased upwards, because it was selected for being high.
         round_ratio: round acquisition ratios to one decimal before they are averaged.
@@ -76,11 +80,12 @@ class TrainingSettings:
         levels: values of a digit of QT; with two, words are binary.
         normalise: function that maps the scores of QT to [0, 1] before rounding: "sigmoid"; or "batch", by the smallest
             and the largest score over batch and digits.
-        codes: number of codes of a CB link; None for the number of tokens.
-        commitment: over a link, weight of the term of CB's loss that moves scores to their codes.
+        codes: in a pair, number of codes of CB; None for the number of tokens.
+        commitment: in a pair, weight of the term of CB's loss that moves scores to their codes.
         soft_feedback: in an end-to-end run, a sender reads its symbols as probabilities for any representation of the
             link.
-        training_readings: in an end-to-end run, compute accuracy and topsim on training batches.
+        training_readings: read the accuracy on the training batches since the last evaluation, each before its update;
+            in an end-to-end run also topsim, on the last of them.
         tf32: on a GPU, multiply matrices in TF32, which is faster, but has 10 bits of mantissa instead of 23. The
             preset "published" does not allow it.
         optimizer: "adam", or another of `torch.optim` by its name in lower case: "rmsprop", which Perkins21 tried
@@ -103,7 +108,7 @@ class TrainingSettings:
     least_squares: bool = field(default=False, metadata=_only("gumb"))
     reward_weight: float = setting(1.0, least=0, metadata=_only("discr"))
     entropy_weight: float = setting(0.01, least=0, metadata=_only("discr"))
-    symbols: SymbolsName = setting("V+1", "set of symbols", metadata={SILENT: "at its default", **_only(*OPEN)})
+    symbols: SymbolsName = setting("V+1", "set of symbols", metadata={SILENT: RUN_KINDS, **_only(*OPEN)})
     tau: float = setting(1.0, above=0, metadata=_only("gs"))
     straight_through: bool = field(default=False, metadata=_only("gs"))
     levels: int = field(default=2, metadata=_only("qt"))
@@ -111,9 +116,10 @@ class TrainingSettings:
     codes: int | None = field(default=None, metadata=_only("cb", kind="e2e"))
     commitment: float = setting(0.25, least=0, metadata=_only("cb", kind="e2e"))
     soft_feedback: bool = field(default=False, metadata=_only(kind="e2e"))
-    training_readings: bool = field(default=False, metadata=_only(kind="e2e"))
-    tf32: bool = field(default=False, metadata={SILENT: "at its default"})
-    optimizer: str = setting("adam", "optimizer", among=list(OPTIMIZERS), metadata={SILENT: "at its default"})
+    training_readings: bool = field(default=False, metadata={SILENT: ("probe",)})
+    tf32: bool = field(default=False, metadata={SILENT: RUN_KINDS})
+    optimizer: str = setting("adam", "optimizer", among=list(OPTIMIZERS), metadata={SILENT: RUN_KINDS})
+    clock: bool = field(default=False, metadata={SILENT: RUN_KINDS})
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "check_every", "evaluation_size", "max_steps"):
@@ -122,6 +128,10 @@ class TrainingSettings:
         if self.steps_from_zero and self.check_every is None:
             raise InvalidSettingError(
                 "steps_from_zero needs a fixed grid of evaluations: set check_every too, for example check_every=50."
+            )
+        if self.clock and self.check_every is None:
+            raise InvalidSettingError(
+                "clock needs the updates between early evaluations: set check_every too, such as check_every=50."
             )
         if not 0 < self.check_growth <= 1:
             raise InvalidSettingError(f"check_growth must be above 0 and at most 1, not {self.check_growth}.")
@@ -132,7 +142,7 @@ class TrainingSettings:
 
     @property
     def interpolates(self) -> bool:
-        """Whether the step at which the target is reached is interpolated between two checks."""
+        """Whether the updates at which the target is reached are interpolated between two checks."""
         return self.check_every is None
 
     def next_check(self, updates: int) -> int:
@@ -141,9 +151,15 @@ class TrainingSettings:
         The last grid point before `max_steps` is followed by `max_steps` itself.
         """
         if self.check_every is not None:
-            return updates + (1 if self.steps_from_zero and not updates else self.check_every)
-        following = updates + max(1, int(updates * self.check_growth))
+            return updates + (1 if self.steps_from_zero and not updates else self._apart(updates))
+        following = updates + self._apart(updates)
         return min(following, self.max_steps) if updates < self.max_steps else following
+
+    def _apart(self, updates: int) -> int:
+        """Return the number of updates from an evaluation to the next."""
+        if self.check_every is not None and not self.clock:
+            return self.check_every
+        return max(self.check_every or 1, int(updates * self.check_growth))
 
     def check_size(self, updates: int) -> int:
         """Return the number of meanings that the evaluation after `updates` updates measures.
@@ -160,13 +176,13 @@ class TrainingSettings:
 
     def checks_around(self, steps: float) -> tuple[int, int]:
         """Return the steps of the last check before `steps` (0 if none) and of the first check at or after `steps`."""
-        if self.check_every is not None:
+        if self.check_every is not None and not self.clock:
             after = max(1, math.ceil(steps / self.check_every)) * self.check_every
             return after - self.check_every, after
-        before, after = 0, self.next_check(0)
+        before, after = 0, self._apart(0)
         while after < steps:
             before = self._last_evenly_spaced(after, steps)
-            after = self.next_check(before)
+            after = before + self._apart(before) if self.clock else self.next_check(before)
         return before, after
 
     def _last_evenly_spaced(self, updates: int, steps: float) -> int:
@@ -175,7 +191,7 @@ class TrainingSettings:
         This avoids counting the checks one by one: with a tiny growth, that would take as long as a training, and
         records may come from anyone.
         """
-        apart = max(1, int(updates * self.check_growth))
+        apart = self._apart(updates)
         end = min(steps, (apart + 1) / self.check_growth, self.max_steps if updates < self.max_steps else math.inf)
         return updates + apart * max(0, int((end - updates) / apart) - 1)
 
@@ -183,8 +199,11 @@ class TrainingSettings:
         """Return the settings that can change the numbers of a kind of run with a representation."""
         here = {"representation": representation, "kind": kind}
         idle = {f.name for f in fields(self) if any(here[n] not in f.metadata.get(n, (here[n],)) for n in here)}
-        idle |= {f.name for f in fields(self) if SILENT in f.metadata and getattr(self, f.name) == f.default}
-        idle.add("check_every" if self.check_every is None else "check_growth")
+        idle |= {
+            f.name for f in fields(self) if kind in f.metadata.get(SILENT, ()) and getattr(self, f.name) == f.default
+        }
+        if not self.clock:
+            idle.add("check_every" if self.check_every is None else "check_growth")
         return {name: value for name, value in vars(self).items() if name not in idle}
 
     def steps(self, updates: int) -> int:
@@ -223,7 +242,7 @@ PUBLISHED: dict[str, Departure] = {
     ),
     "soft feedback": Departure(
         {"soft_feedback": True},
-        "end to end, senders see their own symbols as probabilities, even if the link samples them",
+        "end to end, senders see their own symbols as probabilities, even if the representation samples them",
         kinds=("e2e",),
     ),
     "training readings": Departure(
@@ -238,8 +257,7 @@ PRESETS: dict[str, Mapping[str, Departure]] = {"default": {}, "published": PUBLI
 
 def checks_text(settings: Mapping[str, Any]) -> str:
     """Return the grid of checks of a configuration as text."""
-    name = "check_growth" if settings.get("check_every") is None else "check_every"
-    return f"{name}={settings.get(name)}"
+    return ", ".join(f"{name}={settings[name]}" for name in CHECKS if settings.get(name) is not None)
 
 
 def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> TrainingSettings:

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from icy.core.docs import described, spell_out_arguments
 from icy.core.errors import require_known
-from icy.core.fields import setting
+from icy.core.fields import current_names, setting
 
 from .presets import SCHEMES
 from .protocols import SCRATCH
 from .settings import STACKINGS
 from .types import (
+    Draws,
     Engine,
     Grammars,
     Numbers,
@@ -53,6 +54,7 @@ def option(default: Any, **shown: object) -> Any:
 
 # How options of several specs appear on the command line.
 MODELS = MappingProxyType({"flags": ("--model", "-m"), "metavar": "NAME", "completes": "models"})
+DRAWS = MappingProxyType({"metavar": "icy|authors[,...]"})
 SEEDS = MappingProxyType(
     {"metavar": "N|N,N,...", "help": "how many, counted from 123 as in the papers, or which: 1,2 or 123-127."}
 )
@@ -93,6 +95,7 @@ class RunSpec:
     job_kind: ClassVar[str]  # kind of job of the plan
     small: ClassVar[Mapping[str, Any]] = MappingProxyType({})  # the values of `quick`
     axes: ClassVar[tuple[str, ...]] = ()  # fields that may have several values in a sweep
+    old_names: ClassVar[Mapping[str, str]] = MappingProxyType({"start": "initial_results"})  # old name: field
     given: ClassVar[frozenset[str]] = frozenset()  # fields that were requested, in a spec that `asked` made
 
     quick: bool = False
@@ -125,8 +128,7 @@ class RunSpec:
         given = {name: tuple(value) if isinstance(value, Iterator) else value for name, value in given.items()}
         if "grammar" in known and "grammars" in given:  # a common name for a list of grammars
             given["grammar"] = given.pop("grammars")
-        if "start" in given:  # the name before 0.3
-            given["initial_results"] = given.pop("start")
+        given = current_names(cls, given)
         for name in given:
             require_known(f"option of {cls.function}", name, known)
         return cls(**({**cls.small, **given} if given.get("quick") else given)).with_given(given)
@@ -196,6 +198,8 @@ class ProbeSpec(RunSpec):
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
         word_seeds: seeds of only the words, each a separate row with all `seeds`, which then vary only initial weights
             and the sequence of meanings; by default each seed has its own words.
+        draws: generators of the languages: "icy"; or "authors", the languages of Perkins21 and Icy22, drawn as in the
+            authors' program; or both.
         target: accuracy at which concat counts as learned; by default 0.8 for acquire and 0.99 for other protocols.
         cap: for acquire and generalise, largest number of updates of a grammar, as a multiple of concat's updates.
         max_updates: for acquire, instead of the cap: the number of updates of every grammar, including concat, even
@@ -206,7 +210,7 @@ class ProbeSpec(RunSpec):
             value.
         hidden: hidden size E, or several, each a separate row: [64, 128] or "64,128".
         representation: form of messages: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
-            tokens, trained by REINFORCE; a channel of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
+            tokens, trained by REINFORCE; of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
             binary words; "cb", codes; or several: a list, "soft,discr", or "all" that the model works with.
         symbols: symbols that senders can use under soft, gumb and discr: "V+1" (default), the vocabulary and the start
             symbol; or "V", the vocabulary alone. The same as the setting `symbols`.
@@ -220,7 +224,7 @@ class ProbeSpec(RunSpec):
     function = "icy.probe"
     job_kind = "probe"
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32})
-    axes = ("protocol", "meanings", "frequencies", "vocab_size", "word_length", "representation", "preset")
+    axes = ("protocol", "meanings", "frequencies", "vocab_size", "word_length", "draws", "representation", "preset")
 
     model: str | Iterable[str] = field(metadata=MODELS)
     grammar: Grammars = option(
@@ -242,6 +246,7 @@ class ProbeSpec(RunSpec):
         metavar="N|N,N,...",
         help="seeds of the words alone, each a row with all --seeds, which then vary weights and drawn meanings.",
     )
+    draws: Draws = option("icy", **DRAWS)
     target: float | None = None
     cap: float | None = None
     max_updates: int | None = None
@@ -296,7 +301,7 @@ class EndToEndSpec(RunSpec):
             for all receivers).
         pretrain: grammars (names, chains or wildcards) or languages (see ProbeSpec) that both sides learn first, each
             in a separate run; or "none", to start from scratch.
-        representation: representation of the link: "soft", the receiver reads probabilities; "gumb", samples that
+        representation: form of messages: "soft", the receiver reads probabilities; "gumb", samples that
             gradients pass through; "discr", sampled tokens, both sides trained by REINFORCE; a channel of the games of
             CBM24: "gs", relaxed samples; "qt", binary words; "cb", learned codes; or several: a list, "soft,discr", or
             "all" that both models work with. All combinations of several representations, meanings, sizes and presets
@@ -327,6 +332,7 @@ class EndToEndSpec(RunSpec):
             equal. Or several.
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.
+        draws: generators of the languages of `pretrain`: "icy" or "authors" (see ProbeSpec), or both.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
         hidden: hidden size E of both, or several.
         symbols: symbols that senders can use under soft, gumb and discr: "V+1" (default), the vocabulary and the start
@@ -344,7 +350,7 @@ class EndToEndSpec(RunSpec):
     axes = (
         *("senders", "receivers", "replace_every", "replacement", "max_length", "length_cost"),
         *("representation", "pretrain_representation", "meanings", "frequencies", "vocab_size", "word_length"),
-        *("hidden", "preset"),
+        *("draws", "hidden", "preset"),
     )
 
     sender: str | Iterable[str] = field(metadata={**MODELS, "flags": ("--sender", "-s")})
@@ -374,6 +380,7 @@ class EndToEndSpec(RunSpec):
     frequencies: str | Iterable[str] | None = option(None, metavar="equal|zipf:S[,...]")
     vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
     word_length: Numbers = option(4, metavar="w[,...]")
+    draws: Draws = option("icy", **DRAWS)
     seeds: Numbers = option(3, **SEEDS)
     hidden: Numbers = option(128, metavar="E[,...]")
     symbols: SymbolsName | None = option(None, brackets=False)
@@ -421,6 +428,7 @@ class ChainSpec(RunSpec):
         meanings: the space, "attributes x values", or several: ["3x4", "4x5"] or "3x4,4x5".
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.
+        draws: generators of the first languages: "icy" or "authors" (see ProbeSpec), or both.
         hidden: hidden size E, or several.
         representation: form of messages in training: "soft", "gumb" or "discr", or several.
         preset: "default", "published" for the behavior behind the printed numbers, or both.
@@ -437,7 +445,7 @@ class ChainSpec(RunSpec):
     )
     axes = (
         *("bottleneck", "transmission", "interaction", "population", "replacement"),
-        *("meanings", "vocab_size", "word_length", "hidden", "representation", "preset"),
+        *("meanings", "vocab_size", "word_length", "draws", "hidden", "representation", "preset"),
     )
 
     model: str | Iterable[str] = field(metadata=MODELS)
@@ -463,6 +471,7 @@ class ChainSpec(RunSpec):
     meanings: Spaces = option("4x5", metavar="AxK[,...]")
     vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
     word_length: Numbers = option(3, metavar="w[,...]")
+    draws: Draws = option("icy", **DRAWS)
     hidden: Numbers = option(64, metavar="E[,...]")
     representation: Representations = "soft"
     preset: Presets = "default"

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
+from icy.core.streams import DrawsName
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 
@@ -22,6 +23,7 @@ PresetName = Literal["default", "published"]
 Protocols = ProtocolName | Literal["all"] | Iterable[ProtocolName]
 Representations = RepresentationName | Literal["all"] | Iterable[RepresentationName]
 Presets = PresetName | Literal["all"] | Iterable[PresetName]
+Draws = DrawsName | Literal["all"] | Iterable[DrawsName]
 Spaces = Meanings | Iterable[Meanings]
 NormalisationName = Literal["sigmoid", "batch"]  # normalization of QT's scores
 SymbolsName = Literal["V+1", "V"]

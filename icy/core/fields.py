@@ -104,8 +104,24 @@ def changed_fields(made: Any, usual: Any) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value != getattr(usual, name)}
 
 
+def current_names(of: type, given: Options) -> dict[str, Any]:
+    """Return options by the names of a dataclass's fields.
+
+    If fields were renamed, the class attribute `old_names` has the new name of each old name. Users' files may still
+    have the old names, and records always do, because these names are part of their keys (`stored_names`).
+    """
+    new = getattr(of, "old_names", {})
+    return {new.get(name, name): value for name, value in given.items()}
+
+
+def stored_names(of: type, values: Options) -> dict[str, Any]:
+    """Return the values of fields by the names that they have in records; the inverse of `current_names`."""
+    old = {name: stored for stored, name in getattr(of, "old_names", {}).items()}
+    return {old.get(name, name): value for name, value in values.items()}
+
+
 def checked(of: type, given: Options, what: str, without: Iterable[str] = ()) -> dict[str, Any]:
-    """Check keyword values against a dataclass's field types, and convert them.
+    """Check keyword values against a dataclass's field types, and convert them. Old names of fields are accepted.
 
     Raises:
         UnknownNameError: the dataclass does not have this field.
@@ -114,7 +130,7 @@ def checked(of: type, given: Options, what: str, without: Iterable[str] = ()) ->
     hints = _hints(of)
     known = [f.name for f in fields(of) if f.name not in set(without)]
     converted = {}
-    for name, value in given.items():
+    for name, value in current_names(of, given).items():
         require_known(what, name, known)
         try:
             converted[name] = msgspec.convert(value, hints[name])

@@ -45,8 +45,8 @@ class Noise:
     def __init__(self, keys: Int[Tensor, "*stack"]) -> None:
         self.keys = keys
 
-    def channel(self, number: int) -> "Noise":
-        """Return noise that is independent of this noise and of every other channel."""
+    def stream(self, number: int) -> "Noise":
+        """Return noise that is independent of this noise and of every other stream."""
         return Noise(counter_hash(self.keys, torch.full_like(self.keys, number)))
 
     def gumbel(

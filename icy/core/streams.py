@@ -7,8 +7,13 @@ share their base words, and the numbers of a seed do not depend on other seeds i
 from __future__ import annotations
 
 import hashlib
+from typing import Literal
 
 import numpy as np
+
+DrawsName = Literal[
+    "icy", "authors"
+]  # of languages: from icy's streams, or from the generators of the authors' program
 
 
 def stream_key(seed: int, *names: str | int) -> int:

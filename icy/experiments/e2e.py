@@ -14,6 +14,7 @@ from icy.config.types import Grammars
 from icy.core.checks import seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry, without_choices
+from icy.core.streams import DrawsName
 from icy.core.surroundings import standard_state
 from icy.core.text import counted, several
 from icy.experiments.trackers.make import watching
@@ -104,7 +105,7 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
     user_grammars = UserGrammars.of(spec.pretrain, spec)
     spec, frequencies = with_space(spec)
     space, vocab_size, word_length = user_grammars.sizes(spec)
-    link, before = (get_representation(str(name)).name for name in (spec.representation, spec.pretrain_representation))
+    name, before = (get_representation(str(name)).name for name in (spec.representation, spec.pretrain_representation))
     grammars = _grammars(spec, user_grammars.names)
     entries = _pairs(spec, pretrained=grammars != [SCRATCH])
     population = _population(spec, frequencies, scratch=grammars == [SCRATCH])
@@ -114,12 +115,12 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
         vocab_size,
         word_length,
         cast(int, spec.hidden),
-        link,
+        name,
         before,
         dict(spec.sender_options),
         dict(spec.receiver_options),
         population,
-        _lengths(spec, entries, link, scratch=grammars == [SCRATCH]),
+        _lengths(spec, entries, name, scratch=grammars == [SCRATCH]),
     )
     seeds = seed_list(spec.seeds)
     blank = PairJob(
@@ -128,6 +129,7 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
         settings_for(str(spec.preset), "e2e", **spec.settings),
         replicates=tuple(Replicate(name, seed) for name in grammars for seed in seeds),
         languages=user_grammars.languages,
+        draws=cast(DrawsName, spec.draws),
         frequencies=frequencies,
         preset=str(spec.preset),
     )
@@ -167,7 +169,7 @@ def _population(spec: EndToEndSpec, frequencies: Frequencies | None, scratch: bo
     return population
 
 
-def _lengths(spec: EndToEndSpec, pairs: list[PairEntry], link: str, scratch: bool) -> Lengths:
+def _lengths(spec: EndToEndSpec, pairs: list[PairEntry], name: str, scratch: bool) -> Lengths:
     lengths = Lengths(cast(int | None, spec.max_length), cast(float | str, spec.length_cost))
     if not lengths.vary:
         return lengths
@@ -175,9 +177,9 @@ def _lengths(spec: EndToEndSpec, pairs: list[PairEntry], link: str, scratch: boo
         raise InvalidSettingError("max_length replaces word_length: leave one of the two out.")
     if not scratch:
         raise InvalidSettingError("A sender that ends its messages starts from scratch: leave out pretrain.")
-    if link not in OPEN:
+    if name not in OPEN:
         raise IncompatibleError(
-            f"Messages over '{link}' have no end token: leave out max_length, or choose one of {', '.join(OPEN)}."
+            f"Messages of '{name}' have no end token: leave out max_length, or choose one of {', '.join(OPEN)}."
         )
     if settings_for(str(spec.preset), "e2e", **spec.settings).symbols != "V+1":
         raise InvalidSettingError("The start symbol ends a message: leave out symbols=V, or leave out max_length.")

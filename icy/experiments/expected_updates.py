@@ -13,6 +13,7 @@ import numpy as np
 from icy.config.protocols import BASELINE, SCRATCH
 from icy.languages.meanings import MeaningSpace
 from icy.records.load import ATLAS_FILE
+from icy.records.long_table import OLD_COLUMNS
 from icy.records.record import Record
 from icy.records.store import Store
 from icy.training.chains.chain_job import ChainJob
@@ -30,7 +31,7 @@ QUANTILES = 0.05, 0.95  # of the updates of similar records
 SIMILAR = 2.0  # largest ratio of the sizes of similar meaning spaces
 LEAST_ERROR = 1e-3  # error rate at a target of 1, so that its logarithm is finite
 SETTING = ["model", "hidden_size", "meanings", "word_length", "vocab_size"]
-COLUMNS = [*SETTING, "kind", "side", "representation", "protocol", "target", "grammar", "steps"]
+COLUMNS = [*SETTING, "job_kind", "role", "representation", "protocol", "target", "grammar", "steps"]
 
 
 class Updates(NamedTuple):
@@ -54,7 +55,7 @@ class ExpectedUpdates:
 
         packed = (record for pack in plan.start for record in pack.records)
         saved = Store(plan.store.folder, warn=False).all_records() if records is None else records
-        here = pd.DataFrame([*saved, *packed])
+        here = pd.DataFrame([*saved, *packed]).rename(columns=OLD_COLUMNS)
         here = here.reindex(columns=[*COLUMNS, "max_updates"])
         known = pd.concat([pd.read_parquet(ATLAS_FILE, columns=COLUMNS), here], ignore_index=True)
         self._known = known[known["steps"] > 0]
@@ -84,7 +85,7 @@ class ExpectedUpdates:
             tasks = [job.side_task(side) for side in job.sides]  # later languages are about as easy as concat
             found = self._to_target(job, tasks, (grammar, BASELINE), job.protocol.updates)
             return Updates(job.updates_with(found.low), job.updates_with(found.high), found.capped)
-        alike = self._known[(self._known["kind"] == job.kind) & (self._known["grammar"] == grammar)]
+        alike = self._known[(self._known["job_kind"] == job.kind) & (self._known["grammar"] == grammar)]
         return _range(alike["steps"], math.inf if most is None else most, capped=alike.empty)
 
     def _of_probe(self, job: ProbeJob, grammar: str, baseline: float | None) -> Updates:
@@ -127,7 +128,7 @@ class ExpectedUpdates:
         """
         known = self._known
         to_target = (known["protocol"] != "budget") | (known["grammar"] == BASELINE)
-        every = known[(known["side"] == side) & (known["representation"] == representation) & to_target]
+        every = known[(known["role"] == side) & (known["representation"] == representation) & to_target]
         every = every[every["target"].notna() & every["max_updates"].isna()]
         near = every[(every["meanings"].map(_size) / _size(sizes[2])).between(1 / SIMILAR, SIMILAR)]
         exact = near[(near[SETTING] == list(sizes)).all(axis=1)]

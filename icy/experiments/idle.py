@@ -116,9 +116,9 @@ def _idle_in_chains(spec: ChainSpec) -> Iterator[tuple[str, str]]:
 
 def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
     scratch = several(spec.pretrain) == [SCRATCH]
-    link = str(spec.representation).lower()
-    both = [link] if scratch else [link, str(spec.pretrain_representation).lower()]
-    yield from _idle_settings(spec, both, "e2e", f"in an end-to-end run over a link that is '{link}'")
+    own = str(spec.representation).lower()
+    both = [own] if scratch else [own, str(spec.pretrain_representation).lower()]
+    yield from _idle_settings(spec, both, "e2e", f"in an end-to-end run with the representation '{own}'")
     if "round_ratio" in spec.settings:
         yield "round_ratio", "The setting 'round_ratio' does nothing in an end-to-end run, which gives no ratios."
     if spec.steps is not None or scratch:
@@ -128,7 +128,7 @@ def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
     if "replacement" in spec.given and not spec.replace_every:
         yield "replacement", "replacement does nothing without replace_every, the updates between two replacements."
     if scratch:
-        names = [name for name in ("target", "pretrain_representation") if name in spec.given]
+        names = [name for name in ("target", "pretrain_representation", "draws") if name in spec.given]
         yield from ((name, f"{name} does nothing from scratch: it is for pre-training.") for name in names)
     elif spec.pretrained is not None and "target" in spec.given:
         yield "target", "target does nothing with pretrained: the probe has trained the models already."
@@ -143,9 +143,10 @@ def _idle_settings(spec: Any, representations: list[str], kind: str, where: str)
     """Yield the settings that no representation of a run reads."""
     settings = settings_for(spec.preset, kind, **spec.settings)
     used = {name for representation in representations for name in settings.under(representation, kind)}
-    silent = {f.name for f in fields(settings) if SILENT in f.metadata and getattr(settings, f.name) == f.default}
+    added = {f.name: f.default for f in fields(settings) if kind in f.metadata.get(SILENT, ())}
+    silent = {name for name, default in added.items() if getattr(settings, name) == default}
     for name in spec.settings:
-        if name == "check_growth" and settings.check_every is not None:
+        if name == "check_growth" and name not in used and settings.check_every is not None:
             yield name, f"The setting '{name}' does nothing with a fixed grid, check_every={settings.check_every}."
         elif name not in used and name not in silent:
             yield name, f"The setting '{name}' does nothing {where}."

@@ -12,6 +12,7 @@ from icy.config.specs import ChainSpec, spell_out
 from icy.config.types import Grammars
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError, require_known
+from icy.core.streams import DrawsName
 from icy.core.surroundings import standard_state
 from icy.core.text import words
 from icy.grammars import expand_grammars
@@ -118,7 +119,11 @@ def _jobs(spec: ChainSpec) -> list[ChainJob]:
         names = expand_grammars(given.names, "receiver" if task.side == "receiver" else "sender")
         replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
         blank = ChainJob(
-            *(task, protocol, settings), replicates=replicates, languages=given.languages, preset=str(spec.preset)
+            *(task, protocol, settings),
+            replicates=replicates,
+            languages=given.languages,
+            draws=cast(DrawsName, spec.draws),
+            preset=str(spec.preset),
         )
         for name in names:  # now, so that a grammar that cannot be made does not stop a long run later
             blank.language(Replicate(name, seeds[0]))

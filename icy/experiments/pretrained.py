@@ -73,11 +73,9 @@ def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) 
         "meanings": str(task.space), "vocab_size": task.vocab_size, "word_length": task.word_length,
         "hidden_size": task.hidden_size, "representation": task.representation, "options": dict(task.options),
     }  # fmt: skip
-    drawn = {
-        **dict.fromkeys(("existing", "frequencies", "word_lengths"), ""),
-        **({} if job.frequencies is None else job.frequencies.config),
-    }
-    fields |= {name: content_name(value) for name, value in drawn.items()}
+    own = job.task_config(replicate)
+    drawn = {name: content_name(own.get(name, "")) for name in ("existing", "frequencies", "word_lengths", "draws")}
+    fields |= drawn
     configs = [{**dict.fromkeys(drawn, ""), **r["config"], "grammar": r["grammar"]} for r in probes.records]
     fits = [all(_content(config[name]) == value for name, value in fields.items()) for config in configs]
     found = list(compress(probes.records, fits))

@@ -43,7 +43,7 @@ CHECKS: dict[tuple[str, int], Choices] = {("icy22/table4", 1280): {"check_every"
 # Updates between readings. The accuracy from scratch is a mean over as many updates.
 SCRATCH_REPORTS, DRIFT_REPORTS = 1000, 100
 QUICK_UPDATES = 1000  # updates of agents of games with quick=True
-PART = ["protocol", "representation", "side", "hidden_size", "target"]  # columns that the models of one part share
+PART = ["protocol", "representation", "role", "hidden_size", "target"]  # columns that the models of one part share
 
 
 @standard_state()
@@ -204,7 +204,7 @@ def _probes(request: Reproducing) -> Plan:
     parts = []
     for key, rows in request.wanted.groupby(PART, sort=False):
         about: Choices = dict(zip(PART, key, strict=True))
-        about["hidden"] = int(str(about.pop("hidden_size")))
+        about |= {"side": about.pop("role"), "hidden": int(str(about.pop("hidden_size")))}
         own = CHECKS.get((request.source.id, about["hidden"]), {})
         about["settings"] = {**own, **request.spec.settings}
         for grammars, models in _by_grammars(rows).items():

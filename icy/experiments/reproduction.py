@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from icy.analysis.literature.catalogue import PublishedTable
-    from icy.analysis.literature.verdicts import Verdict
+    from icy.analysis.literature.verdicts import Exactness, Verdict
     from icy.analysis.tables.printed_table import BiasTable
 
 
 AGENTS = {"model": "agent", "grammar": "game"}  # headings that replace "model" and "grammar"
 GAMES = {"model": "row", "grammar": ""}
-LANGUAGES = {"model": "search"}
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
@@ -41,9 +40,10 @@ def page(done: Reproduction, remark: str = "") -> str:
     changed = settings if len(settings) == 1 else ()  # the heading shows only settings that all rows share
     lines = [f"# {', '.join(filter(None, [source.id, *changed]))}, measured again", ""]
     lines += [f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
-    lines += [f"Not comparable: {source.not_comparable}", ""] if source.not_comparable else []
     lines += [f"Of the published numbers: {source.caveats}", ""] if source.caveats else []
     lines += [_provenance(done), "", *([remark, ""] if remark else [])]
+    if done.of_languages:
+        return "\n".join([*lines, _markdown(done.shown())]) + "\n"
     lines += [
         "Means ± standard errors; the distance is in combined standard errors. The last column is the outcome of two "
         "one-sided tests of a difference of 20 % of the published value, for accuracies of its distance from chance."
@@ -93,7 +93,10 @@ def _missing(cells: pd.DataFrame) -> list[str]:
 
 
 def _cell_table(cells: pd.DataFrame, headings: Mapping[str, str]) -> str:
-    table = with_headings(cells_as_text(cells), headings)
+    return _markdown(with_headings(cells_as_text(cells), headings))
+
+
+def _markdown(table: pd.DataFrame) -> str:
     numbers = [i for i, name in enumerate(table) if name in ("icy", "seeds", "published", "distance")]
     return markdown_table(table, table.to_numpy().tolist(), numbers)
 
@@ -107,7 +110,7 @@ def with_headings(table: pd.DataFrame, headings: Mapping[str, str]) -> pd.DataFr
 def _provenance(done: Reproduction) -> str:
     """Return a sentence on the settings, dates, versions and devices of the measurement."""
     if done.of_languages:
-        return f"Made by icy {__version__}, on its languages of the seeds {', '.join(map(str, done.seeds))}."
+        return f"Made by icy {__version__}, on the authors' languages of seeds {', '.join(map(str, done.seeds))}."
     records = done.result.records
     if not records:
         return "Nothing has been measured."
@@ -156,7 +159,7 @@ class Reproduction:
     def cells(self) -> pd.DataFrame:
         """Every requested cell, with the columns of `icy.analysis.literature.verdicts.COLUMNS`: icy's mean and error,
         the published mean and error, their distance in combined standard errors, the verdict, and the numbers behind
-        these."""
+        these; of languages, the columns of `judge_languages`."""
         from icy.analysis.literature.agents import judge_agents
         from icy.analysis.literature.games import judge_games
         from icy.analysis.literature.step_counts import judge_steps
@@ -173,12 +176,11 @@ class Reproduction:
         return judge_cells(self.result.to_dataframe(), self.wanted)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Verdict | Exactness:
         """Verdict on all cells."""
-        from icy.analysis.literature.verdicts import ROW, Verdict
+        from icy.analysis.literature.verdicts import Exactness, Verdict
 
-        found = Verdict.of(self.cells, ("representation", "grammar") if self.of_languages else ROW)
-        return replace(found, word="not comparable") if self.source.not_comparable and found.measured else found
+        return Exactness.of(self.cells) if self.of_languages else Verdict.of(self.cells)
 
     @property
     def of_agents(self) -> bool:
@@ -197,18 +199,21 @@ class Reproduction:
 
     @property
     def of_languages(self) -> bool:
-        """Whether the table is about metrics of languages, without training."""
+        """Whether the table is about languages, without training."""
         return self.source.reproduce == "metrics"
 
     @property
     def headings(self) -> Mapping[str, str]:
         """Headings that replace "model" and "grammar"; "" removes the column."""
-        return AGENTS if self.of_agents else GAMES if self.of_games else LANGUAGES if self.of_languages else {}
+        return AGENTS if self.of_agents else GAMES if self.of_games else {}
 
     def shown(self) -> pd.DataFrame:
         """Return every cell as text; in tables of updates, with the meaning space of each cell."""
         from icy.analysis.literature.verdicts import cells_as_text
 
+        if self.of_languages:
+            column = "search" if "search" in self.wanted else "meaning"
+            return self.cells.drop(columns=["representation", "measure"]).rename(columns={"model": column})
         table, spaces = with_headings(cells_as_text(self.cells), self.headings), self.cells["representation"]
         return table.assign(meanings=spaces)[["meanings", *table]] if self.of_steps else table
 

@@ -507,7 +507,7 @@ def load(path: str | Path) -> ProbeResult | pd.DataFrame:
 
     Example:
         >>> import icy
-        >>> icy.load("atlas")["side"].unique().tolist()
+        >>> icy.load("atlas")["role"].unique().tolist()
         ['sender', 'receiver']
     """
     found = read_any(path)

@@ -17,6 +17,7 @@ from icy.config.specs import RUNNING, ProbeSpec, RunSpec, SweepSpec, names, spel
 from icy.config.types import OrderName
 from icy.core.checks import parse_whole
 from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, require_known, unknown
+from icy.core.fields import current_names
 from icy.core.registry import SIDES, registry
 from icy.core.surroundings import standard_state
 from icy.core.text import listed, words
@@ -94,21 +95,26 @@ def sweep_spec(**given: Any) -> SweepSpec:
         UnknownNameError: no part takes an argument, or a kind is unknown.
     """
     registry.load_files(given.get("plugin", ()))
-    if "start" in given:  # the name before 0.3
-        given["initial_results"] = given.pop("start")
     whole = given.get("kind", SweepSpec.kind)
     parts: Sequence[Fields] = given.get("parts") or ({},)
     kinds = [str(part.get("kind", whole)) for part in parts]
     if set(kinds) == {SweepSpec.kind}:
         return SweepSpec.asked(**given)
-    takes = {kind: _takes(job_kind(kind).load_spec()) for kind in kinds}
+    specs = {kind: job_kind(kind).load_spec() for kind in kinds}
+    takes = {kind: _takes(spec_class) for kind, spec_class in specs.items()}
+    for spec_class in specs.values():
+        given = current_names(spec_class, given)
     of_whole = [n for n in names(SweepSpec) if n in RUNNING or n not in (*names(ProbeSpec), "side")]
     of_parts = [name for known in takes.values() for name in known]
     for name in given:
         if name not in of_parts and name not in of_whole:
             raise unknown(f"option of a sweep of {listed(sorted(takes))}", name, [*of_parts, *of_whole])
     full = [
-        {**{name: value for name, value in given.items() if name in takes[kind]}, **part, "kind": kind}
+        {
+            **{name: value for name, value in given.items() if name in takes[kind]},
+            **current_names(specs[kind], part),
+            "kind": kind,
+        }
         for part, kind in zip(parts, kinds, strict=True)
     ]
     return SweepSpec.asked(**{n: v for n, v in given.items() if n in of_whole} | {"parts": tuple(full)})
@@ -178,8 +184,8 @@ def expand(spec: SweepSpec) -> list[RunSpec]:
     parts: Sequence[Fields] = spec.parts or ({},)
     for part in parts:
         own = {name.replace("-", "_"): value for name, value in part.items()}
-        kind = own.pop("kind", spec.kind)
-        spec_class = job_kind(kind).load_spec()
+        spec_class = job_kind(own.pop("kind", spec.kind)).load_spec()
+        own = current_names(spec_class, own)
         _check_part(own, spec_class)
         options = {**_shared(spec, spec_class), **own}
         specs.extend(each.with_given({*spec.given, *own}) for each in _combinations(spec_class, options))

@@ -24,8 +24,8 @@ from icy.core.types import Choices, Fields
 from icy.records.kinds import job_kind
 
 log = logging.getLogger(__name__)
-# Names in files, and the fields that they set; "from" is an option of the command, "start" the name before 0.3.
-OPTIONS = {"set": "settings", "from": "initial_results", "start": "initial_results", "option": "options"}
+# Names of options of the command, and the fields that they set. Each spec has the old names of its fields.
+OPTIONS = {"set": "settings", "from": "initial_results", "option": "options"}
 PARTS = "sweep"  # the name of the parts in a file: [[sweep]]
 SUFFIXES = (".toml", ".yaml", ".yml")
 SCALARS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}

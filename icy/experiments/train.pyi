@@ -19,7 +19,7 @@ class EndToEndArguments(EndToEndOptions, total=False):
 
 class GamesArguments(RunOptions, total=False):
     world: str | Iterable[str]
-    channel: str | Iterable[str]
+    representation: str | Iterable[str]
     rule_length: Numbers
     sender: str | Iterable[str]
     receiver: str | Iterable[str]
@@ -37,7 +37,7 @@ class GamesArguments(RunOptions, total=False):
     preset: str
     game: Mapping[str, Any]
     world_options: Mapping[str, Any]
-    channel_options: Mapping[str, Any]
+    representation_options: Mapping[str, Any]
     sender_options: Mapping[str, Any]
     receiver_options: Mapping[str, Any]
     perception_options: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""The multi-target games of CBM24: worlds, turns, channels and agents.
+"""The multi-target games of CBM24: worlds, turns, representations and agents.
 
 In a turn, a sender sees target objects that share a rule, such as "red and on the left", and sends a message. A
 receiver sees targets and distractors, and classifies each as target or distractor. A world (`icy list worlds`) defines

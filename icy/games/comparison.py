@@ -37,7 +37,7 @@ Names = str | Path | Sequence[str | Path]  # names of oracles; folders or files 
 USUAL_WORLD = "thing"  # world of oracles that are evaluated without trained agents
 GAME_SETTINGS = ("rule_length", "targets", "distractors", "distractor_kind")  # always in the text of a game
 EVALUATION = ("turns", "topsim_of", "unmatched")  # learning settings that affect scores
-TRAINING = ("channel", "word_size", "message_length", "steps", "settings")  # settings that distinguish trainings
+TRAINING = ("representation", "word_size", "message_length", "steps", "settings")  # that distinguish trainings
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,10 +209,10 @@ def _oracles(name: str, game: GameOverrides, trained: Sequence[GameAgents]) -> I
 
 
 def _oracle(name: str, setup: GameTask, distractor_kind: str) -> GameAgents:
-    """Create an oracle for a game. Its channel has one word per concept."""
+    """Create an oracle for a game. Its messages have one word per concept."""
     rules = rules_of(setup.made_world, setup.turns)
     agents = make_oracle(name, rules, setup.message_length)
-    own = replace(setup, channel="gs", channel_options={}, word_size=len(rules.concepts))
+    own = replace(setup, representation="gs", representation_options={}, word_size=len(rules.concepts))
     return GameAgents(name, 0, own, distractor_kind, agents)
 
 
@@ -221,7 +221,7 @@ def _usual_game(game: GameOverrides) -> tuple[GameTask, str]:
     name = USUAL_WORLD if game.world is None else game.world
     concepts = len(make_world(name, **(game.world_options or {})).concepts)
     length = dict(game.turns or {}).get("rule_length", 1)
-    return game.of(GameTask(world=name, channel="gs", word_size=concepts, message_length=length), "auto")
+    return game.of(GameTask(world=name, representation="gs", word_size=concepts, message_length=length), "auto")
 
 
 @standard_state()

@@ -64,7 +64,7 @@ class GameJob(Job):
             "model": self.name,
             "grammar": replicate.condition,
             "seed": replicate.seed,
-            "representation": task.channel,
+            "representation": task.representation,
             "vocab_size": task.word_size,
             "hidden_size": task.sender_hidden,
             "world": task.world,
@@ -75,7 +75,7 @@ class GameJob(Job):
 
     def _options(self) -> Choices:
         """Return the settings that differ from the preset, except those with their own record field."""
-        usual = preset_changes(self.preset, self.task.world, self.task.channel)
+        usual = preset_changes(self.preset, self.task.world, self.task.representation)
         nothing = object()
         return {name: value for name, value in self.task.changes().items() if usual.get(name, nothing) != value}
 

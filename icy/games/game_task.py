@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from types import MappingProxyType
+from typing import ClassVar, Self
 
 from icy.core.errors import InvalidSettingError
-from icy.core.fields import changed_fields, checked
+from icy.core.fields import changed_fields, checked, stored_names
 from icy.core.registry import PERCEPTION, SIDES, WORLD, Entry, registry
 from icy.core.types import Choices, Fields
 
@@ -28,8 +30,8 @@ class GameTask:
         world: name of the world.
         world_options: arguments of the world.
         turns: settings of turns. Each replicate has its own kind of distractors.
-        channel: name of the representation of messages.
-        channel_options: attributes of the channel.
+        representation: name of the representation of messages.
+        representation_options: attributes of the representation.
         word_size: size of a word: the number of symbols (GS) or of bits (QT).
         message_length: number of words in a message.
         sender: name of the sender.
@@ -45,11 +47,15 @@ class GameTask:
         learning: settings of learning and evaluation.
     """
 
+    old_names: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"channel": "representation", "channel_options": "representation_options"}
+    )
+
     world: str
     world_options: Fields = field(default_factory=dict)
     turns: TurnSettings = field(default_factory=TurnSettings)
-    channel: str = "qt"
-    channel_options: Fields = field(default_factory=dict)
+    representation: str = "qt"
+    representation_options: Fields = field(default_factory=dict)
     word_size: int
     message_length: int
     sender: str = "RNNAutoReg:LSTM"
@@ -78,7 +84,7 @@ class GameTask:
 
     def config(self) -> Choices:
         """Return the task as JSON-compatible values, without the kind of distractors."""
-        config = asdict(self)
+        config = stored_names(type(self), asdict(self))
         config["turns"].pop("distractor_kind")
         return config
 
@@ -90,14 +96,14 @@ class GameTask:
     @property
     def words(self) -> int:
         """Size of a word of the sender: one symbol fewer if one is reserved for the end."""
-        reserved = self.learning.reserved_end and self.channel == "gs" and self.message_length > 1
+        reserved = self.learning.reserved_end and self.representation == "gs" and self.message_length > 1
         return self.word_size - 1 if reserved else self.word_size
 
     def word_name(self, word: int) -> str:
         """Return the name of a word: its digits with QT, otherwise its number."""
-        if self.channel != "qt":
+        if self.representation != "qt":
             return str(word)
-        levels, rest, digits = self.channel_options.get("levels", 2), word % 2**64, []
+        levels, rest, digits = self.representation_options.get("levels", 2), word % 2**64, []
         for _ in range(self.words):
             rest, digit = divmod(rest, levels)
             digits.append(str(digit))
@@ -131,10 +137,15 @@ class GameTask:
         usual = GameTask(world=self.world, word_size=self.word_size, message_length=self.message_length)
         turns = changed_fields(self.turns, replace(usual.turns, rule_length=self.turns.rule_length))
         shown = {"targets", "distractors", "distractor_kind"}
-        options = ("world", "channel", "perception", "sender", "receiver")
+        options = ("world", "representation", "perception", "sender", "receiver")
+        stored = {"representation": "channel"}  # names in records
         sizes = ("sender_hidden", "receiver_hidden", "sender_sees")
         return {
-            **{f"{one}.{n}": value for one in options for n, value in getattr(self, f"{one}_options").items()},
+            **{
+                f"{stored.get(one, one)}.{n}": value
+                for one in options
+                for n, value in getattr(self, f"{one}_options").items()
+            },
             **{name: getattr(self, name) for name in sizes if getattr(self, name) != getattr(usual, name)},
             **({"perception": self.perception} if self.perception != default_perception(self.made_world) else {}),
             **{name: value for name, value in turns.items() if name not in shown},
@@ -147,14 +158,14 @@ def default_perception(world: World) -> str:
     return "conv4" if len(world.shape) == IMAGE_AXES else "mlp"
 
 
-def default_word_size(channel: str, concepts: int, levels: int = 2) -> int:
+def default_word_size(representation: str, concepts: int, levels: int = 2) -> int:
     """Return the smallest size of a word that can name every concept.
 
     Example:
         >>> default_word_size("gs", 50), default_word_size("qt", 50), default_word_size("qt", 17)
         (50, 6, 5)
     """
-    if channel != "qt":
+    if representation != "qt":
         return concepts
     digits = 1
     while levels**digits < concepts:
@@ -168,7 +179,7 @@ def require_words(setup: GameTask) -> None:
     Raises:
         InvalidSettingError: the sender has only one word, or too many words.
     """
-    if setup.words < 1 or (setup.channel != "qt" and setup.words < 2):
+    if setup.words < 1 or (setup.representation != "qt" and setup.words < 2):
         raise InvalidSettingError(
             f"A sender needs at least two different words, and word_size={setup.word_size} is too small; take a larger "
             "word_size."

@@ -21,7 +21,7 @@ from .game_task import GameTask, default_perception, default_word_size, require_
 from .presets import find_preset
 from .settings import GamesLearningSettings
 from .spec import GamesSpec
-from .trial import CHANNELS, require_fitting_parts
+from .trial import REPRESENTATIONS, require_fitting_parts
 from .turn_settings import DISTRACTOR_KINDS, TurnSettings
 from .turns import Turns
 from .worlds.factory import make_world
@@ -38,7 +38,7 @@ def game_jobs(spec: GamesSpec) -> list[GameJob]:
         IcyError: a name is unknown, a value is not accepted, or parts do not fit together.
     """
     known = {axis: [entry.name for entry in without_choices(registry.entries(kind))] for axis, kind in KINDS.items()}
-    return jobs_of_each(spec, _jobs, {**known, "channel": CHANNELS})
+    return jobs_of_each(spec, _jobs, {**known, "representation": REPRESENTATIONS})
 
 
 def _jobs(spec: GamesSpec) -> list[GameJob]:
@@ -66,7 +66,8 @@ def with_preset(spec: GamesSpec) -> GamesSpec:
     inner: dict[str, Choices] = {}
     for name, value in preset.items():
         place, _, option = name.partition(".")
-        field = {str(spec.world): "world_options", str(spec.channel).lower(): "channel_options"}.get(place, place)
+        own = {str(spec.world): "world_options", str(spec.representation).lower(): "representation_options"}
+        field = own.get(place, place)
         if option and hasattr(spec, field):
             inner.setdefault(field, {})[option] = value
     options: Choices = {field: {**values, **getattr(spec, field)} for field, values in inner.items()}
@@ -79,19 +80,19 @@ def _was_given(spec: GamesSpec, name: str) -> bool:
 
 
 def _task(spec: GamesSpec) -> GameTask:
-    channel = _one_of("channel", str(spec.channel).lower(), CHANNELS)
+    representation = _one_of("representation", str(spec.representation).lower(), REPRESENTATIONS)
     world = registry.get(str(spec.world), WORLD).name
     made = make_world(world, **spec.world_options)
-    _check_options(spec.channel_options, channel)
+    _check_options(spec.representation_options, representation)
     turns = _turns(spec)
-    levels = spec.channel_options.get("levels", 2)
+    levels = spec.representation_options.get("levels", 2)
     task = GameTask(
         world=world,
         world_options=dict(spec.world_options),
         turns=turns,
-        channel=channel,
-        channel_options=dict(spec.channel_options),
-        word_size=cast("int | None", spec.word_size) or default_word_size(channel, len(made.concepts), levels),
+        representation=representation,
+        representation_options=dict(spec.representation_options),
+        word_size=cast("int | None", spec.word_size) or default_word_size(representation, len(made.concepts), levels),
         message_length=cast("int | None", spec.message_length) or turns.rule_length,
         sender=registry.get(str(spec.sender), SIDES[0]).name,
         receiver=registry.get(str(spec.receiver), SIDES[1]).name,
@@ -121,10 +122,10 @@ def _one_of(kind: str, name: str, known: Collection[str]) -> str:
     return name
 
 
-def _check_options(options: Fields, channel: str) -> None:
+def _check_options(options: Fields, representation: str) -> None:
     for name in options:
-        if name not in options_of(channel):
-            raise unknown(f"attribute of the channel '{channel}'", name, list(options_of(channel)))
+        if name not in options_of(representation):
+            raise unknown(f"attribute of the representation '{representation}'", name, list(options_of(representation)))
 
 
 def _perception(name: str | None, world: World) -> str:

@@ -34,14 +34,14 @@ Played = tuple[Logits, Float[Tensor, "*stack turn length vocab"], Integer[Tensor
 
 
 class GameModel(nn.Module):
-    """A sender that describes targets, a channel, and a receiver that finds the targets among the candidates.
+    """A sender that describes targets, a representation, and a receiver that finds the targets among the candidates.
 
     Args:
         sender: a sender for meanings with one attribute. Its input is the output of its perception.
         receiver: a receiver with one attribute. Its output is compared with its perception of each candidate.
         sender_sees: perception of the sender.
         receiver_sees: perception of the receiver.
-        channel: representation that makes messages from the sender's scores.
+        channel: representation that makes messages from the sender's scores. Saved weights have this name.
         task: the task of the game.
     """
 
@@ -77,8 +77,8 @@ class GameModel(nn.Module):
 
         Returns:
             The receiver's score of each candidate, above 0 for a target; the sender's scores, in the form that the
-            channel compares with its words; the words that are sent, sampled in training if the channel samples, and
-            otherwise greedy; and the loss of the channel.
+            representation compares with its words; the words that are sent, sampled in training if the representation
+            samples, and otherwise greedy; and the loss of the representation.
         """
         turns = self.task.turns
         count = turns.targets + turns.distractors
@@ -153,8 +153,8 @@ def make_game_model(task: GameTask, seed: int) -> GameModel:
 
     Each part has its own stream of random numbers, so another sender does not change the receiver.
     """
-    with _weights(seed, "channel"):
-        channel = get_representation(task.channel, **task.channel_options).as_link(task.words)
+    with _weights(seed, "channel"):  # a name of initial weights, which must not change
+        channel = get_representation(task.representation, **task.representation_options).for_pair(task.words)
     described = task.sender_hidden * task.parts
 
     def model(side: str, size: int, hidden: int, options: Mapping[str, Any]) -> nn.Module:
@@ -209,7 +209,7 @@ def _weights(seed: int, *part: str) -> Iterator[None]:
 
 
 def game_loss(played: Played, labels: Logits, noise: Noise) -> Losses:
-    """Return the binary cross-entropy of the candidates, plus the channel's loss (CBM24 section 2.1).
+    """Return the binary cross-entropy of the candidates, plus the representation's loss (CBM24 section 2.1).
 
     The cross-entropy is a mean over candidates and turns.
     """

@@ -46,7 +46,7 @@ class Perceiving(nn.Module):
 
 
 class Talking(nn.Module):
-    """A sender, a channel and a receiver.
+    """A sender, a representation and a receiver.
 
     Args:
         model: the agents.
@@ -193,7 +193,7 @@ class NativeGame(NativeStack):
         return logits, sent, channel.words(message), channel.extra_loss(sent)
 
     def _channel(self) -> Representation:
-        """Return the channel, with the parameters of all replicates if it has parameters."""
+        """Return the representation, with the parameters of all replicates if it has parameters."""
         channel = self._model.channel
         if not isinstance(channel, nn.Module):
             return channel

@@ -1,7 +1,7 @@
 """Presets of the games: named changes of the defaults, as in the text or the programs of papers.
 
 A departure sets arguments of `GamesSpec`, settings of turns (`game.repeat_target`), settings of learning
-(`settings.epoch`), and options of a channel or world by its name (`qt.normalise`).
+(`settings.epoch`), and options of a representation or world by its name (`qt.normalise`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PUBLISHED: dict[str, Departure] = {
 }
 
 _AGENTS = {
-    "channel": "gs",
+    "representation": "gs",
     "gs.straight_through": True,
     "word_size": 14,
     "message_length": 5,
@@ -103,10 +103,10 @@ def find_preset(name: str) -> dict[str, Any]:
     return {key: value for departure in PRESETS[name].values() for key, value in departure.settings.items()}
 
 
-def preset_changes(name: str, world: str, channel: str) -> dict[str, object]:
-    """Return the changes of a preset for a world and a channel, by name as in `GameTask.changes`."""
+def preset_changes(name: str, world: str, representation: str) -> dict[str, object]:
+    """Return the changes of a preset for a world and a representation, by name as in `GameTask.changes`."""
     changes = {}
-    kinds = {world: "world.", channel: "channel.", "game": "", "settings": ""}
+    kinds = {world: "world.", representation: "channel.", "game": "", "settings": ""}
     for key, value in find_preset(name).items():
         where, dot, inner = key.partition(".")
         if not dot:

@@ -60,7 +60,9 @@ class RuleSplit(NamedTuple):
 
 
 class RuleSource(ABC):
-    """Base class: all rules of one kind in a world.
+    """Base class: all rules of one kind in a world, from which the turns of a game are drawn.
+
+    Subclasses say which objects obey a rule, because this depends on the kind: concepts together, or formulas.
 
     Attributes:
         world: the world.

@@ -15,8 +15,8 @@ class GamesSpec(RunSpec):
 
     Attributes:
         world: names of worlds, of `icy list worlds`.
-        channel: type of messages: "gs", symbols by a Gumbel-softmax that is relaxed in training; "qt", binary words;
-            "cb", words of a learned codebook; or another representation.
+        representation: form of messages: "gs", symbols by a Gumbel-softmax that is relaxed in training; "qt", binary
+            words; "cb", words of a learned codebook; or "soft" or "gumb".
         rule_length: number of concepts in a rule, l; one or several values.
         sender: names of senders, of `icy list models`.
         receiver: names of receivers.
@@ -39,7 +39,7 @@ class GamesSpec(RunSpec):
             2021, as in "mugoodman21/concept". `icy list presets` describes them.
         game: further settings of turns, as in rule_sampling=uniform; see icy.games.TurnSettings.
         world_options: arguments of the world.
-        channel_options: attributes of the channel.
+        representation_options: attributes of the representation.
         sender_options: further arguments of the sender.
         receiver_options: further arguments of the receiver.
         perception_options: further arguments of the perception.
@@ -51,10 +51,17 @@ class GamesSpec(RunSpec):
     function = "icy games train"
     job_kind = "games"
     small = MappingProxyType({"seeds": 2, "steps": 300, "keep_models": True})
-    axes = ("world", "channel", "sender", "receiver", "rule_length", "targets", "word_size", "message_length", "preset")
+    axes = (
+        *("world", "representation", "sender", "receiver", "rule_length", "targets"),
+        *("word_size", "message_length", "preset"),
+    )
+
+    old_names = MappingProxyType(
+        {**RunSpec.old_names, "channel": "representation", "channel_options": "representation_options"}
+    )
 
     world: str | Iterable[str] = "thing"
-    channel: str | Iterable[str] = "qt"
+    representation: str | Iterable[str] = "qt"
     rule_length: Numbers = 1
     sender: str | Iterable[str] = "RNNAutoReg:LSTM"
     receiver: str | Iterable[str] = "RNN1L:LSTM"
@@ -72,7 +79,7 @@ class GamesSpec(RunSpec):
     preset: str = "default"
     game: Mapping[str, Any] = field(default_factory=dict)
     world_options: Mapping[str, Any] = field(default_factory=dict)
-    channel_options: Mapping[str, Any] = field(default_factory=dict)
+    representation_options: Mapping[str, Any] = field(default_factory=dict)
     sender_options: Mapping[str, Any] = field(default_factory=dict)
     receiver_options: Mapping[str, Any] = field(default_factory=dict)
     perception_options: Mapping[str, Any] = field(default_factory=dict)

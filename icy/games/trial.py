@@ -11,7 +11,7 @@ from icy.core.registry import PERCEPTION, SIDES, Entry, registry
 from .game_task import GameTask
 from .model import GameModel, make_game_model
 
-CHANNELS = ("gs", "qt", "cb", "soft", "gumb")  # channels through which gradients pass
+REPRESENTATIONS = ("gs", "qt", "cb", "soft", "gumb")  # representations through which gradients pass
 TURNS = 2  # turns of the check
 
 
@@ -20,16 +20,16 @@ def require_fitting_parts(task: GameTask) -> GameModel:
     """Create the agents of a game, run each part once as a check, and return the agents.
 
     Raises:
-        InvalidSettingError: no gradient passes through the channel, or it has too many words.
+        InvalidSettingError: no gradient passes through the representation, or it has too many words.
         IncompatibleError: a part does not learn by gradient, fails on its input, or has an output of the wrong shape.
     """
-    if task.channel.lower() not in CHANNELS:
+    if task.representation.lower() not in REPRESENTATIONS:
         raise InvalidSettingError(
-            f"Gradients do not pass through the channel '{task.channel}', and agents need them to learn; choose the "
-            f"channel {', '.join(CHANNELS[:-1])} or {CHANNELS[-1]}."
+            f"Gradients do not pass through the representation '{task.representation}', and agents need them to learn; "
+            f"choose {', '.join(REPRESENTATIONS[:-1])} or {REPRESENTATIONS[-1]}."
         )
     for side in SIDES:
-        _require_channel(registry.get(getattr(task, side), side), task.channel)
+        _require_representation(registry.get(getattr(task, side), side), task.representation)
     model = make_game_model(task, 0).eval()
     model.channel.word_count(task.words)  # raises if there are too many words to number
     for side in SIDES:
@@ -47,11 +47,11 @@ def require_fitting_parts(task: GameTask) -> GameModel:
     return model
 
 
-def _require_channel(entry: Entry, channel: str) -> None:
-    if not entry.works_with(channel.lower()):
+def _require_representation(entry: Entry, representation: str) -> None:
+    if not entry.works_with(representation.lower()):
         own = " or ".join(entry.representations)
         raise IncompatibleError(
-            f"{entry.qualified} works with the representation {own} only; it cannot play with the channel {channel}."
+            f"{entry.qualified} works with the representation {own} only; it cannot play with {representation}."
         )
 
 

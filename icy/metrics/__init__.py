@@ -21,6 +21,7 @@ register_metric(
     "icy.metrics.topographic.topsim:topsim",
     description="Topographic similarity: correlation between distances of meanings and of their messages.",
     source="Brighton and Kirby 2006; Lazaridou et al. 2018",
+    aliases=("rho",),
     weighted=True,
 )
 register_metric(
@@ -42,6 +43,7 @@ register_metric(
     "icy.metrics.residual:hce",
     description="Human compositional entropy: one less residual entropy with every position at its best attribute.",
     source="Icy22 appendix D",
+    aliases=("compent",),
     weighted=True,
 )
 register_metric(
@@ -58,6 +60,7 @@ register_metric(
     "icy.metrics.context:context_independence",
     description="Context independence: how well each attribute value and one token predict each other.",
     source="Bogin, Geva and Berant 2018",
+    aliases=("CI",),
     weighted=True,
 )
 register_metric(
@@ -72,6 +75,7 @@ register_metric(
     "icy.metrics.reconstruction.tre:tre",
     description="Tree reconstruction error: how far messages are from a composition of their parts; lower is better.",
     source="Andreas 2019",
+    aliases=("TRE7",),
     weighted=True,
     lower_is_better=True,
 )
@@ -87,6 +91,7 @@ register_metric(
     "icy.metrics.disentanglement:factor_vae",
     description="FactorVAE score: how well the code that varies least identifies the attribute held fixed.",
     source="Kim and Mnih 2018",
+    aliases=("FactorVAE",),
     weighted=True,
 )
 register_metric(

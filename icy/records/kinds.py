@@ -161,7 +161,7 @@ def kind_of_rows(long: pd.DataFrame, otherwise: str = "probe") -> JobKind:
         long: a long table.
         otherwise: name of the kind to return for rows of several kinds, or for an empty table.
     """
-    names = list(dict.fromkeys(long["kind"]))
+    names = list(dict.fromkeys(long["job_kind"]))
     name = str(names[0]) if len(names) == 1 else otherwise
     return _registered(name) or JobKind(name, "", None, None)
 

@@ -17,7 +17,7 @@ from icy.core.registry import SIDES
 from icy.core.text import counted, listed
 
 from .kinds import kind_name
-from .long_table import EXTRA, LONG, NUMBERS, ROW, TEXTS, WHOLE, to_long
+from .long_table import EXTRA, LONG, NUMBERS, OLD_COLUMNS, ROW, TEXTS, WHOLE, to_long
 from .pack import Pack, is_pack, saved_records
 from .record import HasRecords, Record
 from .store import Store
@@ -88,12 +88,22 @@ def _table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        return read_csv_table(path, TEXTS) if path.suffix.lower() in TEXT_TABLES else pd.read_parquet(path)
+        of_text = path.suffix.lower() in TEXT_TABLES
+        return with_current_names(read_csv_table(path, TEXTS) if of_text else pd.read_parquet(path))
     except FileNotFoundError as error:
         raise StoreError(f"The file {path} does not exist.") from error
     except (OSError, ValueError) as error:  # also the errors of pandas and pyarrow
         first_line = str(error).partition("\n")[0]
         raise StoreError(f"{path} cannot be read as a table ({in_a_line(first_line)}).") from error
+
+
+def with_current_names(table: pd.DataFrame) -> pd.DataFrame:
+    """Rename the columns of a long table that icy 0.1 wrote (OLD_COLUMNS), with a warning."""
+    old = {name: new for name, new in OLD_COLUMNS.items() if name in table and new not in table}
+    if old:
+        names = listed([f"{name} is now {new}" for name, new in old.items()])
+        log.warning("This long table has old names of columns, which icy still reads: %s.", names)
+    return table.rename(columns=old)
 
 
 def long_of(results: Results, empty: bool = False) -> pd.DataFrame:
@@ -162,24 +172,25 @@ def _complete_columns(table: pd.DataFrame) -> pd.DataFrame:
         InvalidSettingError: a column for numbers or for yes and no has other text, or a model or grammar is missing.
     """
     require_names(table[["model", "grammar"]].replace("", None), ["model", "grammar"])
+    table = with_current_names(table)
     whole = table.reindex(columns=list(dict.fromkeys([*LONG, *table.columns])))
     for name in ("settings", "options", "conventions"):
         whole[name] = whole[name].astype(object).where(whole[name].notna(), "")
     for name in ("split", "pretrain_representation", "error"):  # pandas reads an empty column as numbers
         whole[name] = whole[name].astype(object).where(whole[name].notna(), None)
-    for name in ("cut", "failed"):
+    for name in ("censored", "failed"):
         whole[name] = boolean_column(f"The column {name}", whole[name])
     for name in NUMBERS:
         whole[name] = _numeric(whole[name])
     for name in WHOLE:
         whole[name] = _whole(whole[name])
-    bare = ~whole["model"].astype(str).str.contains("/") & whole["side"].isin(SIDES)
-    whole["model"] = whole["model"].mask(bare, whole["side"].astype(str) + "/" + whole["model"].astype(str))
-    whole["side"] = whole["side"].astype(object).fillna(whole["model"].astype(str).str.replace(r"/.*", "", regex=True))
+    bare = ~whole["model"].astype(str).str.contains("/") & whole["role"].isin(SIDES)
+    whole["model"] = whole["model"].mask(bare, whole["role"].astype(str) + "/" + whole["model"].astype(str))
+    whole["role"] = whole["role"].astype(object).fillna(whole["model"].astype(str).str.replace(r"/.*", "", regex=True))
     whole["measure"] = _measures(whole)
     _require_possible(whole)
-    kinds = whole["side"].eq("pair").map({True: kind_name("pair"), False: kind_name("")})
-    whole["kind"] = whole["kind"].astype(object).fillna(kinds)
+    kinds = whole["role"].eq("pair").map({True: kind_name("pair"), False: kind_name("")})
+    whole["job_kind"] = whole["job_kind"].astype(object).fillna(kinds)
     return whole
 
 
@@ -190,7 +201,7 @@ def _measures(table: pd.DataFrame) -> Column:
         InvalidSettingError: a row has neither, so that its measure is unknown.
     """
     known = _known_measures(table)
-    known = known.where(known.notna(), table["side"].eq("pair").map({True: EndToEndProtocol.measure, False: None}))
+    known = known.where(known.notna(), table["role"].eq("pair").map({True: EndToEndProtocol.measure, False: None}))
     if known.isna().any() and len(table):
         rows = f"{int(known.isna().sum())} of its {len(table)} rows" if known.notna().any() else "this table"
         raise InvalidSettingError(

@@ -52,12 +52,12 @@ SIZES = ("vocab_size", "word_length", "hidden_size")
 NUMBERS = ("target", "cap", "held_out", "value", "resolution", *CROSSINGS, "accuracy", *EXTRA, "seconds")
 LONG = (
     *ROW,
-    *("side", "parameters", "parameters_published", "grammar", "seed", "measure", "value", "cut", "accuracy"),
+    *("role", "parameters", "parameters_published", "grammar", "seed", "measure", "value", "censored", "accuracy"),
     *EXTRA,
     *("steps", "baseline_steps", "reason", "failed", "error", "engine", "device", "seconds"),
-    *("finished", "key", "kind", "resolution", *CROSSINGS, "conventions"),
+    *("finished", "key", "job_kind", "resolution", *CROSSINGS, "conventions"),
 )
-TEXTS = tuple(name for name in LONG if name not in {*WHOLE, *SIZES, *NUMBERS, "cut", "failed"})
+TEXTS = tuple(name for name in LONG if name not in {*WHOLE, *SIZES, *NUMBERS, "censored", "failed"})
 
 SYNONYMS = {
     "channel": "representation",
@@ -67,15 +67,17 @@ SYNONYMS = {
     "player": "model",
 }
 """Columns by their names in the options and tables of some kinds of jobs."""
+OLD_COLUMNS = {"side": "role", "kind": "job_kind", "cut": "censored"}
+"""Columns by their names in tables of icy 0.1; records keep the fields `side` and `kind`."""
 
 
 def column_of(name: str, long: pd.DataFrame) -> str:
-    """Return the column of a long table for a name, which may be one of SYNONYMS."""
-    return name if name in long else SYNONYMS.get(name, name)
+    """Return the column of a long table for a name, which may be one of SYNONYMS or OLD_COLUMNS."""
+    return name if name in long else (SYNONYMS | OLD_COLUMNS).get(name, name)
 
 
 # Names of the configuration that are not shown in the column `options`.
-COLUMNS = {*LONG, "steps", "settings", "options"}
+COLUMNS = {*LONG, *OLD_COLUMNS, "steps", "settings", "options"}
 
 
 def _changes(settings: Options, preset: str, kind: str) -> str:
@@ -183,11 +185,12 @@ def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record
         "resolution": resolution_of(record, baselines.get(run_of_seed(record)) if baselines else None),
         "topsim_before": _first_topsim(record),
         "conventions": conventions_json(kind_of(record).conventions_of(config)),
-        "kind": kind,
+        "role": fields.get("side"),
+        "job_kind": kind,
         "settings": _changes(settings, record["preset"], kind),
         "options": _listed(options),
         "game_steps": config.get("steps"),
-        "cut": record["reason"] == "cap",
+        "censored": record["reason"] == "cap",
         "parameters": record["parameters"].get("true"),
         "parameters_published": record["parameters"].get("published"),
     }

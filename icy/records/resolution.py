@@ -126,8 +126,7 @@ def _around(record: Record, crossing: float, settings: TrainingSettings) -> dict
 def answers_of(record: Record) -> float:
     """Return how many answers an accuracy averages per meaning: attributes of a receiver, tokens of a sender.
 
-    The sampling noise of an accuracy decreases with this number.
-
+    The sampling noise of an accuracy decreases with this number, so the uncertainty of a ratio depends on it.
     For words of different lengths the number of tokens is a mean over the lengths.
     """
     attributes = MeaningSpace.parse(str(record["meanings"])).attributes

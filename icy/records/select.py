@@ -124,7 +124,7 @@ def _values(long: pd.DataFrame, column: str) -> Column:
     options = long["options"].astype(str) if "options" in long else pd.Series("", index=long.index)
     found = options.str.extract(rf"(?:^|, ){re.escape(column)}=(.*?)(?=, \w+=|$)", expand=False)
     if found.isna().all():
-        raise unknown("column of results", column, [name for name in (*ROW, "side", "seed", "measure") if name in long])
+        raise unknown("column of results", column, [name for name in (*ROW, "role", "seed", "measure") if name in long])
     return found
 
 

@@ -94,7 +94,7 @@ def rows_of_long(long: pd.DataFrame) -> pd.DataFrame:
 
     If a player occurs with several settings, the settings that differ are added to its name.
     """
-    games = long[(long["kind"] == "study") & ~long["failed"].astype(bool)]
+    games = long[(long["job_kind"] == "study") & ~long["failed"].astype(bool)]
     varying = _varying(games)
     return frame_of(row for _, game in games.iterrows() for row in _rows_of(game, varying))
 

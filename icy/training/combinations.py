@@ -14,6 +14,7 @@ from icy.core.checks import whole_number
 from icy.core.choices import distinct
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES
+from icy.core.streams import DrawsName
 from icy.core.text import several, words
 from icy.languages.meanings import spaces_in
 from icy.languages.word_lengths import word_length_of
@@ -40,6 +41,7 @@ ALL = "all"
 KNOWN: Mapping[str, tuple[str, ...]] = {  # the names that "all" means, by axis
     "protocol": get_args(ProtocolName),
     "preset": get_args(PresetName),
+    "draws": get_args(DrawsName),
     **dict.fromkeys(("representation", "pretrain_representation"), get_args(RepresentationName)),
 }
 

@@ -29,7 +29,7 @@ from .task_models import representation_of as representation_of
 from .tasks import Task
 from .weights import pack_weights
 
-RESUMED = ("curves", "seconds", "reached")  # attributes of `Run` by replicate, saved in checkpoints
+RESUMED = ("curves", "seconds", "reached", "right")  # attributes of `Run` by replicate, saved in checkpoints
 
 
 def train(job: ProbeJob, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
@@ -57,7 +57,7 @@ class Run(Lockstep):
     """Trains a stack of replicates, from the beginning or from checkpoints, until all are finished.
 
     Args:
-        job: the job. Checkpoints of its replicates, if there are any, have the same step.
+        job: the job. Checkpoints of its replicates, if there are any, are after the same update.
         checkpoints: the checkpoints to save and to resume from; by default none.
     """
 
@@ -72,10 +72,12 @@ class Run(Lockstep):
         for seed in {r.seed for r in replicates} - set(self.baselines) if self.needs_baseline else ():
             if Replicate(BASELINE, seed) not in replicates:
                 raise InvalidSettingError(f"Seed {seed} has no run of {BASELINE}, the baseline of all other grammars.")
+        self.averages = self.settings.training_readings and self.needs_baseline  # not in pre-training or in chains
         self.checked = 0  # updates at the last check
-        self.reached: dict[Replicate, float] = {}  # steps at which replicates reached the target
+        self.reached: dict[Replicate, float] = {}  # updates at which replicates reached the target
         self.curves: dict[Replicate, list[tuple[int, float]]] = {r: [] for r in replicates}
         self.seconds = dict.fromkeys(replicates, 0.0)
+        self.right: dict[Replicate, float] = {}  # sums of accuracies on training batches since the last check
         self.early: list[Outcome] = []  # outcomes that wait for their baseline
         self.draws = Batches(
             [job.language(r) for r in replicates],
@@ -147,7 +149,13 @@ class Run(Lockstep):
         wait()
         return (time.perf_counter() - started) / updates
 
+    def _few(self) -> int:
+        return 1 if self.averages else super()._few()
+
     def _update(self, count: int) -> None:
+        if self.averages:
+            for r, accuracy in zip(self.active, self._read("training", self.settings.batch_size), strict=True):
+                self.right[r] = self.right.get(r, 0.0) + accuracy
         which = "training", self.updates, count, self.settings.batch_size
         noise, drawing = self.draws.noise(self.updates, count), self.draws.drawing(*which)
         if drawing is not None and isinstance(self.learner, NativeLearner):
@@ -178,7 +186,11 @@ class Run(Lockstep):
 
     def _check(self) -> list[Reading]:
         steps, size = self.settings.steps(self.updates), self.settings.check_size(self.updates)
-        readings = [Reading(r, steps, a) for r, a in zip(self.active, self._read("check", size), strict=True)]
+        if self.averages:
+            found = [self.right.pop(r) / (self.updates - self.checked) for r in self.active]
+        else:
+            found = self._read("check", size)
+        readings = [Reading(r, steps, a) for r, a in zip(self.active, found, strict=True)]
         for reading in readings:
             self.curves[reading.replicate].append((steps, reading.accuracy))
         self.checked = self.updates
@@ -203,10 +215,11 @@ class Run(Lockstep):
     def _verdict(self, reading: Reading, reached: float | None) -> str | None:
         replicate = reading.replicate
         baseline = self.baselines.get(replicate.seed)
-        return decide(self.protocol, replicate.condition, reached, reading.steps, baseline, self.settings.max_steps)
+        limits = baseline, self.settings.max_steps, self.settings.clock
+        return decide(self.protocol, replicate.condition, reached, reading.steps, *limits)
 
     def _reached(self, reading: Reading) -> float | None:
-        """Return the step at which a replicate first reached the target; on a fixed grid, the step of a check."""
+        """Return the updates at which a replicate first reached the target; on a fixed grid, those of a check."""
         if reading.replicate in self.reached:
             return self.reached[reading.replicate]
         curve = self.curves[reading.replicate]
@@ -259,7 +272,7 @@ class Run(Lockstep):
         )
 
     def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
-        """Yield outcomes with the steps of their baselines; hold outcomes until their baseline has ended."""
+        """Yield outcomes with the updates of their baselines; hold outcomes until their baseline has ended."""
         waiting, self.early = [*self.early, *ended], []
         for outcome in waiting:
             baseline = self.baselines.get(outcome.replicate.seed)
@@ -271,7 +284,7 @@ class Run(Lockstep):
                 yield self._relative(outcome, baseline)
 
     def _relative(self, outcome: Outcome, baseline: float) -> Outcome:
-        """Return an outcome with the steps of its baseline."""
+        """Return an outcome with the updates of its baseline."""
         if not self.settings.interpolates:
             return replace(outcome, baseline_steps=int(baseline))
         return replace(outcome, baseline_steps=self.settings.checks_around(baseline)[1], baseline_crossing=baseline)

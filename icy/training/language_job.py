@@ -9,6 +9,7 @@ from typing import Self
 from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol, Protocol
 from icy.config.settings import TrainingSettings
 from icy.core.registry import SIDES, Entry, registry
+from icy.core.streams import DrawsName
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.grammars import cached_language
@@ -30,6 +31,7 @@ class LanguageJob(Job):
         protocol: stopping rule and measure.
         settings: training settings.
         languages: languages of users in place of grammars, by the conditions of the replicates.
+        draws: generators of the languages of grammars, as for `make_language`.
         frequencies: which meanings exist, and how often each is drawn; by default (None) all, equally often.
     """
 
@@ -37,6 +39,7 @@ class LanguageJob(Job):
     protocol: Protocol | EndToEndProtocol
     settings: TrainingSettings
     languages: Mapping[str, Language] = field(default_factory=dict, kw_only=True, repr=False)
+    draws: DrawsName = field(default="icy", kw_only=True)
     frequencies: Frequencies | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -66,6 +69,10 @@ class LanguageJob(Job):
         return self.protocol.measure
 
     @property
+    def _drawn(self) -> dict[str, str]:
+        return {} if self.draws == "icy" else {"draws": self.draws}
+
+    @property
     def facts(self) -> dict[str, str]:
         """Settings that may distinguish rows of one model."""
         return {
@@ -78,6 +85,7 @@ class LanguageJob(Job):
             "target": f"{self.protocol.target:g}",
             **{name.replace("_", " "): f"{value:.10g}" for name, value in self.protocol.length.items()},
             "preset": self.preset,
+            **self._drawn,
             **({} if self.frequencies is None else self.frequencies.config),
         }
 
@@ -96,7 +104,8 @@ class LanguageJob(Job):
         """
         task, own_language = self.task, self.languages.get(replicate.condition)
         if own_language is None:
-            return cached_language(replicate.condition, task.space, task.vocab_size, task.word_length, replicate.seed)
+            sizes = task.space, task.vocab_size, task.word_length
+            return cached_language(replicate.condition, *sizes, replicate.seed, draws=self.draws)
         if own_language.vocab_size == task.vocab_size:
             return own_language
         return replace(own_language, vocab_size=task.vocab_size)
@@ -161,6 +170,7 @@ class LanguageJob(Job):
             "word_length": task.word_length,
             "hidden_size": task.hidden_size,
             "representation": task.representation,
+            **({} if replicate.condition == SCRATCH or is_language(replicate.condition) else self._drawn),
             **({} if self.frequencies is None else self.frequencies.config),
         }
 

@@ -235,7 +235,7 @@ def _native_pair(
         pairs = [model.with_native_cores(sample[0]) for model in models]  # type: ignore[operator]
     except NotNativeError as error:
         raise IncompatibleError(str(error)) from None
-    log.info("%s: PyTorch runs the link between native cores (%s).", label_of(models[0]), why)
+    log.info("%s: PyTorch runs the representation between native cores (%s).", label_of(models[0]), why)
     return by_gradient(pairs, seeds, loss, settings, device, "broadcast", name="native")
 
 

@@ -268,7 +268,7 @@ def native_loss(loss: Loss, program: Program) -> calls.Loss:
     side = {"sender_loss": "sender", "ended_loss": "sender", "receiver_loss": "receiver"}.get(name)
     sizes = places, choices, choices - 1 if name == "ended_loss" else NO_END
     soft = kind is Soft or (side == "receiver" and getattr(kind, "receiver_loss", None) is Answering.receiver_loss)
-    if side == "sender" and getattr(representation, "symbols", WITH_START) != WITH_START:
+    if side == "sender" and not soft and getattr(representation, "symbols", WITH_START) != WITH_START:
         raise NotNativeError("its sender excludes the start symbol (symbols=V)")
     if side is None or not (soft or kind in (Gumbel, Discrete)):
         raise NotNativeError("the engine does not support the loss")

@@ -14,6 +14,7 @@ from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
 from icy.core.native.arguments import address
 from icy.core.representations import (
+    WITH_START,
     Codebook,
     Discrete,
     Ending,
@@ -37,7 +38,7 @@ LINKS = (Soft, Discrete, Gumbel, GumbelSoftmax, Quantized, LearnedCodebook)
 
 
 class LinkLoss(Interface):
-    """The joint loss of pairs with a link, which also counts correct answers."""
+    """The joint loss of pairs, which also counts correct answers."""
 
     link: Representation
 
@@ -52,13 +53,13 @@ class NativePairLearner(NativeStack):
 
     Args:
         models: a pair per replicate, all of one architecture (icy.training.pairs.model).
-        loss: the loss of their link.
+        loss: the loss of the pairs.
         settings: optimizer, learning rate and clipping.
         device: the CPU.
         sample: a small batch of meanings [replicate, batch, attribute].
 
     Raises:
-        IncompatibleError: there is no compiled code, or it does not support a side, the link or the loss.
+        IncompatibleError: there is no compiled code, or it does not support a side, the representation or the loss.
     """
 
     def __init__(
@@ -68,11 +69,13 @@ class NativePairLearner(NativeStack):
         require_optimizer(settings)
         pair = models[0]
         _require_link(pair.link)
+        if getattr(pair.link, "symbols", WITH_START) != WITH_START:
+            raise IncompatibleError("its sender excludes the start symbol (symbols=V)")
         if any(True for _ in pair.buffers()):
             raise IncompatibleError("the model has buffers")
         self._link = copy.deepcopy(pair.link)
         if settings.training_readings and isinstance(self._link, nn.Module):
-            raise IncompatibleError("the link of training readings has parameters")
+            raise IncompatibleError("the representation of training readings has parameters")
         try:
             self._caller = pairs.PairCaller()
             self._make_programs(pair, sample[0])
@@ -170,7 +173,7 @@ class NativePairLearner(NativeStack):
         return found
 
     def _linked(self, place: int) -> Representation:
-        """Return the link with the parameters of a pair."""
+        """Return the representation with the parameters of a pair."""
         if isinstance(self._link, LearnedCodebook):
             self._link.codes.data = self._layout.views(self._parameters[place])[self._codes]
         link: Representation = self._link
@@ -183,31 +186,31 @@ def _first_of(layout: Layout, prefix: str) -> int:
 
 
 def _require_link(link: object) -> None:
-    """Raise if compiled code does not have a type of links; this is known before the programs are made.
+    """Raise if compiled code does not have a type of representations; this is known before the programs are made.
 
     Raises:
         IncompatibleError: it does not.
     """
     if isinstance(link, Ending):
-        raise IncompatibleError("compiled code does not run links with messages that end early")
+        raise IncompatibleError("compiled code does not run messages that end early")
     if type(link) not in LINKS:
         raise IncompatibleError(_unsupported(link))
 
 
 def _unsupported(link: object) -> str:
-    return f"compiled code does not support the link {getattr(link, 'name', type(link).__name__)}"
+    return f"compiled code does not support the representation {getattr(link, 'name', type(link).__name__)}"
 
 
 def described_link(link: object, sender: Program, of_loss: object) -> pairs.Link:
-    """Return the compiled code's description of a link.
+    """Return the compiled code's description of a representation.
 
     Args:
-        link: the link.
+        link: the representation of a pair.
         sender: program of the sender.
         of_loss: the representation of the loss.
 
     Raises:
-        NotNativeError: compiled code does not support the link, or the loss is not of this kind of link.
+        NotNativeError: compiled code does not support the representation, or the loss is not of this representation.
     """
     places, choices = sender.places, sender.choices
     kind, symbols = type(link), choices - 1

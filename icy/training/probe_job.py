@@ -101,7 +101,7 @@ class ProbeJob(ModelJob):
         if own_language is not None:
             return own_language.ending(task.vocab_size, task.message_length)
         sizes = task.space, task.vocab_size, task.word_lengths
-        return cached_language(replicate.condition, *sizes, seed, self.frequencies)
+        return cached_language(replicate.condition, *sizes, seed, self.frequencies, self.draws)
 
     @property
     def facts(self) -> dict[str, str]:

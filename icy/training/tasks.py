@@ -95,7 +95,7 @@ class PairTask:
         vocab_size: V.
         word_length: w; a message has A*w tokens.
         hidden_size: E, of both.
-        representation: representation of the link between them.
+        representation: form of the messages between them.
         pretrain_representation: representation in pre-training.
         sender_options: further arguments of the sender.
         receiver_options: further arguments of the receiver.

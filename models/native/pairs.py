@@ -1,4 +1,4 @@
-"""Call the compiled code that trains pairs: a sender, a link and a receiver."""
+"""Call the compiled code that trains pairs: a sender, a representation and a receiver."""
 
 import ctypes
 

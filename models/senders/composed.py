@@ -58,7 +58,8 @@ class OneHotLinear(nn.Module):
 class JoinedEmbedding(nn.Module):
     """Code of a meaning: the embeddings of its attributes, concatenated, then a linear layer.
 
-    Unlike OneHotLinear, it learns an embedding of each value first. Arguments as for OneHotLinear.
+    Unlike a sum of embeddings, it keeps attributes apart; unlike OneHotLinear, it learns an embedding of each value
+    first. Arguments as for OneHotLinear.
     """
 
     def __init__(self, attributes: int, values: int, size: int) -> None:

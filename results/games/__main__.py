@@ -31,7 +31,7 @@ from results.pages import RecordFolder, describe_packs, fill_template, run_sweep
 HERE = Path(__file__).parent
 PAGE, RECORDS = HERE / "games.md", RecordFolder(HERE)
 TITLES = {
-    "thing": "Thing: rules of one and of four concepts, two channels",
+    "thing": "Thing: rules of one and of four concepts, two representations",
     "wide": "Thing: words of 64 bits",
     "shape": "Shape, on a small canvas",
     "targets": "One target against several",
@@ -128,19 +128,19 @@ def _rows(part: pd.DataFrame) -> list[tuple[Any, ...]]:
 
 
 def _draw_curves(ax: Axes, result: ProbeResult, part: pd.DataFrame, measure: str) -> None:
-    place, labelled = POINTS.index(measure), set()
+    place, labeled = POINTS.index(measure), set()
     kinds = list(dict.fromkeys(part["grammar"]))
     for record in [r for r in result.records if r["key"] in set(part["key"]) and not r["failed"]]:
         label = f"{record['representation']}, {record['grammar']}"
         style = "-" if record["grammar"] == kinds[0] else "--"
         xs, ys = zip(*[(point[0], point[place]) for point in record["curve"]], strict=True)
-        shown = None if label in labelled else label
+        shown = None if label in labeled else label
         ax.plot(xs, ys, style, color=_color(record["representation"]), linewidth=0.8, alpha=0.8, label=shown)
-        labelled.add(label)
+        labeled.add(label)
 
 
-def _color(channel: str) -> str:
-    return COLORS[("gs", "qt", "cb").index(channel)] if channel in ("gs", "qt", "cb") else COLORS[3]
+def _color(representation: str) -> str:
+    return COLORS[("gs", "qt", "cb").index(representation)] if representation in ("gs", "qt", "cb") else COLORS[3]
 
 
 def by_targets(result: ProbeResult) -> Figure:

@@ -57,7 +57,7 @@ def models(
     y = sum(size * draws.normal(size=shape) for shape, size in shapes.items())
     c, a, s = (one.ravel() for one in np.indices(sizes))
     runs = pd.DataFrame({"cell": c, "architecture": a, "model": 6 * c + a, "seed": s})
-    runs = runs.assign(value=np.minimum(y, cap).ravel(), cut=(y > cap).ravel())
+    runs = runs.assign(value=np.minimum(y, cap).ravel(), censored=(y > cap).ravel())
     found = mixed_effects(runs, ["cell", "architecture", "model", "seed"], log=False)
     if part == "cell":
         return cell, found.profile("cell"), NONE

@@ -79,7 +79,9 @@ def read(long: pd.DataFrame) -> Panel:
     named = zip(good["settings"].fillna(""), good["options"].fillna(""), good["hidden_size"], strict=True)
     good["setting"] = [SETTINGS.get(key) for key in named]
     good["model"] = good["model"].str.replace("Scaled-", "")
-    good["log"] = np.log(np.where(good["cut"].astype(bool), good["cap"] * good["baseline_crossing"], good["crossing"]))
+    good["log"] = np.log(
+        np.where(good["censored"].astype(bool), good["cap"] * good["baseline_crossing"], good["crossing"])
+    )
     cubes, seeds, cut, place = {}, {}, [], pd.MultiIndex.from_product([MODELS, ALL], names=["model", "grammar"])
     for setting, rows in good.groupby("setting"):
         wide = rows.pivot_table(index=["model", "grammar"], columns="seed", values="log").reindex(place)
@@ -87,7 +89,7 @@ def read(long: pd.DataFrame) -> Panel:
         if whole.shape[1] >= 2:
             cubes[str(setting)] = whole.to_numpy().reshape(len(MODELS), len(ALL), -1)
             seeds[str(setting)] = list(whole.columns)
-            cut.append(rows.loc[rows["cut"].astype(bool) & rows["seed"].isin(whole.columns), CUT])
+            cut.append(rows.loc[rows["censored"].astype(bool) & rows["seed"].isin(whole.columns), CUT])
     ordered = {name: cubes[name] for name in SETTINGS.values() if name in cubes}
     return Panel(ordered, seeds, pd.concat(cut, ignore_index=True), len(long), long["seconds"].sum() / 3600)
 

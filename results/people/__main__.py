@@ -155,16 +155,16 @@ def order_text(by_dataset: Mapping[str, list[Agent]]) -> str:
 def accuracies(long: pd.DataFrame) -> pd.DataFrame:
     """Return mean accuracies over seeds, for models and grammars of which all seeds reached the target."""
     good = long[(long["protocol"] == "generalise") & long["grammar"].isin(GRAMMARS)]
-    of = good.groupby(["side", "model", "grammar"])
+    of = good.groupby(["role", "model", "grammar"])
     whole = of["seed"].transform("nunique").eq(good["seed"].nunique())
-    reached = good["reason"].eq("target").groupby([good["side"], good["model"], good["grammar"]]).transform("all")
-    return good[whole & reached].groupby(["side", "model", "grammar"])["accuracy"].mean().unstack()
+    reached = good["reason"].eq("target").groupby([good["role"], good["model"], good["grammar"]]).transform("all")
+    return good[whole & reached].groupby(["role", "model", "grammar"])["accuracy"].mean().unstack()
 
 
 def generalise_rows(table: pd.DataFrame, references: Mapping[str, Agent]) -> list[list[str]]:
     """Return a row per side: accuracies over models, and the order compared with people's."""
     rows, rng = [], np.random.default_rng(2)
-    for side, own in table.groupby("side"):
+    for side, own in table.groupby("role"):
         named = [name for name in GRAMMARS if own[name].notna().sum() >= 3]
         cells = [_over(own[name].dropna().to_numpy(float)) if name in named else "-" for name in GRAMMARS]
         whole = own[named].dropna().to_numpy(float)
@@ -184,9 +184,9 @@ def _over(values: Values) -> str:
 
 def missing_text(long: pd.DataFrame, table: pd.DataFrame) -> str:
     """Return a sentence per side on the cells without an accuracy at equal training accuracy."""
-    models = long[long["protocol"] == "generalise"].groupby("side")["model"].nunique()
+    models = long[long["protocol"] == "generalise"].groupby("role")["model"].nunique()
     lines = []
-    for side, own in table.groupby("side"):
+    for side, own in table.groupby("role"):
         fewer = [f"{models[side] - own[name].notna().sum()} on `{name}`" for name in GRAMMARS
                  if own[name].notna().sum() < models[side]]  # fmt: skip
         lines.append(f"Left out of {models[side]} {side}s, because a seed is missing or did not reach the target: "

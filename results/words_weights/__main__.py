@@ -186,7 +186,7 @@ class Cell:
     @property
     def cut(self) -> int:
         """Number of runs that were cut."""
-        return int(self.runs["cut"].sum())
+        return int(self.runs["censored"].sum())
 
     @cached_property
     def p(self) -> float:
@@ -215,7 +215,7 @@ class Stage:
         for grammar in in_order(self.long["grammar"]):
             for model, runs in self.long[self.long["grammar"] == grammar].groupby("model", sort=False):
                 base = grammar == "concat"
-                of = runs.assign(value=runs["crossing"], cut=False) if base else runs
+                of = runs.assign(value=runs["crossing"], censored=False) if base else runs
                 name = BASELINE if base else grammar
                 self.cells.setdefault(name, {})[str(model)] = Cell(str(model), name, of)
         if BASELINE in self.cells:
@@ -312,7 +312,7 @@ def by_model(stage: Stage) -> str:
         line = [model]
         for grammar in stage.cells:
             cell = stage.cells[grammar].get(model)
-            if cell is None or cell.runs["cut"].mean() > MOST_CUT:
+            if cell is None or cell.runs["censored"].mean() > MOST_CUT:
                 line.append("-" if cell is None else f"{cell.cut} cut")
                 continue
             found = mixed_effects(cell.runs, ["language", "weights"])

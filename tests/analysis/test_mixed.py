@@ -125,22 +125,24 @@ def test_a_censored_likelihood_is_that_of_an_integral() -> None:
 
 def test_cut_runs_make_a_mean_larger() -> None:
     runs = pd.DataFrame(
-        {"value": [2.0, 2.2, 1.9, 3.0, 3.3, 4.0, 4.0, 3.6, 3.5], "cut": [False] * 5 + [True] * 2 + [False] * 2,
+        {"value": [2.0, 2.2, 1.9, 3.0, 3.3, 4.0, 4.0, 3.6, 3.5], "censored": [False] * 5 + [True] * 2 + [False] * 2,
          "model": list("aaabbbccc")}
     )  # fmt: skip
-    aware, naive = (mixed_effects(runs, ["model"], cut=one).means.loc["mean", "mean"] for one in ("cut", None))
+    aware, naive = (
+        mixed_effects(runs, ["model"], censored=one).means.loc["mean", "mean"] for one in ("censored", None)
+    )
     assert aware > naive * 1.01
-    assert mixed_effects(runs, ["model"]).cut == 2
+    assert mixed_effects(runs, ["model"]).censored == 2
 
 
 def test_a_level_with_only_cut_runs_has_a_bound() -> None:
     draws = np.random.default_rng(1)
     runs = pd.DataFrame({"model": np.repeat(list("abcdef"), 3), "family": np.repeat(["FC", "RNN", "CNN"], 6)})
-    runs = runs.assign(value=np.exp(draws.normal(size=18)), cut=runs["family"].eq("FC"))
+    runs = runs.assign(value=np.exp(draws.normal(size=18)), censored=runs["family"].eq("FC"))
     found = mixed_effects(runs, ["model"], fixed="family")
     row = found.means.loc["FC"]
     assert (row["bound"], row["low"], row["high"]) == (">", pytest.approx(stats.gmean(runs["value"][:6])), math.inf)
-    alone = mixed_effects(runs[~runs["cut"]], ["model"], fixed="family")
+    alone = mixed_effects(runs[~runs["censored"]], ["model"], fixed="family")
     assert found.means.loc[["RNN", "CNN"], "low"].tolist() == pytest.approx(alone.means["low"].tolist())
     with pytest.raises(InvalidSettingError, match="mean of FC is not known; choose from RNN and CNN"):
         found.contrast({"FC": 1, "RNN": -1})
@@ -182,20 +184,21 @@ def test_intervals_and_tests_of_variances_are_by_profiles() -> None:
 
 
 RUNS = pd.DataFrame(
-    {"value": [2.0, 2.2, 1.9, 3.0, 3.3, 4.0, 4.0, 3.6, 3.5], "cut": [False] * 5 + [True] * 2 + [False] * 2,
+    {"value": [2.0, 2.2, 1.9, 3.0, 3.3, 4.0, 4.0, 3.6, 3.5], "censored": [False] * 5 + [True] * 2 + [False] * 2,
      "model": list("aaabbbccc"), "hidden": [16, 16, 32] * 3}
 )  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "column", [RUNS["cut"].astype(str), RUNS["cut"].map({True: "T", False: None}), RUNS["cut"].astype(float)]
+    "column",
+    [RUNS["censored"].astype(str), RUNS["censored"].map({True: "T", False: None}), RUNS["censored"].astype(float)],
 )
 def test_cut_runs_may_be_text(column: pd.Series) -> None:
-    expected, found = (mixed_effects(table, ["model"]) for table in (RUNS, RUNS.assign(cut=column)))
-    assert found.cut == 2
+    expected, found = (mixed_effects(table, ["model"]) for table in (RUNS, RUNS.assign(censored=column)))
+    assert found.censored == 2
     assert found.means.equals(expected.means)
-    with pytest.raises(InvalidSettingError, match="Column cut must hold yes or no"):
-        mixed_effects(RUNS.assign(cut="maybe"), ["model"])
+    with pytest.raises(InvalidSettingError, match="Column censored must hold yes or no"):
+        mixed_effects(RUNS.assign(censored="maybe"), ["model"])
 
 
 def test_runs_without_a_value_are_left_out_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
@@ -228,7 +231,7 @@ def test_contrasts_of_levels_that_are_numbers() -> None:
         ({"value": [1, 2, 3], "cell": "abc"}, ["cell"], "cell has 3 levels in 3 runs"),
         ({"value": [1, 2, 3], "cell": "aaa"}, ["cell"], "cell has 1 levels"),
         ({"value": [2, 2, 2], "cell": "aab"}, ["cell"], "random effects need 3 that differ"),
-        ({"value": [1, 2, 3], "cell": "aab", "cut": [True, True, False]}, ["cell"], "1 of 3 runs were not cut"),
+        ({"value": [1, 2, 3], "cell": "aab", "censored": [True, True, False]}, ["cell"], "1 of 3 runs were not cut"),
         ({"value": [1, 2, math.inf], "cell": "aab"}, ["cell"], "not finite"),
         ({"value": [1, 2, 3], "cell": "aab"}, ["cells"], "Column cells is missing"),
     ],

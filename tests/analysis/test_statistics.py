@@ -138,7 +138,7 @@ def test_pairs_cut_in_both_say_nothing() -> None:
     cut = [False, False, False, True, True]
     found = paired([2.0, 3.0, 5.0, 20.0, 20.0], [1.0, 2.0, 2.0, 20.0, 20.0], cut, cut, log=True)
     alone = paired([2.0, 3.0, 5.0], [1.0, 2.0, 2.0], NO[:3], NO[:3], log=True)
-    assert (found.pairs, found.both_cut, found.one_cut, found.informative) == (5, 2, 0, 3)
+    assert (found.pairs, found.both_censored, found.one_censored, found.informative) == (5, 2, 0, 3)
     assert (found.effect, found.p, *found.interval) == pytest.approx((alone.effect, alone.p, *alone.interval))
     nothing = paired([20.0] * 3, [20.0] * 3, [True] * 3, [True] * 3, log=True)
     assert math.isnan(nothing.p)
@@ -157,7 +157,7 @@ def test_of_pairs_cut_in_one_only_the_direction_counts() -> None:
     assert (unknown.directions, unknown.bound) == ((1, 0), "")
     assert math.isnan(unknown.effect)
     accuracies = paired([0.5, 0.6], [0.4, 0.3], [True, True], [True, True], log=False)  # known, whenever they stopped
-    assert (accuracies.both_cut, accuracies.test) == (0, "t")
+    assert (accuracies.both_censored, accuracies.test) == (0, "t")
 
 
 def test_equal_differences_are_counted_not_measured() -> None:
@@ -250,12 +250,12 @@ def test_equivalence_without_spread_or_with_cut_runs() -> None:
     same = equivalence([2.0] * 3, [2.0] * 3)
     assert (same.p, same.p_different, same.verdict) == (0, 1, "equivalent")
     assert equivalence([3.0] * 3, [2.0] * 3).verdict == "different"
-    bound = equivalence([20.0] * 3, [19.0] * 3, cut=[True] * 3)
+    bound = equivalence([20.0] * 3, [19.0] * 3, censored=[True] * 3)
     assert math.isnan(bound.p)
     assert bound.verdict == "unclear"
     assert math.isnan(equivalence([2.0], [2.0, 2.1]).p)
     values, cut = [3.0, 5.0, 6.0, 20.0, 20.0], [False, False, False, True, True]
-    assert equivalence(values, [8.0, 9.0], cut=cut).effect == pytest.approx(
+    assert equivalence(values, [8.0, 9.0], censored=cut).effect == pytest.approx(
         log_summary(values, cut).center / math.sqrt(72)
     )
     with pytest.raises(InvalidSettingError, match="above 0"):
@@ -274,7 +274,7 @@ RATIOS = [2.0, 2.1, 2.2, 2.1, 2.0]
 
 @pytest.mark.parametrize("missing", [math.nan, None, "NA", pd.NA])
 def test_failed_runs_are_left_out_with_a_warning(missing: Any, caplog: pytest.LogCaptureFixture) -> None:
-    found = equivalence(RATIOS, [2.1, missing, *RATIOS[2:]], their_cut=[0, 1, 0, 0, 0])
+    found = equivalence(RATIOS, [2.1, missing, *RATIOS[2:]], their_censored=[0, 1, 0, 0, 0])
     assert found.runs == (5, 4)
     assert found == equivalence(RATIOS, [2.1, *RATIOS[2:]])
     assert caplog.text.count("Left out 1 of 5 runs without a value in `theirs`.") == 1
@@ -285,16 +285,19 @@ def test_failed_runs_are_left_out_with_a_warning(missing: Any, caplog: pytest.Lo
 
 @pytest.mark.parametrize("cut", [["FALSE"] * 5, ["F", "no", "0", "0.0", "NA"], [None] * 5, np.full(5, np.nan), None])
 def test_runs_that_were_not_cut_may_be_text(cut: Any) -> None:
-    assert equivalence(RATIOS, RATIOS, cut=cut) == equivalence(RATIOS, RATIOS)
+    assert equivalence(RATIOS, RATIOS, censored=cut) == equivalence(RATIOS, RATIOS)
     cuts = ["TRUE", False, 1.0, "f", 0], [True, False, True, False, False]
-    assert equivalence(RATIOS, RATIOS, cut=cuts[0]) == equivalence(RATIOS, RATIOS, cut=cuts[1])
+    assert equivalence(RATIOS, RATIOS, censored=cuts[0]) == equivalence(RATIOS, RATIOS, censored=cuts[1])
 
 
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: equivalence(RATIOS, RATIOS, cut=[True]), "`cut` needs a value for each of 5 runs; its length is 1"),
-        (lambda: equivalence(RATIOS, RATIOS, cut=["maybe"] * 5), "`cut` must hold yes or no"),
+        (
+            lambda: equivalence(RATIOS, RATIOS, censored=[True]),
+            "`censored` needs a value for each of 5 runs; its length is 1",
+        ),
+        (lambda: equivalence(RATIOS, RATIOS, censored=["maybe"] * 5), "`censored` must hold yes or no"),
         (lambda: equivalence(RATIOS, ["2.1", "failed"]), "`theirs` must hold numbers, not 'failed'"),
         (lambda: equivalence(RATIOS, [math.inf, 2.0]), "`theirs` has values that are not finite"),
         (
@@ -303,9 +306,9 @@ def test_runs_that_were_not_cut_may_be_text(cut: Any) -> None:
         ),
         (lambda: equivalence(RATIOS, RATIOS, "20%"), "margin of an equivalence test must be a number"),  # type: ignore
         (lambda: equivalence([0.5, 0.6], [0.5, 0.7], 20, log=False), "at most 1, not 20"),
-        (lambda: log_summary(RATIOS, [False] * 4), "`cut` needs a value for each of 5 runs"),
+        (lambda: log_summary(RATIOS, [False] * 4), "`censored` needs a value for each of 5 runs"),
         (lambda: paired([1.0, 2.0], [1.0], [0, 0], [0], False), "`theirs` needs a value for each of 2 runs"),
-        (lambda: paired([1.0], [1.0], [0], [0, 0], True), "`their_cut` needs a value for each of 1 runs"),
+        (lambda: paired([1.0], [1.0], [0], [0, 0], True), "`their_censored` needs a value for each of 1 runs"),
         (lambda: rank_correlation([1, 2, 3, 4], [1, 2]), "`y` needs a value for each of 4 runs"),
         (lambda: holm([0.01, 5]), "A p-value must be from 0 to 1"),
         (lambda: power_of(30, 0.5, 5), "alpha must be a probability between 0 and 1; not 5"),

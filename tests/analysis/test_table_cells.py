@@ -11,7 +11,7 @@ from icy.analysis.table_cells import (
     EMPTY,
     Reference,
     TableCell,
-    both_cut,
+    both_censored,
     cell_of,
     cell_of_values,
     checked_spread,
@@ -23,27 +23,27 @@ from icy.core.errors import InvalidSettingError
 
 def replicates(values: list[float], failed: int = 0, cut: int = 0) -> pd.DataFrame:
     """Some replicates; the first were cut, and the last failed."""
-    good = pd.DataFrame({"value": values, "failed": False, "cut": [i < cut for i in range(len(values))]})
-    bad = pd.DataFrame({"value": [math.nan] * failed, "failed": True, "cut": False})
+    good = pd.DataFrame({"value": values, "failed": False, "censored": [i < cut for i in range(len(values))]})
+    bad = pd.DataFrame({"value": [math.nan] * failed, "failed": True, "censored": False})
     return pd.concat([good, bad]) if failed else good
 
 
 @pytest.mark.parametrize(("spread", "width"), [("sd", 1.0), ("sem", 3**-0.5), ("ci95", 4.302653 * 3**-0.5)])
 def test_mean_and_spread(spread: str, width: float) -> None:
     cell = cell_of(replicates([1.0, 2.0, 3.0]), spread)
-    assert (cell.mean, cell.seeds, cell.failed, cell.cut) == (2.0, 3, 0, 0)
+    assert (cell.mean, cell.seeds, cell.failed, cell.censored) == (2.0, 3, 0, 0)
     assert cell.spread == pytest.approx(width)
 
 
 def test_failed_and_cut_runs_are_counted_and_printed() -> None:
     cell = cell_of(replicates([20.0, 4.0], failed=1, cut=1), "sd")
-    assert (cell.mean, cell.seeds, cell.failed, cell.cut) == (12.0, 2, 1, 1)
+    assert (cell.mean, cell.seeds, cell.failed, cell.censored) == (12.0, 2, 1, 1)
     assert cell.text(1) == "12.0±11.3† (1 failed)"
     assert cell.to_dict() == {
         "mean": 12.0,
         "spread": pytest.approx(11.3137, abs=1e-4),
         "seeds": 2,
-        "cut": 1,
+        "censored": 1,
         "failed": 1,
     }
 
@@ -63,7 +63,7 @@ def test_undefined_values_are_no_failures() -> None:
 def test_a_reference_value_is_printed_with_its_distance() -> None:
     reference = Reference(0.48, 0.01, 1.26)
     assert reference.text(2) == "0.48±0.01 (+1.3)"
-    assert Reference(0.48, math.nan, math.nan, cut=True).text(2) == "0.48†"
+    assert Reference(0.48, math.nan, math.nan, censored=True).text(2) == "0.48†"
     shown = TableCell(0.5, 0.01, 3, 0, 0, reference=reference).to_dict()
     assert (shown["other"], shown["other_error"], shown["distance"]) == (0.48, 0.01, 1.26)
 
@@ -72,7 +72,7 @@ def test_a_reference_value_is_printed_with_its_distance() -> None:
     ("cut", "other", "both"), [(2, 20.04, True), (2, 19.96, True), (2, 19.0, False), (1, 20.04, False), (0, 21, False)]
 )
 def test_ratios_cut_in_both(cut: int, other: float, both: bool) -> None:
-    assert both_cut(20.0, 2, cut, other) is both
+    assert both_censored(20.0, 2, cut, other) is both
 
 
 def test_an_unknown_spread_is_refused() -> None:

@@ -115,6 +115,12 @@ def folder(path: Path, result: ProbeResult) -> None:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with everything that the examples name."""
     home = tmp_path_factory.mktemp("home")
+    make_home(home)
+    return home
+
+
+def make_home(home: Path) -> None:
+    """Write everything that the examples name; `.ci/net` also runs them."""
     models = [*MODELS, "sender/FC1L", "sender/RNNZero:GRU", "sender/RNNAutoReg:GRU", "sender/HierZero:LSTM"]
     both = ProbeResult([
         {**record, "meanings": "5x10", "word_length": 4, "hidden_size": 128, "versions": {"icy": "1"}, "device": "cpu"}
@@ -138,7 +144,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (home / named[1]).write_text(block)
     (sweep,) = code("docs/sweeps.md", "toml")
     (home / "zoo.toml").write_text(sweep)
-    return home
 
 
 class Planned(Exception):

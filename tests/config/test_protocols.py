@@ -57,6 +57,13 @@ def test_decisions(
     protocol: Any, grammar: str, reached: float | None, steps: int, baseline: float | str | None, expected: str | None
 ) -> None:
     assert decide(protocol, grammar, reached, steps, baseline, max_steps=1000) == expected
+    if expected != "budget":  # a late end is only that of a budget
+        assert decide(protocol, grammar, reached, steps, baseline, max_steps=1000, late=True) == expected
+
+
+def test_a_late_budget_ends_after_the_limit() -> None:
+    ends = [decide(BUDGET, "rot", None, steps, 100, max_steps=1000, late=True) for steps in (99, 100, 101)]
+    assert ends == [None, None, "budget"]
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,18 @@ def test_published_keeps_its_grid() -> None:
     assert "check_every" not in DEFAULT.under("soft")
 
 
+def test_the_grid_of_a_clock_is_even_and_then_geometric() -> None:
+    clock = replace(PUBLISHED, clock=True, check_every=10, check_growth=0.2)
+    assert checks(clock, 11) == [1, 11, 21, 31, 41, 51, 61, 73, 87, 104, 124]
+    assert [clock.checks_around(steps) for steps in (0.5, 45, 80)] == [(0, 10), (40, 50), (72, 86)]
+    assert not clock.interpolates
+    assert PUBLISHED.under("soft") == {
+        n: v for n, v in clock.under("soft").items() if n not in ("clock", "check_growth")
+    } | {"check_every": 50}
+    assert "training_readings" in PUBLISHED.under("soft", "e2e")
+    assert "training_readings" not in PUBLISHED.under("soft")
+
+
 @pytest.mark.slow
 @given(st.floats(0.5, 40_000))
 def test_a_step_lies_between_the_checks_around_it(steps: float) -> None:
@@ -73,6 +85,7 @@ def test_close_checks_read_fewer_meanings() -> None:
         ({"check_every": 0}, "check_every must be at least 1"),
         ({"check_every": 2.5}, "check_every must be a whole number, not 2.5"),
         ({"steps_from_zero": True}, "fixed grid"),
+        ({"clock": True}, "set check_every too"),
     ],
 )
 def test_grids_that_cannot_be(given: dict[str, float], said: str) -> None:

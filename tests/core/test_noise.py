@@ -80,12 +80,12 @@ def test_noise_of_a_stack_equals_noise_of_single_keys(keys: list[int], step: int
     for i, alone in enumerate(map(key, keys)):
         assert torch.equal(stack.gumbels(like)[i], alone.gumbels(like[i]))
         assert torch.equal(stack.gumbel(like[:, :, 0], step)[i], alone.gumbel(like[i, :, 0], step))
-        assert torch.equal(stack.channel(1).gumbels(like)[i], alone.channel(1).gumbels(like[i]))
+        assert torch.equal(stack.stream(1).gumbels(like)[i], alone.stream(1).gumbels(like[i]))
 
 
-def test_keys_channels_steps_and_examples_have_independent_noise() -> None:
+def test_keys_streams_steps_and_examples_have_independent_noise() -> None:
     like = torch.zeros(50, 20, 5)
-    sources = [key(1), key(2), key(1).channel(0), key(1).channel(1), key(1).channel(1).channel(1)]
+    sources = [key(1), key(2), key(1).stream(0), key(1).stream(1), key(1).stream(1).stream(1)]
     drawn = [source.gumbels(like).flatten() for source in sources]
     for i, a in enumerate(drawn):
         for b in drawn[:i]:

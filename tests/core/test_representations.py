@@ -278,13 +278,13 @@ def test_equal_rewards_train_only_the_entropy() -> None:
 @pytest.mark.parametrize("name", ["soft", "gumb"])
 def test_link_loss_is_the_mean_cross_entropy_of_the_answers(name: str) -> None:
     answered, sent = torch.tensor(SCORES), numbers(2, 4, 5)
-    loss = REPRESENTATIONS[name].link_loss(sent, answered, torch.tensor(TARGETS), NOISE)
+    loss = REPRESENTATIONS[name].pair_loss(sent, answered, torch.tensor(TARGETS), NOISE)
     assert loss.item() == pytest.approx(sum(map(sum, SURPRISES)) / 4)
 
 
 def test_discrete_link_loss_by_hand() -> None:
     sent, answered, meanings = numbers(5, 6, 3), numbers(5, 2, 4, seed=1), choices_of(4, 5, 2).tolist()
-    tokens, values = drawn_by_hand(sent), drawn_by_hand(answered, NOISE.channel(ANSWERS))
+    tokens, values = drawn_by_hand(sent), drawn_by_hand(answered, NOISE.stream(ANSWERS))
     z, q = sent.tolist(), answered.tolist()
     rewards = [float(values[n][a] == meanings[n][a]) for n in range(5) for a in range(2)]
     assert len(set(rewards)) > 1
@@ -295,9 +295,9 @@ def test_discrete_link_loss_by_hand() -> None:
         reward += sum(sum(own) / 2 * log_softmax(z[n][t], tokens[n][t]) for t in range(6))
         reward += sum(own[a] * log_softmax(q[n][a], values[n][a]) for a in range(2))
     expected = -reward - 0.01 * (entropy_by_hand(z) + entropy_by_hand(q))
-    loss = Discrete().link_loss(sent, answered, torch.tensor(meanings), NOISE)
+    loss = Discrete().pair_loss(sent, answered, torch.tensor(meanings), NOISE)
     assert loss.item() == pytest.approx(expected)
-    weighted = Discrete(2.0, 0.5).link_loss(sent, answered, torch.tensor(meanings), NOISE)
+    weighted = Discrete(2.0, 0.5).pair_loss(sent, answered, torch.tensor(meanings), NOISE)
     assert weighted.item() == pytest.approx(-2 * reward - 0.5 * (entropy_by_hand(z) + entropy_by_hand(q)))
 
 
@@ -309,7 +309,7 @@ def test_stacks_give_the_losses_and_messages_of_single_models(name: str) -> None
     cases: list[tuple[str, tuple[Tensor, ...]]] = [
         ("sender_loss", (sent, tokens)),
         ("receiver_loss", (answered, meanings)),
-        ("link_loss", (sent, answered, meanings)),
+        ("pair_loss", (sent, answered, meanings)),
         ("message", (sent,)),
     ]
     for what, arguments in cases:

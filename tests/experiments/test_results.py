@@ -123,7 +123,18 @@ def test_other_formats(three: ProbeResult) -> None:
     assert r"\begin{tabular}{lrrrrrr}" in latex
     assert latex.count("{") == latex.count("}")
     header, row = three.table("csv").splitlines()
-    names = ["mean", "spread", "seeds", "cut", "failed", "geometric_mean", "geometric_spread", "low", "high", "updates"]
+    names = [
+        "mean",
+        "spread",
+        "seeds",
+        "censored",
+        "failed",
+        "geometric_mean",
+        "geometric_spread",
+        "low",
+        "high",
+        "updates",
+    ]
     assert header.split(",")[-10:] == [f"hol_{name}" for name in names]
     assert row.split(",")[-10:-3] == ["20.0", "", "1", "1", "1", "", ""]
     assert float(row.split(",")[-3]) == pytest.approx(20)  # of one run that was cut, a bound
@@ -136,7 +147,7 @@ def test_other_formats(three: ProbeResult) -> None:
 def test_dataframes(three: ProbeResult) -> None:
     long, wide = three.to_dataframe(), three.to_dataframe("wide")
     assert long.shape[0] == 6
-    assert long["cut"].sum() == 1
+    assert long["censored"].sum() == 1
     assert wide[("rot", "mean")].item() == 4.0
     assert list(wide.columns.get_level_values(0).unique()) == ["concat", "rot", "hol"]
     with pytest.raises(InvalidSettingError, match="'long' or 'wide'"):

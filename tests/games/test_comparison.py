@@ -34,7 +34,7 @@ def test_compare_gives_a_row_per_agents_and_game() -> None:
     assert rows["total"].tolist() == [240, 240]
 
 
-AGENTS = {"world": "thing", "channel": "qt", "word_size": 6, "world_options": {"attributes": 3, "values": 4}}
+AGENTS = {"world": "thing", "representation": "qt", "word_size": 6, "world_options": {"attributes": 3, "values": 4}}
 
 
 def beside(kind: str = "near", message_length: int = 2, evaluation: int = 40, **turns: Any) -> GameAgents:

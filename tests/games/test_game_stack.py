@@ -46,7 +46,11 @@ def learned(
 
 
 @both_engines
-@pytest.mark.parametrize("given", [{"channel": "qt"}, {"channel": "gs"}, {"channel": "cb"}], ids=lambda g: g["channel"])
+@pytest.mark.parametrize(
+    "given",
+    [{"representation": "qt"}, {"representation": "gs"}, {"representation": "cb"}],
+    ids=lambda g: g["representation"],
+)
 def test_training_of_a_replicate_does_not_depend_on_its_stack(given: dict[str, Any], how: str) -> None:
     alone, among = learned([5], engine=how, **given), learned([3, 5], "near,uniform", how, **given)
     ((replicate, weights),) = alone.items()
@@ -85,7 +89,7 @@ def test_a_training_is_recorded_read_and_shown(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_saved_agents_have_the_scores_of_their_record(tmp_path: Path) -> None:
-    result = train(tmp_path, keep_models=True, channel="gs")
+    result = train(tmp_path, keep_models=True, representation="gs")
     rows = compare(tmp_path, seed=124)
     record: Any = next(r for r in result.records if r["seed"] == 124)
     for name in ("accuracy", "soft_accuracy", "seen_accuracy", "cbm", "topsim", "unique_words"):
@@ -114,7 +118,13 @@ def test_a_pool_gives_the_same_numbers(tmp_path: Path) -> None:
 def test_killed_and_resumed_equals_uninterrupted(channel: str, tmp_path: Path) -> None:
     """If a training is killed and resumed, its numbers and weights have the same bits."""
     out = tmp_path / "killed"
-    whole = {**TINY, "steps": 200, "channel": channel, "settings": {"epoch": 100, "turns": 40}, "keep_models": True}
+    whole = {
+        **TINY,
+        "steps": 200,
+        "representation": channel,
+        "settings": {"epoch": 100, "turns": 40},
+        "keep_models": True,
+    }
     reached = [state["updates"] for state in kill_at_checkpoint('icy.train("games", ', out, whole, count=2)]
     assert 0 < max(reached) < 200
     assert not list((out / "records").glob("*.json"))

@@ -31,11 +31,11 @@ def only(**given: Any) -> GameJob:
 
 def test_the_default_game_equals_the_paper() -> None:
     setup = only().task
-    assert (setup.world, setup.channel, setup.word_size, setup.message_length) == ("thing", "qt", 6, 1)
+    assert (setup.world, setup.representation, setup.word_size, setup.message_length) == ("thing", "qt", 6, 1)
     assert (setup.turns.targets, setup.turns.distractors, setup.learning.batch_size) == (20, 20, 10)
     assert (setup.sender_hidden, setup.receiver_hidden, setup.learning.learning_rate) == (60, 40, 5e-4)
     assert setup.changes() == {}
-    assert only(channel="gs", rule_length=4).task.word_size == 50
+    assert only(representation="gs", rule_length=4).task.word_size == 50
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,11 @@ def test_words_are_enough_for_all_concepts(channel: str, concepts: int, width: i
 
 @pytest.mark.slow
 def test_combinations_are_rows_and_seeds_and_distractors_are_one_stack() -> None:
-    found = jobs(channel=["gs", "qt"], rule_length="1,4", targets=[5, 8], distractor_kind=["near", "auto", "uniform"])
+    found = jobs(
+        representation=["gs", "qt"], rule_length="1,4", targets=[5, 8], distractor_kind=["near", "auto", "uniform"]
+    )
     assert len(found) == 8
-    assert {(job.task.channel, job.task.turns.rule_length, job.task.turns.targets) for job in found} == {
+    assert {(job.task.representation, job.task.turns.rule_length, job.task.turns.targets) for job in found} == {
         (channel, length, targets) for channel in ("gs", "qt") for length in (1, 4) for targets in (5, 8)
     }
     assert all(job.task.turns.distractors == job.task.turns.targets for job in found)
@@ -84,19 +86,29 @@ def test_a_record_has_a_row_in_the_long_table() -> None:
 
 
 def test_the_preset_published_changes_only_what_applies() -> None:
-    gs, qt = jobs(preset="published", channel=["gs", "qt"], rule_length=4)
+    gs, qt = jobs(preset="published", representation=["gs", "qt"], rule_length=4)
     assert (gs.task.steps, gs.task.word_size, gs.task.words) == (400_000, 50, 49)
-    assert gs.task.channel_options == {}
-    assert qt.task.channel_options == {"normalise": "batch"}
+    assert gs.task.representation_options == {}
+    assert qt.task.representation_options == {"normalise": "batch"}
     assert (qt.task.words, qt.task.learning.selected_on, qt.task.learning.unmatched) == (6, "test", "assigned")
     assert qt.config(qt.replicates[0])["options"] == {}  # all settings are from the preset
-    assert only(preset="published", channel="gs").task.words == 50  # a message of one word does not reserve an end
+    assert (
+        only(preset="published", representation="gs").task.words == 50
+    )  # a message of one word does not reserve an end
 
 
 def test_options_override_the_preset() -> None:
-    options = {"preset": "published", "channel_options": {"normalise": "sigmoid"}, "settings": {"unmatched": "matched"}}
+    options = {
+        "preset": "published",
+        "representation_options": {"normalise": "sigmoid"},
+        "settings": {"unmatched": "matched"},
+    }
     setup = only(**options, steps=50, rule_length=4).task
-    assert (setup.steps, setup.channel_options, setup.learning.unmatched) == (50, {"normalise": "sigmoid"}, "matched")
+    assert (setup.steps, setup.representation_options, setup.learning.unmatched) == (
+        50,
+        {"normalise": "sigmoid"},
+        "matched",
+    )
     assert only(preset="mugoodman21/concept", steps=20_000, targets=20, quick=False).task.turns.targets == 20
 
 
@@ -104,7 +116,7 @@ def test_options_override_the_preset() -> None:
 def test_the_games_of_mu_and_goodman(name: str) -> None:
     given = {"world_options": {"canvas": 16}, "sender_hidden": 8, "receiver_hidden": 8}
     setup = only(preset=name, **given).task
-    assert (setup.world, setup.channel, setup.words, setup.message_length) == ("shape", "gs", 14, 5)
+    assert (setup.world, setup.representation, setup.words, setup.message_length) == ("shape", "gs", 14, 5)
     assert (setup.turns.targets, setup.sender_sees, setup.learning.batch_size) == (10, "both", 128)
     assert setup.turns.same_objects == (name != "mugoodman21/concept")
     assert setup.turns.repeat_target == (name == "mugoodman21/reference")
@@ -125,8 +137,8 @@ def test_presets_have_names_and_reasons() -> None:
     ("given", "why"),
     [
         ({"world": "thong"}, "did you mean thing"),
-        ({"channel": "qd"}, "did you mean qt"),
-        ({"channel": "discr"}, "channel is called 'discr'"),
+        ({"representation": "qd"}, "did you mean qt"),
+        ({"representation": "discr"}, "representation is called 'discr'"),
         ({"sender": "HierZero:GRV"}, "did you mean HierZero:GRU"),
         ({"receiver": "kNN"}, "kNN"),
         ({"rule_length": 6}, "5 attributes"),
@@ -136,13 +148,16 @@ def test_presets_have_names_and_reasons() -> None:
         ({"distractor_kind": "far"}, "distractors"),
         ({"settings": {"epok": 3}}, "did you mean epoch"),
         ({"settings": {"topsim_of": "phrases"}}, "did you mean phrase"),
-        ({"channel_options": {"tau": 1}}, "No attribute of the channel 'qt' is called 'tau'"),
+        ({"representation_options": {"tau": 1}}, "No attribute of the representation 'qt' is called 'tau'"),
         ({"world_options": {"values": 1}}, "number of values"),
         ({"sender_sees": "all"}, "No value of sender_sees is called 'all'"),
         ({"perception": "conv5"}, "did you mean conv4"),
         ({"preset": "publishe"}, "did you mean published"),
-        ({"word_size": 1, "channel": "gs"}, "at least two different words"),
-        ({"word_size": 2, "channel": "gs", "preset": "published", "rule_length": 4}, "at least two different words"),
+        ({"word_size": 1, "representation": "gs"}, "at least two different words"),
+        (
+            {"word_size": 2, "representation": "gs", "preset": "published", "rule_length": 4},
+            "at least two different words",
+        ),
         ({"targets": 0}, "targets"),
         ({"steps": 0}, "number of updates"),
         ({"world": ()}, "world has no value"),
@@ -154,6 +169,16 @@ def test_invalid_specs_are_rejected_with_a_message(given: dict[str, Any], why: s
     with pytest.raises(IcyError, match=why) as raised:
         jobs(**given)
     assert str(raised.value)[-1] in ".?"
+
+
+def test_old_names_of_options_are_accepted_and_records_keep_them() -> None:
+    new = only(representation="gs", representation_options={"tau": 0.5})
+    assert only(channel="gs", channel_options={"tau": 0.5}) == new
+    config = new.config(new.replicates[0])
+    assert (config["representation"], config["options"]) == ("gs", {"channel.tau": 0.5})
+    setup = config["settings"]["setup"]
+    assert (setup["channel"], setup["channel_options"]) == ("gs", {"tau": 0.5})
+    assert GameTask.of_config(setup) == new.task
 
 
 # -- plans -------------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ CPU = torch.device("cpu")
 SETTINGS = TrainingSettings(batch_size=4, learning_rate=0.01, clip_norm=None)
 SETUP = GameTask(
     world="thing", world_options={"attributes": 1, "values": 2}, turns=TurnSettings(targets=3, distractors=2),
-    message_length=3, word_size=4, sender_hidden=8, receiver_hidden=7, channel="qt",
+    message_length=3, word_size=4, sender_hidden=8, receiver_hidden=7, representation="qt",
 )  # fmt: skip
 CHANNELS = ("gs", "qt", "cb")
 NOISE = Noise(torch.tensor(5))
@@ -52,7 +52,7 @@ def played(model: GameModel, seen: Tensor, training: bool = True) -> Any:
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("training", [True, False])
 def test_forward_runs_the_parts_in_order(channel: str, training: bool) -> None:
-    model, seen = make_game_model(replace(SETUP, channel=channel), 1), objects(4)
+    model, seen = make_game_model(replace(SETUP, representation=channel), 1), objects(4)
     logits, sent, words, extra = played(model, seen, training)
     with drawing_from(NOISE if training else None):
         described = torch.stack([model.sender_sees(turn[:3]).mean(0) for turn in seen])
@@ -69,7 +69,7 @@ def test_forward_runs_the_parts_in_order(channel: str, training: bool) -> None:
 
 
 def test_the_loss_is_a_mean_over_candidates_and_turns() -> None:
-    model, seen = make_game_model(replace(SETUP, channel="cb"), 1), objects(2, 4)
+    model, seen = make_game_model(replace(SETUP, representation="cb"), 1), objects(2, 4)
     both = [played(model, one) for one in seen]
     together = tuple(torch.stack(parts) for parts in zip(*both, strict=True))
     found = game_loss(together, labels(2, 4), NOISE)  # type: ignore[arg-type]
@@ -111,7 +111,7 @@ def test_agents_may_see_different_objects() -> None:
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_senders_read_the_symbols_that_receivers_read(sender: str, channel: str) -> None:
     """The emitted word is the next input of the sender; in training, it is the same sample."""
-    model, fed = make_game_model(replace(SETUP, sender=sender, channel=channel), 1), list[Tensor]()
+    model, fed = make_game_model(replace(SETUP, sender=sender, representation=channel), 1), list[Tensor]()
     feedback = model.sender if sender == "Transformer" else model.sender.feedback
     original = feedback.representation.feed_back  # type: ignore[union-attr]
     assert feedback.representation is model.channel  # type: ignore[union-attr]
@@ -132,7 +132,7 @@ def test_senders_read_the_symbols_that_receivers_read(sender: str, channel: str)
 
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_gradients_reach_every_part(channel: str) -> None:
-    model = make_game_model(replace(SETUP, channel=channel), 1)
+    model = make_game_model(replace(SETUP, representation=channel), 1)
     game_loss(played(model, objects(32)), labels(32), NOISE).backward()
     unreached = [
         name
@@ -143,7 +143,7 @@ def test_gradients_reach_every_part(channel: str) -> None:
 
 
 def test_evaluations_can_use_messages_of_training() -> None:
-    model, seen = make_game_model(replace(SETUP, channel="gs"), 1), objects(4)
+    model, seen = make_game_model(replace(SETUP, representation="gs"), 1), objects(4)
     trained = played(model, seen)
     soft = model.eval()(seen, NOISE.keys)
     assert all(torch.equal(a, b) for a, b in zip(trained, soft, strict=True))
@@ -171,11 +171,11 @@ def test_every_part_has_its_own_stream() -> None:
 
 
 def test_a_shared_codebook_is_one_parameter() -> None:
-    model = make_game_model(replace(SETUP, channel="cb", channel_options={"codes": 9}), 1)
+    model = make_game_model(replace(SETUP, representation="cb", representation_options={"codes": 9}), 1)
     codes = [name for name, _ in model.named_parameters() if name.endswith("codes")]
     assert codes == ["sender.feedback.representation.codes"]
     assert model.channel.codes.shape == (9, 4)
-    without = make_game_model(replace(SETUP, channel="cb", sender="RNNZero:GRU"), 1)
+    without = make_game_model(replace(SETUP, representation="cb", sender="RNNZero:GRU"), 1)
     assert [name for name, _ in without.named_parameters() if name.endswith("codes")] == ["channel.codes"]
 
 
@@ -220,7 +220,7 @@ def assert_same(found: Tensor, expected: Tensor) -> None:
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("sender", ["RNNAutoReg:LSTM", "HierZero:GRU"])
 def test_a_stack_equals_single_models_with_every_engine(channel: str, sender: str) -> None:
-    setup = replace(SETUP, channel=channel, sender=sender)
+    setup = replace(SETUP, representation=channel, sender=sender)
     together, logits = trained(setup, SEEDS, "auto")
     assert together.engine == "broadcast"
     other, found = trained(setup, SEEDS, "loop")
@@ -232,7 +232,7 @@ def test_a_stack_equals_single_models_with_every_engine(channel: str, sender: st
 
 @pytest.mark.parametrize("channel", [*CHANNELS, "soft", "gumb"])
 def test_a_replicate_does_not_depend_on_its_stack(channel: str) -> None:
-    setup = replace(SETUP, channel=channel)
+    setup = replace(SETUP, representation=channel)
     whole, logits = trained(setup, SEEDS, "broadcast")
     some, found = trained(setup, SEEDS[1:], "broadcast")
     assert torch.equal(found, logits[1:])
@@ -267,7 +267,7 @@ def test_parts_that_do_not_broadcast_train_by_vmap_or_a_loop(
     kind: str, part: type[nn.Module], engine: str, channel: str
 ) -> None:
     with registry.holding(Entry(kind, "mine", part, "", "", origin=__name__)):
-        setup = replace(SETUP, channel=channel, **{kind: "mine"})  # type: ignore[arg-type]
+        setup = replace(SETUP, representation=channel, **{kind: "mine"})  # type: ignore[arg-type]
         together, logits = trained(setup, SEEDS[:2], "auto")
         assert together.engine == engine
         for place, seed in enumerate(SEEDS[:2]):
@@ -275,7 +275,7 @@ def test_parts_that_do_not_broadcast_train_by_vmap_or_a_loop(
 
 
 def test_published_digits_depend_on_their_own_replicate() -> None:
-    setup = replace(SETUP, channel_options={"normalise": "batch"})
+    setup = replace(SETUP, representation_options={"normalise": "batch"})
     _, logits = trained(setup, SEEDS, "broadcast")
     assert torch.equal(trained(setup, SEEDS[:2], "broadcast")[1], logits[:2])
 
@@ -285,7 +285,7 @@ def test_published_digits_depend_on_their_own_replicate() -> None:
 def test_agents_learn_a_small_game(channel: str) -> None:
     """Objects of two kinds; the message must name the kind of the targets."""
     options = {"codes": 16} if channel == "cb" else {}
-    setup = replace(SETUP, channel=channel, message_length=1, word_size=4, channel_options=options)
+    setup = replace(SETUP, representation=channel, message_length=1, word_size=4, representation_options=options)
     models = [make_game_model(setup, seed) for seed in SEEDS]
     kinds = torch.eye(6)[:2]
 

@@ -20,23 +20,23 @@ from tests.models.native.test_wrong_tensors import CHANGES, try_each
 from .helpers import FEW, course_of
 
 CASES: dict[str, dict[str, Any]] = {
-    "gs": {"channel": "gs"},
-    "qt": {"channel": "qt"},
-    "cb": {"channel": "cb"},
-    "soft": {"channel": "soft"},
-    "gumb": {"channel": "gumb"},
+    "gs": {"representation": "gs"},
+    "qt": {"representation": "qt"},
+    "cb": {"representation": "cb"},
+    "soft": {"representation": "soft"},
+    "gumb": {"representation": "gumb"},
     "published sizes": {"world_options": {}, "sender_hidden": 60, "receiver_hidden": 40, "rule_length": 4},
-    "hard gs": {"channel": "gs", "channel_options": {"straight_through": True, "tau": 0.7}},
-    "digits": {"channel": "qt", "channel_options": {"levels": 5}, "word_size": 3},
-    "codes": {"channel": "cb", "channel_options": {"codes": 37, "commitment": 0.4}, "rule_length": 3},
+    "hard gs": {"representation": "gs", "representation_options": {"straight_through": True, "tau": 0.7}},
+    "digits": {"representation": "qt", "representation_options": {"levels": 5}, "word_size": 3},
+    "codes": {"representation": "cb", "representation_options": {"codes": 37, "commitment": 0.4}, "rule_length": 3},
     "both": {"sender_sees": "both", "distractors": 5, "game": {"same_objects": False}},
     "one target": {"targets": 1, "distractors": 1, "game": {"repeat_target": True}},
-    "several chunks": {"settings": {"batch_size": 75}, "targets": 9, "channel": "gs"},
-    "clipping": {"settings": {"clip_norm": 0.01}, "channel": "gs"},
-    "GRU": {"sender": "HierAutoReg:GRU", "receiver": "Hier:GRU", "channel": "gs"},
-    "SRU": {"sender": "RNNZero:SRU", "receiver": "RNN2L:SRU", "channel": "cb"},
-    "attention": {"sender": "TransDecSoft", "receiver": "Transformer", "channel": "gs"},
-    "reserved end": {"channel": "gs", "settings": {"reserved_end": True}},
+    "several chunks": {"settings": {"batch_size": 75}, "targets": 9, "representation": "gs"},
+    "clipping": {"settings": {"clip_norm": 0.01}, "representation": "gs"},
+    "GRU": {"sender": "HierAutoReg:GRU", "receiver": "Hier:GRU", "representation": "gs"},
+    "SRU": {"sender": "RNNZero:SRU", "receiver": "RNN2L:SRU", "representation": "cb"},
+    "attention": {"sender": "TransDecSoft", "receiver": "Transformer", "representation": "gs"},
+    "reserved end": {"representation": "gs", "settings": {"reserved_end": True}},
     "wide perception": {"perception_options": {"hidden": 50}},
     "formulas": {"game": {"rules": "formulas", "rule_sampling": "type-first"}, "rule_length": 1},
 }
@@ -108,7 +108,7 @@ def test_stacks_cuts_and_resuming_change_nothing(name: str) -> None:
 
 @needs_native
 def test_turns_of_an_evaluation_do_not_depend_on_their_batch() -> None:
-    course = course_of("native", channel="gs", settings={**FEW, "turns": 300})
+    course = course_of("native", representation="gs", settings={**FEW, "turns": 300})
     course.advance(3)
     several = course._objects("validation", 0, 9, 10).transpose(0, 1)
     together = course.learner.run(several.flatten(1, 2))[:3]
@@ -124,11 +124,11 @@ def test_threads_change_nothing(threads: int) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        course = course_of("native", channel="gs", seeds=[1, 2, 3])
+        course = course_of("native", representation="gs", seeds=[1, 2, 3])
         course.advance(3)
     finally:
         torch.set_num_threads(before)
-    expected = course_of("native", channel="gs", seeds=[3])
+    expected = course_of("native", representation="gs", seeds=[3])
     expected.advance(3)
     weights = course.learner.weights(2)
     assert all(torch.equal(value, weights[part]) for part, value in expected.learner.weights(0).items())
@@ -142,7 +142,7 @@ class Other(Thing):
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"channel_options": {"normalise": "batch"}}, r"its words depend on the batch \(normalise=batch\)"),
+    ({"representation_options": {"normalise": "batch"}}, r"its words depend on the batch \(normalise=batch\)"),
     ({"sender": "FC2L"}, "it splits something other than a sequence"),
     ({"world": "shape", "world_options": {"canvas": 16}}, "objects of the world shape are not rows of concepts"),
     ({"world_options": {"bank": 2, "attributes": 3}}, "objects of the world thing are not rows of concepts"),
@@ -173,7 +173,7 @@ def test_a_world_that_does_not_look_as_it_says_is_refused() -> None:
 @needs_native
 @pytest.mark.parametrize("change", mark_others("native", CHANGES, lambda change: change == "fewer"))
 def test_wrong_tensors_are_refused_or_converted(change: str) -> None:
-    course = course_of("native", channel="cb")
+    course = course_of("native", representation="cb")
     objects, keys = objects_of(course, count=3), torch.zeros(3, 2, dtype=torch.long)
     try_each(lambda *given: course.learner.train(given[0], None, given[1]), [objects, keys], CHANGES[change])  # type: ignore[arg-type]
     try_each(course.learner.run, [objects[0]], CHANGES[change])

@@ -14,12 +14,12 @@ from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError
 from icy.core.registry import PERCEPTION, Entry, registry
 from icy.games.game_task import GameTask
 from icy.games.model import GameModel
-from icy.games.trial import CHANNELS, require_fitting_parts
+from icy.games.trial import REPRESENTATIONS, require_fitting_parts
 from icy.games.turn_settings import TurnSettings
 
 SETUP = GameTask(
     world="thing", world_options={"attributes": 1, "values": 2}, turns=TurnSettings(targets=3, distractors=2),
-    message_length=3, word_size=4, sender_hidden=8, receiver_hidden=8, channel="qt",
+    message_length=3, word_size=4, sender_hidden=8, receiver_hidden=8, representation="qt",
 )  # fmt: skip
 
 
@@ -66,17 +66,17 @@ def test_all_that_learn_by_gradient_can_play(side: str, name: str) -> None:
     assert model(torch.rand(2, 5, 6))[0].shape == (2, 5)
 
 
-@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize("channel", REPRESENTATIONS)
 def test_channels_with_gradients_can_be_trained(channel: str) -> None:
-    both = replace(SETUP, channel=channel.upper(), sender_sees="both", sender="HierAutoReg:GRU", receiver="CNN")
+    both = replace(SETUP, representation=channel.upper(), sender_sees="both", sender="HierAutoReg:GRU", receiver="CNN")
     assert require_fitting_parts(both).channel.name == channel
 
 
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        ({"channel": "discr"}, InvalidSettingError, "through the channel 'discr'.*choose the channel gs, qt, cb, "),
-        ({"channel": "qt", "word_size": 65}, InvalidSettingError, "too many for 64-bit numbers"),
+        ({"representation": "discr"}, InvalidSettingError, "through the representation 'discr'.*choose gs, qt, cb, "),
+        ({"representation": "qt", "word_size": 65}, InvalidSettingError, "too many for 64-bit numbers"),
         ({"sender": "HierSampling:GRU"}, IncompatibleError, "works with the representation discr only"),
         ({"sender": "Hashtable"}, IncompatibleError, "sender/Hashtable stores examples.*cannot play"),
         ({"receiver": "kNN"}, IncompatibleError, "receiver/kNN stores examples.*cannot play"),

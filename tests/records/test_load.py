@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from icy.core.errors import InvalidSettingError
-from icy.experiments.results import read_results
+from icy.experiments.results import ProbeResult, read_results
 from icy.records.load import long_of, read_long
+from icy.records.long_table import OLD_COLUMNS
 from icy.records.select import select
 from tests.helpers import long
 
@@ -28,7 +29,7 @@ def test_results_are_preferred_to_failures(tmp_path: Path) -> None:
     table = long({"A": {"rot": [0.4, 0.6]}})
     failed = table.assign(value=math.nan, failed=True, key="again")
     assert long_of(pd.concat([table, failed]))["value"].tolist() == [0.4, 0.6]
-    games = table.assign(side="pair", value=math.nan, end_to_end_accuracy=[0.2, 0.3])
+    games = table.assign(role="pair", value=math.nan, end_to_end_accuracy=[0.2, 0.3])
     with pytest.raises(InvalidSettingError, match="two values"):
         long_of(pd.concat([games, games.assign(end_to_end_accuracy=[0.2, 0.9])]))
     places = [tmp_path / "good.csv", tmp_path / "failed.csv"]
@@ -39,7 +40,7 @@ def test_results_are_preferred_to_failures(tmp_path: Path) -> None:
 
 
 def test_bare_names_get_their_side() -> None:
-    least = pd.DataFrame({"model": "FC1L", "side": ["sender", "receiver"], "grammar": "rot", "seed": 1, "value": 0.5})
+    least = pd.DataFrame({"model": "FC1L", "role": ["sender", "receiver"], "grammar": "rot", "seed": 1, "value": 0.5})
     least["measure"] = "accuracy"
     assert long_of(least)["model"].tolist() == ["sender/FC1L", "receiver/FC1L"]
 
@@ -122,3 +123,16 @@ def test_the_largest_seed_is_read_exactly(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     path.write_text(f"model,grammar,seed,value,measure\nsender/A,rot,{2**63 - 1},1.5,ratio\nsender/A,rot,7,1,ratio\n")
     assert read_long(path)["seed"].tolist() == [2**63 - 1, 7]
+
+
+def test_tables_with_the_old_names_of_columns_are_read_with_one_warning(
+    tiny: ProbeResult, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    new = tiny.to_dataframe("long")
+    new.rename(columns={new: old for old, new in OLD_COLUMNS.items()}).to_parquet(tmp_path / "old.parquet")
+    pd.testing.assert_frame_equal(long_of(tmp_path / "old.parquet"), long_of(new))
+    assert caplog.messages == [
+        "This long table has old names of columns, which icy still reads: side is now role, kind is now job_kind and "
+        "cut is now censored."
+    ]
+    assert len(select(new, where={"side": "sender"})) == len(new)

@@ -111,7 +111,7 @@ def test_a_cut_ratio_is_the_cap() -> None:
     # The last check may be a few percent after the cap.
     cut = checked("rot", {"check_growth": 0.05}, reason="cap", baseline_crossing=4.9)
     assert value_of(cut) == 20
-    assert to_long([cut])["cut"].tolist() == [True]
+    assert to_long([cut])["censored"].tolist() == [True]
 
 
 def test_settings_without_a_column_distinguish_rows() -> None:

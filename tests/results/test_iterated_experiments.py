@@ -39,7 +39,7 @@ def results(values: dict[tuple[str, str], float], seeds: range) -> SimpleNamespa
     noise = np.random.default_rng(5)
     rows = [(model, grammar, seed, value + noise.normal(0, 0.001), False, False)
             for (model, grammar), value in values.items() for seed in seeds]  # fmt: skip
-    long = pd.DataFrame(rows, columns=["model", "grammar", "seed", "value", "failed", "cut"])
+    long = pd.DataFrame(rows, columns=["model", "grammar", "seed", "value", "failed", "censored"])
     return SimpleNamespace(records=long)
 
 

@@ -48,7 +48,7 @@ def long_table() -> pd.DataFrame:
     rows = [
         {
             "model": model, "grammar": grammar, "seed": seed, "settings": "", "options": "", "hidden_size": hidden,
-            "failed": False, "cut": False, "cap": 100.0, "baseline_crossing": 10.0, "seconds": 1.0,
+            "failed": False, "censored": False, "cap": 100.0, "baseline_crossing": 10.0, "seconds": 1.0,
             "crossing": 10 * (1 + m) * 2.0**g * np.exp(0.01 * rng.normal()),
         }
         for hidden in (128, 256)

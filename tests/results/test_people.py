@@ -27,7 +27,7 @@ def test_people_vary_as_printed() -> None:
 
 def test_only_cells_with_all_seeds_at_the_target_count() -> None:
     rows = [
-        {"protocol": "generalise", "side": "sender", "model": model, "grammar": grammar, "seed": seed,
+        {"protocol": "generalise", "role": "sender", "model": model, "grammar": grammar, "seed": seed,
          "reason": "cap" if (model, grammar, seed) == ("a", "rot", 2) else "target", "accuracy": 0.5 + seed / 10}
         for model in "ab" for grammar in people.GRAMMARS for seed in (1, 2)
         if (model, grammar, seed) != ("b", "perm", 1)

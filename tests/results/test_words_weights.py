@@ -64,7 +64,7 @@ def test_one_language_covers_the_mean_of_many_too_rarely() -> None:
 def test_the_documentation_has_the_table_of_the_page() -> None:
     tables = [
         {line for line in (ROOT / name).read_text().splitlines() if line.startswith("| 3x4 |")}
-        for name in ("docs/statistics.md", "results/words_weights/words-weights.md")
+        for name in ("docs/comparing-results.md", "results/words_weights/words-weights.md")
     ]
     assert tables[0]
     assert tables[0] <= tables[1]

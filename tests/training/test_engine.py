@@ -342,6 +342,29 @@ def test_the_budget_is_the_check_at_which_concat_stopped(play: Any) -> None:
     assert told(ended) == {("rot", 1): ("budget", 34, 34)}  # the same from a record of concat
 
 
+def test_by_the_clock_every_grammar_ends_at_the_check_after_concats(play: Any) -> None:
+    clock = replace(SETTINGS, clock=True, check_growth=0.5)
+    script = {("concat", 1): crosses(31), ("rot", 1): crosses(999)}
+    ended, learner = play(script, settings=clock)
+    assert told(ended) == {("concat", 1): ("target", 45, 45), ("rot", 1): ("budget", 67, 45)}
+    assert [steps for steps, _ in ended[1].curve] == [10, 20, 30, 45, 67]
+    assert learner.sizes == [2] * 45 + [1] * 22
+    ended, _ = play({("rot", 1): crosses(999)}, settings=clock, baselines={1: 45})
+    assert told(ended) == {("rot", 1): ("budget", 67, 45)}
+
+
+def test_readings_of_training_batches_are_means_since_the_last_check(play: Any) -> None:
+    """Each batch is read before its update, so the mean of updates 11 to 20 is that of 10 to 19 updates."""
+    script = {("concat", 1): rises(0.01), ("rot", 1): rises(0.001)}
+    settings = replace(SETTINGS, training_readings=True, fresh_reading=False)
+    ended, _ = play(script, settings=settings, protocol=replace(BUDGET, target=0.4))
+    assert [o.curve for o in ended] == [
+        [(n, pytest.approx(rate * (n - 5.5))) for n in (10, 20, 30, 40, 50)] for rate in (0.01, 0.001)
+    ]
+    assert told(ended)["concat", 1] == ("target", 50, 50)
+    assert ended[0].accuracy == pytest.approx(0.445)
+
+
 def test_the_first_crossing_counts(play: Any) -> None:
     """If a grammar is trained beyond the target, later accuracies do not matter."""
     script = {

@@ -425,7 +425,7 @@ class Sharper(Soft):
     "loss",
     [
         Sharper().sender_loss,
-        SOFT.link_loss,
+        SOFT.pair_loss,
         Gumbel().message,
         lambda scores, targets, noise: SOFT.sender_loss(scores, targets),
     ],

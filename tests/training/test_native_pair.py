@@ -22,7 +22,7 @@ from icy.training.job import Replicate
 from icy.training.learners import Learner, make_learner
 from icy.training.native_pair import NativePairLearner
 from icy.training.pairs.game import PairStack, PlayingPair, _Tally
-from icy.training.pairs.model import Pair, link_of, make_pair
+from icy.training.pairs.model import Pair, make_pair, representation_of
 from icy.training.pairs.pair_job import PairJob
 from icy.training.tasks import PairEntry, PairTask
 from tests.cores import needs_native
@@ -63,7 +63,7 @@ def learner(
     taught: bool = False,
 ) -> tuple[Any, _Tally]:
     pairs = [make_pair(of, seed, settings, taught) for seed in seeds]
-    tally = _Tally(link_of(of, settings), len(seeds))
+    tally = _Tally(representation_of(of, settings), len(seeds))
     found = make_learner(pairs, seeds, tally, settings, CPU, batches(1, len(seeds))[0][0], how)
     assert isinstance(found, NativePairLearner if how == "native" else GradientLearner)
     assert found.engine == how
@@ -226,7 +226,7 @@ def test_frozen_parameters_stay(link: str, how: str) -> None:
     pairs = [make_pair(of, seed, SETTINGS) for seed in SEEDS]
     for pair in pairs:
         pair.receiver.get_parameter("embed.weight").requires_grad_(False)
-    found = make_learner(pairs, SEEDS, _Tally(link_of(of, SETTINGS), 3), SETTINGS, CPU, batches(1)[0][0], how)
+    found = make_learner(pairs, SEEDS, _Tally(representation_of(of, SETTINGS), 3), SETTINGS, CPU, batches(1)[0][0], how)
     before = weights(found)
     found.train(*batches(3))
     for name, value in weights(found).items():
@@ -255,7 +255,7 @@ def test_games_give_the_same_readings_with_both_engines(link: str, tmp_path: Pat
 
 
 class Sharper(Soft):
-    """A link that is not icy's."""
+    """A representation that is not icy's."""
 
 
 class Shared(nn.Module):
@@ -289,9 +289,19 @@ def test_what_is_not_supported_runs_in_part_by_pytorch(caplog: pytest.LogCapture
     shared = changed()
     shared.receiver = Shared(shared.receiver, shared.sender)
     asked: list[tuple[Pair, Any, TrainingSettings, str]] = [
-        (make_pair(task("FC2L", "FC2L", "qt"), 1, batch), link_of(task("FC2L", "FC2L", "qt"), batch), batch, "link qt"),
-        (make_pair(task("FC2L", "FC2L", "cb"), 1, readings), Codebook(), readings, "link of training readings"),
-        (changed(link=Sharper()), Sharper(), SETTINGS, "link soft"),
+        (
+            make_pair(task("FC2L", "FC2L", "qt"), 1, batch),
+            representation_of(task("FC2L", "FC2L", "qt"), batch),
+            batch,
+            "representation qt",
+        ),
+        (
+            make_pair(task("FC2L", "FC2L", "cb"), 1, readings),
+            Codebook(),
+            readings,
+            "representation of training readings",
+        ),
+        (changed(link=Sharper()), Sharper(), SETTINGS, "representation soft"),
         (changed(), Sharper(), SETTINGS, "does not support the loss"),
         (shared, SOFT, SETTINGS, "its sides share parameters"),
         (changed(), SOFT, replace(SETTINGS, optimizer="sgd"), "the optimizer sgd"),

@@ -27,7 +27,7 @@ function look(place, theme = root.dataset.theme) {
   return {
     background: "transparent", font: "system-ui, sans-serif",
     axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: dim, tickColor: dim, labelFontSize: 11, titleFontSize: 12, titleFontWeight: "normal" },
-    axisY: { labelLimit }, view: { stroke: null }, point: { color: ink }, text: { color: ink },
+    axisY: { labelLimit }, view: { stroke: null }, point: { color: ink }, text: { color: ink }, rule: { color: ink }, title: { color: ink, fontSize: 12, anchor: "start" },
     legend: { labelColor: ink, titleColor: ink, labelFontSize: 11, titleFontSize: 11, labelLimit, ...(narrow(place) ? { orient: "bottom", columns: 2 } : {}) },
   };
 }

@@ -267,7 +267,7 @@ function model(key, rows, sizes) {
     means[grammar] = mean(values);
     seeds[grammar] = values.length;
   }
-  const cut = [...new Set(rows.filter((row) => yes(row.cut)).map((row) => row.grammar))];
+  const cut = [...new Set(rows.filter((row) => yes(row.censored ?? row.cut)).map((row) => row.grammar))];
   for (const grammar of Object.keys(means)) {
     const counts = rows.filter((row) => row.grammar === grammar).map((row) => Number(row.crossing || row.steps)), made = mean(counts);
     if (made) updates[grammar] = (cut.includes(grammar) ? "> " : "") + (made < 10 ? made.toFixed(1) : Math.round(made).toLocaleString("en"));

@@ -15,9 +15,14 @@ function curvesOf(section, row, y) {
 function drawCurves(place, row = chosen[place]) {
   const section = data.sections[place], select = document.querySelector(`[data-curve="${place}"]`);
   if (!select) return;
-  const spec = structuredClone(data.charts.curves);
-  spec.encoding.x.title = spec.encoding.tooltip.find((tip) => tip.field === "x").title = section.counted;
-  spec.encoding.y.title = section.points[select.value];
+  const spec = structuredClone(data.charts.curves), { encoding } = spec.layer[0], { grammars, colors, dashes } = section.looks;
+  encoding.x.title = encoding.tooltip.find((tip) => tip.field === "x").title = section.counted;
+  encoding.y.title = section.points[select.value];
+  encoding.color.scale = { domain: grammars, range: colors };
+  encoding.strokeDash.scale = { domain: grammars, range: dashes };
+  const levels = encoding.y.title === "accuracy" ? section.levels[row] : []; // lines at the target and at chance
+  for (const layer of spec.layer.slice(1)) layer.data = { values: levels };
+  if (!levels.length) spec.layer.length = 1;
   document.querySelector(`[data-of="${place}"]`).textContent = `of ${row === chosen[place] ? "" : "the row under the pointer: "}${section.rows[row]}`;
   draw(`curves-${place}`, spec, curvesOf(section, row, Number(select.value)), null, "These runs have no curves.");
 }
@@ -42,44 +47,50 @@ function preview(place, row) {
   if (row === undefined || row >= 0) resting[place] = setTimeout(() => drawCurves(place, row), 200);
 }
 
-function shownLines(place) {
+function shownRows(place) {
   const rows = document.querySelectorAll(`#table-${place} tbody tr:not([hidden]) [data-row]`);
-  return new Set([...rows].map((button) => Number(button.dataset.line)));
+  return new Set([...rows].map((button) => Number(button.dataset.row)));
 }
 
 const LEGEND = 150; // pixels beside a heat map
+const MOST_NUMBERS = 2000; // cells of a heat map with numbers
 const RATIOS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]; // named in its legend
+// A chart with a panel per side or setting, at most `columns` next to each other.
+function inPanels({ $schema, description, data: shown, autosize, ...view }, values, columns) {
+  const panels = [...new Set(values.map(({ panel }) => panel))];
+  const parts = panels.map((title) => ({ ...structuredClone(view), ...(title ? { title } : {}), transform: [{ filter: { field: "panel", equal: title } }] }));
+  return { $schema, description, data: shown, concat: parts, columns, resolve: { scale: { color: "shared" } } };
+}
+
 function drawPictures(place) {
-  const section = data.sections[place], lines = shownLines(place), kind = section.log ? "_log" : "";
-  const of = (values) => values.filter((value) => lines.has(value.line));
+  const section = data.sections[place], { columns, domain: [low, high], log } = section, rows = shownRows(place);
+  const of = (values) => values.filter((value) => rows.has(value.row)), room = (name) => document.getElementById(`${name}-${place}`)?.clientWidth ?? 0;
   const clicked = (datum) => choose(place, datum.row), pointed = (datum) => preview(place, datum.row);
-  const heat = structuredClone(data.charts[section.chart]), { x, y, color } = heat.encoding, [low, high] = section.domain;
-  const ratios = RATIOS.filter((one) => low <= one && one <= high);
-  if (color) {
-    const room = document.getElementById(`heat-${place}`)?.clientWidth ?? 0;
-    x.sort = section.columns;
-    color.scale.domain = section.domain;
-    if (section.log) color.legend.values = ratios;
-    y.axis = { labelLimit: Math.max(0.35 * room, room - section.columns.length * heat.width.step - LEGEND) };
-  } else { // bars of a single row, with room for the number at the end of the longest
-    y.sort = section.columns;
-    heat.height *= section.cells.length;
-    x.scale.domain = [low, section.log ? high * (high / low) ** 0.2 : high + 0.2 * (high - low)];
-    x.axis = section.log ? { values: ratios } : {};
+  const ratios = RATIOS.filter((one) => low <= one && one <= high), cells = of(section.cells), points = of(section.tradeoff);
+  const heat = structuredClone(data.charts[section.chart]), { color } = heat.layer[0].encoding, { x, y } = heat.encoding;
+  x.sort = columns;
+  color.scale.domain = [low, high];
+  if (log) color.legend.values = ratios;
+  y.axis = { labelLimit: Math.max(0.35 * room("heat"), room("heat") - columns.length * heat.width.step - LEGEND) };
+  if (cells.length > MOST_NUMBERS) heat.layer.length = 1;
+  draw(`heat-${place}`, inPanels(heat, cells, 1), cells, clicked, undefined, pointed);
+  const tradeoff = structuredClone(data.charts[`tradeoff${log ? "_log" : ""}`]), count = Math.min(3, new Set(points.map(({ panel }) => panel)).size);
+  tradeoff.width = Math.max(140, room("tradeoff") / count - 70);
+  for (const [axis, ends] of [["x", ["left", "right"]], ["y", ["low", "high"]]]) {
+    const values = points.flatMap((one) => ends.map((end) => one[end])), least = Math.min(...values), most = Math.max(...values);
+    const pad = 0.08 * (most - least || 1), { scale } = tradeoff.encoding[axis];
+    scale.domain = log ? [Math.max(least, 0.01) / 1.15, most * 1.15] : [least - pad, most + pad];
+    if (log) tradeoff.encoding[axis].axis = { values: RATIOS };
   }
-  draw(`heat-${place}`, heat, of(section.cells), clicked, undefined, pointed);
-  drawn.set(`heat-${place}`, () => drawPictures(place)); // as the room for names depends on the width
-  const tradeoff = structuredClone(data.charts[`tradeoff${kind}`]);
-  tradeoff.encoding.y.title += section.easy;
-  if (new Set(section.tradeoff.map((one) => one.side)).size < 2) tradeoff.encoding.color = { value: tradeoff.encoding.color.scale.range[0] };
-  draw(`tradeoff-${place}`, tradeoff, of(section.tradeoff), clicked, undefined, pointed);
+  draw(`tradeoff-${place}`, inPanels(tradeoff, points, count), points, clicked, undefined, pointed);
+  for (const name of ["heat", "tradeoff"]) drawn.set(`${name}-${place}`, () => drawPictures(place)); // room depends on the width
 }
 
 function showRuns(details, section) {
-  const at = names(section), cut = section.runs.some((run) => run[at.cut]);
-  const heads = ["row", "grammar", "seed", "value", ...(cut ? ["cut"] : []), section.counted === "updates" ? "updates" : "steps", "seconds", "ended by"];
+  const at = names(section), cut = section.runs.some((run) => run[at.censored]);
+  const heads = ["row", "grammar", "seed", "value", ...(cut ? ["censored"] : []), section.counted === "updates" ? "updates" : "steps", "seconds", "ended by"];
   const rows = section.runs.map((run) => [
-    section.rows[run[at.row]], run[at.grammar], run[at.seed], run[at.value], ...(cut ? [run[at.cut] ? "yes" : ""] : []), run[at.steps], run[at.seconds], run[at.failed] ? run[at.error] : run[at.reason],
+    section.rows[run[at.row]], run[at.grammar], run[at.seed], run[at.value], ...(cut ? [run[at.censored] ? "yes" : ""] : []), run[at.steps], run[at.seconds], run[at.failed] ? run[at.error] : run[at.reason],
   ]);
   details.append(scrolling(sortableTable(heads, rows), `All runs of ${section.name}`, " tall"));
 }

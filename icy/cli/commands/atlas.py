@@ -88,4 +88,4 @@ def _cell_text(value: Any) -> Any:
     return "" if pd.isna(value) else int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-_ALWAYS = ("side", "representation", "protocol", "meanings", "target", "models", "grammars", "seeds", "runs", "model")
+_ALWAYS = ("role", "representation", "protocol", "meanings", "target", "models", "grammars", "seeds", "runs", "model")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from icy.cli import completion
 from icy.cli.groups import command
-from icy.cli.options import MEANINGS, WORD_LENGTH, Decorator, file_option, plugin_option, together
+from icy.cli.options import DRAWS, MEANINGS, WORD_LENGTH, Decorator, file_option, plugin_option, together
 from icy.cli.output import format_option, note, print_rows, stdout
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.registry import SIDES, registry
+from icy.core.streams import DrawsName
 from icy.core.text import counted
 from icy.grammars import check_side, expand_grammars, grammar_sides, make_language
 
@@ -48,6 +49,7 @@ def _language_options(meanings: str) -> Decorator:
         click.option("--word-length", metavar="w|w-w", default=str(DEFAULTS["word_length"]), help=WORD_LENGTH),
         click.option("--frequencies", metavar="zipf:S", help="Frequent values get the short words."),
         click.option("--seed", type=int, default=DEFAULTS["seed"], help="Seed of the words and all random draws."),
+        click.option("--draws", type=click.Choice(get_args(DrawsName)), default=DEFAULTS["draws"], help=DRAWS),
         plugin_option,
     )
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -15,6 +15,7 @@ from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
 from icy.cli.metric_sources import MetricSource, as_reported_sources, has_start, metric_sources, rename_duplicates
 from icy.cli.options import (
+    DRAWS,
     FORMATS,
     MEANINGS,
     SPREADS,
@@ -47,6 +48,7 @@ from icy.core.errors import InvalidSettingError, quoted
 from icy.core.logs import log_level
 from icy.core.progress import silence, track
 from icy.core.registry import registry
+from icy.core.streams import DrawsName
 from icy.core.text import listed
 from icy.languages.rule import MISSING
 from icy.metrics import Table, evaluate
@@ -113,6 +115,7 @@ FROM_GRAMMARS = together(
     click.option("--meanings", default="5x10", show_default=True, **MEANINGS),
     click.option("--vocab-size", type=int, default=4, show_default=True, help="Number of tokens, V."),
     click.option("--word-length", metavar="w|w-w", default="4", show_default=True, help=WORD_LENGTH),
+    click.option("--draws", type=click.Choice(get_args(DrawsName)), default="icy", show_default=True, help=DRAWS),
     click.option(
         "--seeds",
         cls=Several,

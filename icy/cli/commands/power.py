@@ -100,7 +100,7 @@ def _power_table(table: pd.DataFrame, crossed: bool) -> tuple[list[str], list[li
 
     setting = [name for name in ROW if name in table and table[name].nunique(dropna=False) > 1]
     needed = ["share", "languages"] if crossed else ["seeds"]
-    headings = [*setting, "grammar", "pairs", "cut", "effect", "spread", *needed, "Holm", "cautious", "remark"]
+    headings = [*setting, "grammar", "pairs", "censored", "effect", "spread", *needed, "Holm", "cautious", "remark"]
     return headings, [_texts(row, setting, crossed) for _, row in table.iterrows()]
 
 
@@ -115,7 +115,7 @@ def _texts(row: pd.Series[Any], setting: list[str], crossed: bool) -> list[str]:
     shown = "-" if math.isnan(effect) else f"{row['bound']} {effect:{'.2f' if ratio else '+.3f'}}".strip()
     wide = "-" if math.isnan(spread) else f"×/{math.exp(min(spread, 700)):.2f}" if ratio else f"{spread:.3f}"
     counts = ["-" if pd.isna(row[name]) else str(int(row[name])) for name in NEEDED]
-    cut = row["one_cut"] + row["both_cut"]
+    cut = row["one_censored"] + row["both_censored"]
     return [
         *(text_of(row[n]) for n in setting),
         row["grammar"],

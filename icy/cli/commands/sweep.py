@@ -36,7 +36,7 @@ runs. A row that fails is saved as failed, and the others continue; --rerun fail
 
 FIRST = (
     *("model", "grammar", "side", "protocol", "representation", "symbols", "hidden", "meanings", "vocab_size"),
-    *("word_length", "seeds", "word_seeds", "preset"),
+    *("word_length", "draws", "seeds", "word_seeds", "preset"),
 )
 LAST = ("settings", "quick", "plugin", "order", "shard", "retries")
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   icy table icy-results
-  icy table bias --by side,representation --sort=-shufdet
+  icy table bias --by role,representation --sort=-shufdet
   icy table bias --compare published --spread sem
   icy table bias --compare perkins21/table13 --format latex -o table.tex
   icy table bias -m HierZero:GRU -m FC2L --where protocol=acquire --caption 'Ratios.' --label tab:bias -o bias.tex
@@ -46,7 +46,7 @@ Rows are in the order of --model, if given. In LaTeX the table needs booktabs an
 @command("table", epilog=EPILOG)
 @click.argument("results", nargs=-1, type=click.Path())
 @click.option("--by", cls=Several, default="representation", show_default=True, metavar="NAMES",
-              help="Group rows by these columns of the long table, or by side, if they vary.")  # fmt: skip
+              help="Group rows by these columns of the long table, such as role, if they vary.")  # fmt: skip
 @click.option("--sort", default="given", show_default=True, metavar="[-]ORDER",
               help="Order of rows: given, model, parameters, or a grammar; with a leading -, descending.")  # fmt: skip
 @click.option("--compare", metavar="WITH",

@@ -1,4 +1,4 @@
-"""CB: words are the codes of a codebook, by vector quantisation (van den Oord et al. 2017; CtD 2025)."""
+"""CB: words are the codes of a codebook, by vector quantization (van den Oord et al. 2017; CtD 2025)."""
 
 from dataclasses import dataclass
 
@@ -40,9 +40,9 @@ class Nearest(Answering):
         """Return the distance to the nearest code, mean over batch and positions; `sent` holds negative distances."""
         return -sent[..., :-1].amax(-1).mean((-2, -1))
 
-    def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:
+    def pair_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:
         """Return the cross-entropy of the answers, mean over batch and attributes, plus the distance to the codes."""
-        return super().link_loss(sent, answered, meanings) + self.extra_loss(sent)
+        return super().pair_loss(sent, answered, meanings) + self.extra_loss(sent)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Codebook(Nearest):
     LearnedCodebook).
 
     Attributes:
-        codes: number of codes of a link; by default V.
+        codes: number of codes in a pair; by default V.
         commitment: weight of the loss that moves scores to their codes; the loss that moves codes to scores has
             weight 1.
     """
@@ -85,7 +85,7 @@ class Codebook(Nearest):
         codes = one_hot(messages, scores.shape[-1] - 1, scores.dtype)
         return (scores[..., :-1] - codes).square().sum(-1).mean((-2, -1))
 
-    def as_link(self, vocab_size: int, taught: bool = False) -> "LearnedCodebook":
+    def for_pair(self, vocab_size: int, taught: bool = False) -> "LearnedCodebook":
         """Return a learned codebook, because sender and receiver must agree on codes that training can move."""
         return LearnedCodebook(vocab_size, self.codes or vocab_size, self.commitment, taught)
 
@@ -99,7 +99,7 @@ class Codebook(Nearest):
 
 
 class LearnedCodebook(nn.Module, Nearest):
-    """The codebook of a link, which is trained with the two models.
+    """The codebook of a pair, which is trained with the two models.
 
     Codes start uniform in +-1 / count, as is usual. With longer codes, such as unit vectors, only few codes would be
     used: scores are small at first, so the first code that moves to them becomes the nearest code of all scores.
@@ -145,8 +145,8 @@ class LearnedCodebook(nn.Module, Nearest):
         far = _by_code(scores.flatten(-3, -2), self.codes, self.commitment)
         return F.pad(far.unflatten(-2, scores.shape[-3:-1]), (0, 1), value=-torch.inf)  # type: ignore[no-untyped-call]
 
-    def as_link(self, vocab_size: int, taught: bool = False) -> "LearnedCodebook":
-        """Return this codebook, because learned codes are the same in a probe and over a link."""
+    def for_pair(self, vocab_size: int, taught: bool = False) -> "LearnedCodebook":
+        """Return this codebook, because learned codes are the same in a probe and in a pair."""
         return self
 
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise | None = None) -> Losses:

@@ -12,7 +12,7 @@ from .mixins import SpokenSymbols, end_of
 from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets
 from .samples import largest
 
-ANSWERS = 1  # noise channel of a receiver's values; tokens use the main noise
+ANSWERS = 1  # noise stream of a receiver's values; tokens use the main noise
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class Discrete(SpokenSymbols):
         gain = gain if counts is None else gain * counts
         return -self.reward_weight * gain.sum((-2, -1)) - self.entropy_weight * entropy(scores, counts)
 
-    def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise) -> Losses:
+    def pair_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise) -> Losses:
         """Return the REINFORCE loss of both models; each correct attribute is a reward (Perkins21 table 6).
 
         The advantage of a token is the mean over the attributes of its example. A sampled value has its own advantage.
         """
         tokens = self.message(sent, noise).argmax(-1)
-        values = self.message(answered, noise.channel(ANSWERS)).argmax(-1)
+        values = self.message(answered, noise.stream(ANSWERS)).argmax(-1)
         gains = advantage((values == meanings).to(answered.dtype), axes=2)
         of_tokens = gains.mean(-1, keepdim=True) * -cross_entropy(sent, tokens)
         of_values = gains * -cross_entropy(answered, values)

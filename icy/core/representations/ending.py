@@ -1,4 +1,4 @@
-"""Links over which a sender may end its messages early: the end token is symbol V, and later symbols are padding.
+"""Representations in which messages may end early: the end token is symbol V, and later symbols are padding.
 
 A position counts if the message has not ended before it, so the end token itself counts. The length of a message is the
 number of symbols before the end token. Symbols at positions that do not count are replaced by the end token.
@@ -22,7 +22,7 @@ from .protocol import Losses, Meanings, Representation, Scores, Sent, StepScores
 from .soft import Soft
 
 LAZY_POWER, LAZY_DIVISOR = 45, 10  # beta 1 and beta 2 of Rita et al. 2020
-Link = TypeVar("Link", Soft, Gumbel, Discrete)
+Base = TypeVar("Base", Soft, Gumbel, Discrete)
 Shares = Float[Tensor, "*stack batch end"]  # ends are the positions, and the end of the longest message
 # A message, or a prefix of a message that an impatient receiver reads.
 Readings = Float[Tensor, "*stack reading place choice"]
@@ -32,14 +32,14 @@ Weights = Float[Tensor, "*stack prefix batch"]
 
 
 @dataclass(frozen=True)
-class Ending(Symbols, Generic[Link]):
-    """A link that replaces symbols after the end token by the end token.
+class Ending(Symbols, Generic[Base]):
+    """A representation that replaces symbols after the end token by the end token.
 
     SOFT and GUMB use probabilities: symbol t is replaced to the extent that the message has ended before it,
     1 - prod_{s<t} (1 - p_s), where p_s is the weight of the end token at position s. Gradients pass through.
 
     Attributes:
-        link: the link without ends.
+        base: the representation without ends.
         cost: cost of a symbol before the end token, which is added to the loss.
         lazy: add a cost that grows with the accuracy of the pair, accuracy ** 45 / 10, where accuracy is the share of
             the batch's meanings with correct answers for all attributes (Rita et al. 2020).
@@ -47,32 +47,32 @@ class Ending(Symbols, Generic[Link]):
             token (Rita et al. 2020).
     """
 
-    link: Link
+    base: Base
     cost: float = 0.0
     lazy: bool = False
     impatient: bool = False
 
     @property
     def name(self) -> str:
-        """The name of the link without ends."""
-        return self.link.name
+        """The name of the representation without ends."""
+        return self.base.name
 
     @property
     def description(self) -> str:
-        """The description of the link without ends."""
-        return self.link.description
+        """The description of the representation without ends."""
+        return self.base.description
 
     def feed_back(self, scores: StepScores, step: int, training: bool) -> StepScores:
-        """Return the feedback of the link without ends."""
-        return self.link.feed_back(scores, step, training)
+        """Return the feedback of the representation without ends."""
+        return self.base.feed_back(scores, step, training)
 
     def message(self, scores: Scores, noise: Noise | None) -> Readings:
         """Return the messages; greedy if `noise` is None.
 
-        In training over an impatient link, the batch is repeated for every prefix, the longest first, and symbols after
-        a prefix are end tokens: [*stack, length * batch, length, vocab].
+        In training with an impatient receiver, the batch is repeated for every prefix, the longest first, and symbols
+        after a prefix are end tokens: [*stack, length * batch, length, vocab].
         """
-        message = self.link.message(scores, noise)
+        message = self.base.message(scores, noise)
         ended = padded(message, not_ended(message)[..., :-1])
         return with_prefixes(ended) if self.impatient and noise is not None else ended
 
@@ -82,14 +82,14 @@ class Ending(Symbols, Generic[Link]):
         return words.masked_fill(~counted(words, end), end)
 
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
-        """Return the supervised loss of the link without ends."""
-        return self.link.sender_loss(scores, messages, noise)
+        """Return the supervised loss of the representation without ends."""
+        return self.base.sender_loss(scores, messages, noise)
 
     def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise) -> Losses:
-        """Return the supervised loss of the link without ends."""
-        return self.link.receiver_loss(scores, meanings, noise)
+        """Return the supervised loss of the representation without ends."""
+        return self.base.receiver_loss(scores, meanings, noise)
 
-    def link_loss(self, sent: Sent, answered: ReadAnswers, meanings: Meanings, noise: Noise) -> Losses:
+    def pair_loss(self, sent: Sent, answered: ReadAnswers, meanings: Meanings, noise: Noise) -> Losses:
         """Return the cross-entropy of the answers, mean over batch and attributes, plus the cost of the mean length.
 
         Args:
@@ -98,7 +98,7 @@ class Ending(Symbols, Generic[Link]):
             meanings: the meanings.
             noise: noise of the update.
         """
-        shares = not_ended(self.link.message(sent, noise))
+        shares = not_ended(self.base.message(sent, noise))
         answers = by_prefix(answered, meanings)
         errors = cross_entropy(answers, _repeated(meanings, answers)).mean(-1)
         loss = (errors * self._weights(shares)).sum(-2).mean(-1)
@@ -125,17 +125,17 @@ class EndingDiscrete(Ending[Discrete]):
     The cost of a message is subtracted from the reward of its tokens.
     """
 
-    def link_loss(self, sent: Sent, answered: ReadAnswers, meanings: Meanings, noise: Noise) -> Losses:
+    def pair_loss(self, sent: Sent, answered: ReadAnswers, meanings: Meanings, noise: Noise) -> Losses:
         """Return the REINFORCE loss of both models.
 
         The reward of a token is 1 for each correct attribute, minus the cost of the message. With an impatient receiver
         it is a mean over positions up to the end token, as are the reward and entropy of the receiver's values.
         """
-        message = self.link.message(sent, noise)
+        message = self.base.message(sent, noise)
         shares = not_ended(message)
         counts, weights, answers = shares[..., :-1], self._weights(shares).unsqueeze(-1), by_prefix(answered, meanings)
         tokens = message.argmax(-1)
-        values = by_prefix(self.link.message(answered, noise.channel(ANSWERS)), meanings).argmax(-1)
+        values = by_prefix(self.base.message(answered, noise.stream(ANSWERS)), meanings).argmax(-1)
         right = (values == _repeated(meanings, answers)).to(sent.dtype)
         costs = self._length_cost(answers, meanings) * lengths_of(shares)
         of_message = advantage((right * weights).sum(-3) - costs.unsqueeze(-1), axes=2).mean(-1, keepdim=True)
@@ -143,19 +143,19 @@ class EndingDiscrete(Ending[Discrete]):
         of_values = advantage(right, axes=2) * -cross_entropy(answers, values) * weights
         reward = of_tokens.sum((-2, -1)) + of_values.sum((-3, -2, -1))
         entropies = entropy(sent, counts) + entropy(answers, weights).sum(-1)
-        return -self.link.reward_weight * reward - self.link.entropy_weight * entropies
+        return -self.base.reward_weight * reward - self.base.entropy_weight * entropies
 
 
-def with_ends(link: Representation, cost: float = 0.0, lazy: bool = False, impatient: bool = False) -> Representation:
-    """Return a link with ends; see `Ending`.
+def with_ends(base: Representation, cost: float = 0.0, lazy: bool = False, impatient: bool = False) -> Representation:
+    """Return a representation with ends; see `Ending`.
 
     Raises:
-        TypeError: the link has no end token; only SOFT, GUMB and DISCR have one.
+        TypeError: the representation has no end token; only SOFT, GUMB and DISCR have one.
     """
-    kind: Any = {Soft: Ending, Gumbel: Ending, Discrete: EndingDiscrete}.get(type(link))
+    kind: Any = {Soft: Ending, Gumbel: Ending, Discrete: EndingDiscrete}.get(type(base))
     if kind is None:
-        raise TypeError(f"{type(link).__name__} has no end token")
-    return cast(Representation, kind(link, cost, lazy, impatient))  # its name cannot be set, unlike in the protocol
+        raise TypeError(f"{type(base).__name__} has no end token")
+    return cast(Representation, kind(base, cost, lazy, impatient))  # its name cannot be set, unlike in the protocol
 
 
 def not_ended(message: Scores) -> Shares:

@@ -58,7 +58,7 @@ class Gumbel(SpokenSymbols):
             return raw_squared_error(scores, meanings)
         return squared_error(self.message(scores, noise), meanings)
 
-    def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:
+    def pair_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:
         """Return the cross-entropy of the answers, as with SOFT (Perkins21 table 6)."""
         return cross_entropy(answered, meanings).mean((-2, -1))
 

@@ -24,7 +24,7 @@ class Answering:
         """Return the cross-entropy, mean over the batch and summed over the attributes."""
         return cross_entropy(scores, meanings).mean(-2).sum(-1)
 
-    def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:
+    def pair_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:
         """Return the cross-entropy of the answers, mean over batch and attributes (Perkins21 table 6)."""
         return cross_entropy(answered, meanings).mean((-2, -1))
 
@@ -32,8 +32,8 @@ class Answering:
 class WithoutParameters:
     """A representation without parameters."""
 
-    def as_link(self, vocab_size: int, taught: bool = False) -> Self:
-        """Return this representation, because it does the same in a probe and over a link."""
+    def for_pair(self, vocab_size: int, taught: bool = False) -> Self:
+        """Return this representation, because it does the same in a probe and in a pair."""
         return self
 
     def as_sent(self, scores: Scores) -> Sent:

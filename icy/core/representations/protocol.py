@@ -41,11 +41,11 @@ class Representation(Protocol):
     def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise) -> Losses:
         """Return the supervised loss of a receiver against the meanings."""
 
-    def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise) -> Losses:
+    def pair_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise) -> Losses:
         """Return the joint loss of sender and receiver, from the scores of both."""
 
-    def as_link(self, vocab_size: int, taught: bool = False) -> "Representation":
-        """Return the link between two models: the representation itself, or a module if the link has parameters.
+    def for_pair(self, vocab_size: int, taught: bool = False) -> "Representation":
+        """Return the representation for a pair: itself, or a module if it has parameters.
 
         Args:
             vocab_size: size of the vocabulary, V.
@@ -53,10 +53,10 @@ class Representation(Protocol):
         """
 
     def as_sent(self, scores: Scores) -> Sent:
-        """Convert a sender's scores to the scores of words that losses and evaluations of a link use."""
+        """Convert a sender's scores to the scores of words that losses and evaluations of a pair use."""
 
     def extra_loss(self, sent: Sent) -> Losses:
-        """Return the loss of the link itself, without the loss of the answers; 0 if the link has no parameters."""
+        """Return the loss of the representation itself, without that of the answers; 0 if it has no parameters."""
 
     def words(self, message: Scores) -> Words:
         """Return the word at each position of a message as one number."""

@@ -102,6 +102,7 @@ class SearchSetup:
             "grammars": self.grammars,
             "protocol": str(self.spec.protocol),
             **({"frequencies": str(self.spec.frequencies)} if self.spec.frequencies is not None else {}),
+            **({"draws": str(self.spec.draws)} if self.spec.draws != "icy" else {}),
             **own,
         }
         return hashlib.sha256(config_text(what).encode()).hexdigest()[:12]

@@ -9,7 +9,7 @@ import torch
 from icy.config.presets import OLD_PRESETS
 from icy.core.entry import CORE
 from icy.core.errors import InvalidSettingError, require_known, unknown
-from icy.core.fields import changed_fields, checked
+from icy.core.fields import changed_fields, checked, stored_names
 from icy.core.registry import SPEAKER, registry
 from icy.core.streams import stream_key
 from icy.core.types import Choices, Fields
@@ -79,20 +79,23 @@ class LearningMethod:
         return replace(presets[preset], **self.fixed, **own)
 
     def complete(self, core: str, options: Fields, preset: str, game: GameSettings) -> Choices:
-        """Return all settings, except settings that follow from the learner's name or other fields of the task.
+        """Return all settings by their names in records, except those that follow from other fields of the task.
 
         Raises the errors of `make_settings`.
         """
         settings, excluded = self.make_settings(core, options, preset, game), {*self.fixed, *self.hidden}
-        return {f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in excluded}
+        shown = {f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in excluded}
+        return stored_names(type(settings), shown)
 
     def changes(self, core: str, options: Fields, preset: str, game: GameSettings) -> Choices:
-        """Return the settings that differ from the preset, and of nested settings the fields that differ from defaults.
+        """Return the settings that differ from the preset, by their names in records.
+
+        Of nested settings, only the fields that differ from the defaults are returned.
 
         Raises the errors of `make_settings`.
         """
         settings, usual = self.make_settings(core, options, preset, game), self.make_settings(core, {}, preset, game)
-        changed = changed_fields(settings, usual)
+        changed = stored_names(type(settings), changed_fields(settings, usual))
         return {n: changed_fields(v, cast(Any, type(v))()) if is_dataclass(v) else v for n, v in changed.items()}
 
 

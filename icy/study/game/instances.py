@@ -11,10 +11,11 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 from icy.core.streams import stream, stream_key
 from icy.grammars import grammar_version, make_language
+from icy.grammars.authors import authors_generator
+from icy.grammars.grammar import base_words
 from icy.languages.language import LETTERS, Language
 
 from .datasets import Dataset
-from .legacy import legacy_generators, legacy_words
 from .settings import StudyGameSettings
 
 LANGUAGE_SEEDS = 1_000_000  # number of possible seeds, as in the authors' service
@@ -149,11 +150,10 @@ def language_of(settings: StudyGameSettings, seed: int) -> Language:
 @lru_cache(maxsize=4096)
 def _language(settings: StudyGameSettings, seed: int, version: str) -> Language:
     content, legacy = settings.content, settings.languages == "legacy"
-    words = legacy_words(seed, content) if content.words is None and legacy else content.words
     sizes = (content.space, content.vocab_size, content.word_length, seed)
-    return make_language(
-        settings.grammar, *sizes, words=words, generators=legacy_generators(content) if legacy else stream
-    )
+    if content.words is None and legacy:  # the service draws random words from the seed, and the rest without a seed
+        return make_language(settings.grammar, *sizes, words=base_words(*sizes, authors_generator(seed)))
+    return make_language(settings.grammar, *sizes, words=content.words, draws="authors" if legacy else "icy")
 
 
 def codes_of(settings: StudyGameSettings, seed: int) -> Codes:

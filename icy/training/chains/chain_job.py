@@ -165,6 +165,7 @@ class ChainJob(ModelJob):
             "population": str(protocol.population),
             "replacement": protocol.replacement,
             "preset": self.preset,
+            **self._drawn,
         }
 
     def config(self, replicate: Replicate) -> Choices:

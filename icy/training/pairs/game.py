@@ -35,7 +35,7 @@ from icy.training.lockstep import Lockstep
 from icy.training.tasks import PairTask
 from icy.training.weights import pack_weights
 
-from .model import Pair, link_of, make_pair
+from .model import Pair, make_pair, representation_of
 from .pair_job import GAME, PairJob
 
 # The game uses the streams of pre-training from this batch on, so that it does not repeat the batches of pre-training.
@@ -47,7 +47,7 @@ LENGTH_CURVE = "length_curve"  # field of a record: points of (updates, mean len
 
 
 class _Tally:
-    """Loss of the link that also counts correct answers, because published accuracies are of training batches."""
+    """Loss of a pair that also counts correct answers, because published accuracies are of training batches."""
 
     def __init__(self, link: Representation, players: int) -> None:
         self.link, self._players = link, players
@@ -60,7 +60,7 @@ class _Tally:
         read, said, seen = (x.detach()[: self._players] for x in (answered, sent, meanings))
         read = read[:, : seen.shape[1]]  # an impatient receiver also read prefixes of the messages
         self.note((read.argmax(-1) == seen).to(answered.dtype).mean((-2, -1)), said, seen)
-        return self.link.link_loss(sent, answered, meanings, noise)
+        return self.link.pair_loss(sent, answered, meanings, noise)
 
     def note(self, right: Tensor, sent: Tensor, meanings: Tensor) -> None:
         """Note the share of correct answers of each pair, summed over updates, and the scores of the last batch."""
@@ -132,7 +132,7 @@ class PairStack(Lockstep):
         make_current(job.device)
         device = torch.device(job.device)
         self.draws = self._make_draws(device)
-        self.link = link_of(job.task, job.settings)
+        self.link = representation_of(job.task, job.settings)
         self.tally = _Tally(self.link, len(self._rows()))
         self._resume()
 
@@ -238,7 +238,7 @@ class PairStack(Lockstep):
         self.mean_lengths = before_end.flatten(1).mean(1).tolist()
 
     def _scores(self, meanings: Tensor, messages: Tensor) -> list[Tensor]:
-        """Return scores of the sender, of the receiver over the link, and of the receiver on the language."""
+        """Return scores of the sender, of the receiver on its messages, and of the receiver on the language."""
         step = examples_at_once(meanings)
         parts = [self.learner.run(x, y) for x, y in zip(meanings.split(step, 1), messages.split(step, 1), strict=True)]
         return [torch.cat(of_one, 1) for of_one in zip(*parts, strict=True)]

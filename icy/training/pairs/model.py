@@ -1,4 +1,4 @@
-"""Pairs: a sender and a receiver in one module, joined by a link."""
+"""Pairs: a sender and a receiver in one module, joined by a representation."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ from icy.training.weights import require_version, restore
 
 
 class Pair(nn.Module):
-    """A sender and a receiver, joined by a link.
+    """A sender and a receiver, joined by a representation.
 
     Args:
         sender: maps meanings to scores.
         receiver: maps a message to scores.
-        link: converts the sender's scores to messages; see Representation.as_link.
+        link: representation of a pair, which converts the sender's scores to messages; see Representation.for_pair.
+            Saved weights have this name.
     """
 
     def __init__(self, sender: nn.Module, receiver: nn.Module, link: Representation) -> None:
@@ -44,8 +45,8 @@ class Pair(nn.Module):
     def forward(self, meanings: Tensor, messages: Tensor | None = None) -> tuple[Tensor, ...]:
         """Return the scores of sender and receiver; with `messages`, also the receiver's scores for these messages.
 
-        A link that samples messages does so only in training; in evaluation messages are greedy.
-        `Representation.as_sent` converts the sender's scores, for comparison with words of the link.
+        A representation that samples messages does so only in training; in evaluation messages are greedy.
+        `Representation.as_sent` converts the sender's scores, for comparison with words of the representation.
         """
         sent = self.sender(meanings)
         noise = current_noise(sent.device) if self.training else None
@@ -75,13 +76,13 @@ def make_pair(task: PairTask, seed: int, settings: TrainingSettings, taught: boo
         task: the task.
         seed: seed of the weights.
         settings: training settings.
-        taught: whether the weights of pre-training will be loaded; some links depend on this.
+        taught: whether the weights of pre-training will be loaded; some representations depend on this.
 
     Raises:
-        IncompatibleError: a side does not learn by gradient, or does not work with the link.
+        IncompatibleError: a side does not learn by gradient, or does not work with the representation.
     """
     link, feedback = make_link(task, seed, settings, taught), task.feedback(settings)
-    # A sender that reads its own symbols reads them as the link converts them, including the link's parameters.
+    # A sender that reads its own symbols reads them as the representation converts them, with its parameters.
     own = link if feedback == link.name else None
     sender = make_model(task.alone("sender", feedback), seed, settings, own)
     receiver = make_model(task.alone("receiver", task.representation), seed, settings)
@@ -105,14 +106,14 @@ def taught_pair(
 
 
 def make_link(task: PairTask, seed: int, settings: TrainingSettings, taught: bool) -> Representation:
-    """Make the link of a pair; if the link has weights, with the initial weights of a seed."""
+    """Make the representation of a pair; if it has weights, with the initial weights of a seed."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(stream_key(seed, "weights", "link"))
-        return link_of(task, settings).as_link(task.vocab_size, taught)
+        return representation_of(task, settings).for_pair(task.vocab_size, taught)
 
 
-def link_of(task: PairTask, settings: TrainingSettings) -> Representation:
-    """Return the representation of a link with these settings."""
+def representation_of(task: PairTask, settings: TrainingSettings) -> Representation:
+    """Return the representation of a pair with these settings, without parameters."""
     link = get_representation(task.representation, **settings.under(task.representation, "e2e"))
     return with_ends(link, *task.lengths.costs) if task.lengths.vary else link
 
@@ -154,10 +155,10 @@ def try_pair(task: PairTask, settings: TrainingSettings) -> Pair:
 
     Raises:
         IncompatibleError: sender and receiver do not fit together.
-        InvalidSettingError: the link has too many words.
+        InvalidSettingError: the representation has too many words.
     """
     pair = make_pair(task, 0, settings)
-    pair.link.word_count(task.vocab_size)  # raises if the link has too many words
+    pair.link.word_count(task.vocab_size)  # raises if the representation has too many words
     meanings = torch.zeros(2, task.space.attributes, dtype=torch.long, device="cpu")
     expected = {
         "sender": (2, task.message_length, task.vocab_size + 1),

@@ -1,7 +1,7 @@
 """The game of populations: in every update, senders and receivers play with random partners.
 
 A population is a stack of pairs: row k has sender k and receiver k. In a pairing of sender i and receiver j, a row uses
-the parameters of sender i (with its link) and of receiver j, and gradients return to both.
+the parameters of sender i (with its representation) and of receiver j, and gradients return to both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from icy.training.stack import Owners
 from .game import FAR, PairStack, PlayingPair, Row, emerged, finite, topsim_of
 from .model import Pair, make_pair
 
-RECEIVER, SENDER = "receiver.", ""  # beginnings of the names of parameters; a link belongs to its sender
+RECEIVER, SENDER = "receiver.", ""  # beginnings of the names of parameters; a representation belongs to its sender
 CURVE = "population_curve"  # field of a record: points of (updates, worst accuracy, agreement of the senders)
 
 

@@ -76,6 +76,7 @@ def pretrain(
         settings,
         replicates=tuple(replicates),
         languages=job.languages,
+        draws=job.draws,
         frequencies=job.frequencies,
         device=job.device,
         engine=job.engine,

@@ -279,7 +279,7 @@ def _chosen(low: Lowering, node: Node, parts: int, x: Value, index: Any) -> Valu
     if not (isinstance(x, RowPanel) and x.rows is None and isinstance(index, list) and index[:-1] == [...]):
         raise NotNativeError("it takes something other than columns of examples")
     return low.builder.linear(
-        x, low._constant(torch.eye(x.width, dtype=torch.float32, device="cpu")[:, index[-1]]), None, parts
+        x, low.constant(torch.eye(x.width, dtype=torch.float32, device="cpu")[:, index[-1]]), None, parts
     )
 
 

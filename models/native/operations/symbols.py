@@ -5,12 +5,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icy.core import representations
-from icy.core.representations import codebook, gumbel, quantised
+from icy.core.representations import codebook, gumbel, quantized
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import MOST_CHOICES, Lowering, lowers
 from icy.models.native.slabs import At, Code, Slab, Space
 from icy.models.native.trace import Node
 from icy.models.native.values import MatrixView, RowPanel, Steps, Value
+
+from .sums import added
 
 
 def _soft(low: Lowering, x: RowPanel, out: RowPanel, soft: Slab, temperature: float) -> None:
@@ -71,7 +73,12 @@ def _largest(low: Lowering, node: Node, parts: int, scores: Value) -> Value:
 
 @lowers(representations.without_start)
 def _without_start(low: Lowering, node: Node, parts: int, scores: Value) -> Value:
-    raise NotNativeError("its sender excludes the start symbol (symbols=V)")
+    symbols = node.results[0].shape[-1]
+    places = 1 if isinstance(scores, Steps) else low.builder.as_panel(scores, parts).width // symbols
+    penalty = torch.zeros(places, symbols, dtype=torch.float32, device="cpu")
+    penalty[:, -1] = -torch.inf
+    found: Value = added(low, node, parts, scores, low.constant(penalty.reshape(1, -1)))
+    return found
 
 
 @lowers(representations.sampled)
@@ -86,7 +93,7 @@ def _emitted_gumbel(
     return _drawn(low, scores, step, training, float(tau) if training else None, 1, hard or not training)
 
 
-@lowers(quantised.emitted_digits)
+@lowers(quantized.emitted_digits)
 def _emitted_digits(low: Lowering, node: Node, parts: int, scores: Value, levels: int, normalise: str) -> Value:
     if normalise != "sigmoid":
         raise NotNativeError(f"its words depend on the batch (normalise={normalise})")

@@ -10,9 +10,9 @@ from icy.analysis.atlas.atlas import Atlas
 from icy.records.long_table import LONG
 
 SOFT = {
-    "side": "sender", "representation": "soft", "protocol": "acquire", "meanings": "3x4", "vocab_size": 4,
+    "role": "sender", "representation": "soft", "protocol": "acquire", "meanings": "3x4", "vocab_size": 4,
     "word_length": 2, "target": 0.8, "cap": 20.0, "preset": "default", "settings": "", "options": "", "hidden_size": 32,
-    "measure": "ratio", "failed": False, "cut": False,
+    "measure": "ratio", "failed": False, "censored": False,
 }  # fmt: skip
 ABOUT = {
     "runs": 0,

@@ -40,7 +40,7 @@ def test_coverage_counts_seeds_of_every_model() -> None:
     assert coverage.loc["sender/FC2L", ["concat", "rot"]].tolist() == [2, 2]
     assert coverage.loc["sender/HierZero:GRU", "rot"] == 0
     assert coverage.loc["sender/Mine", "concat"] == 0
-    both = Atlas(pd.concat([ATLAS.table, long({"FC": {"shuf": 1.0}}, side="receiver", model="receiver/FC")]), ABOUT)
+    both = Atlas(pd.concat([ATLAS.table, long({"FC": {"shuf": 1.0}}, role="receiver", model="receiver/FC")]), ABOUT)
     shuf = both.coverage().set_index("model")["shuf"]
     assert pd.isna(shuf["sender/FC2L"])  # no sender can be trained on it, so nothing is missing
     assert (shuf["receiver/FC"], shuf["receiver/CNN"]) == (2, 0)
@@ -61,4 +61,4 @@ def test_the_shipped_atlas_is_sound() -> None:
     assert per_row.nunique().eq(per_row.size()).all()
     known = {name for side in ("sender", "receiver") for name in icy.list_models(f"{side}/*")}
     assert set(atlas.table["model"]) <= known
-    assert {"sender", "receiver"} == set(atlas.table["side"])
+    assert {"sender", "receiver"} == set(atlas.table["role"])

@@ -58,7 +58,7 @@ def new_of_one() -> pd.DataFrame:
 
 def test_a_model_that_was_cut_has_no_rank_and_no_best_rank() -> None:
     mine = spread({"New": (2.05, 20.0)})
-    mine["cut"] = mine["value"].eq(20)
+    mine["censored"] = mine["value"].eq(20)
     placed = Atlas(spread(ZOO_OF_TWO), ABOUT).place(mine)
     (row,) = placed.ranks.to_dict("records")
     assert pd.isna(row["rank"])
@@ -66,14 +66,14 @@ def test_a_model_that_was_cut_has_no_rank_and_no_best_rank() -> None:
     assert " - 4-5 " in " ".join(repr(placed).split())
     assert "-: no rank, because a run of the model was cut" in repr(placed)
     zoo = spread({**ZOO_OF_TWO, "E": (0.5, 0.55)})
-    other = Atlas(zoo.assign(cut=zoo["model"].eq("sender/E")), ABOUT).place(spread({"New": (2.05, 2.25)}))
+    other = Atlas(zoo.assign(censored=zoo["model"].eq("sender/E")), ABOUT).place(spread({"New": (2.05, 2.25)}))
     (row,) = other.ranks.to_dict("records")
     assert (row["low"], row["high"]) == (2, 5)  # E may be worse, although its cut ratio is smaller
 
 
 def test_senders_and_receivers_are_drawn_one_below_the_other() -> None:
-    rows = pd.concat([spread(ZOO_OF_TWO), spread(ZOO_OF_TWO, side="receiver", model="receiver/A")], ignore_index=True)
-    mine = pd.concat([spread({"New": (2.0, 2.2)}), spread({"New": (2.0, 2.2)}, side="receiver", model="receiver/N")])
+    rows = pd.concat([spread(ZOO_OF_TWO), spread(ZOO_OF_TWO, role="receiver", model="receiver/A")], ignore_index=True)
+    mine = pd.concat([spread({"New": (2.0, 2.2)}), spread({"New": (2.0, 2.2)}, role="receiver", model="receiver/N")])
     placements = Atlas(rows, ABOUT).places(mine)
     figure = plot_placements(placements)
     assert [ax.get_title(loc="left").partition(" of ")[0] for ax in figure.axes] == [
@@ -177,6 +177,6 @@ def test_new_rows_have_error_bars() -> None:
 @pytest.mark.parametrize(("grammar", "said"), [("hol", False), ("rot", True)])
 def test_cuts_are_noted_only_where_a_compared_ratio_was_cut(grammar: str, said: bool) -> None:
     table = long({"A": {"concat": 1.0, "rot": 2.0, "hol": 20.0}, "B": {"concat": 1.0, "rot": 20.0, "hol": 20.0}})
-    others = Atlas(table.assign(cut=table["grammar"].eq(grammar)), ABOUT)
+    others = Atlas(table.assign(censored=table["grammar"].eq(grammar)), ABOUT)
     placement = others.place(long({"mine": {"concat": 1.0, "rot": 3.0}}))
     assert any("ratios were cut" in note for note in placement.notes()) is said

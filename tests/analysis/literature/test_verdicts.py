@@ -19,8 +19,8 @@ from icy.records.long_table import LONG
 def long_of(values: dict[str, list[float]], measure: str = "accuracy", cut: tuple[str, ...] = ()) -> pd.DataFrame:
     rows = [
         {
-            "model": "sender/FC2L", "side": "sender", "representation": "soft", "hidden_size": 128, "measure": measure,
-            "grammar": grammar, "seed": seed, "value": value, "failed": math.isnan(value), "cut": grammar in cut,
+            "model": "sender/FC2L", "role": "sender", "representation": "soft", "hidden_size": 128, "measure": measure,
+            "grammar": grammar, "seed": seed, "value": value, "failed": math.isnan(value), "censored": grammar in cut,
         }
         for grammar, numbers in values.items()
         for seed, value in enumerate(numbers)
@@ -63,7 +63,7 @@ def test_chance_levels(runs: int, borrowed: bool, expected: float) -> None:
                 "icy": ours.mean(axis=1), "icy_error": ours.std(axis=1, ddof=1) / runs**0.5, "seeds": runs,
                 "published": theirs.mean(axis=1), "n": runs, "rounding": 0.0,
                 "published_error": math.nan if borrowed else theirs.std(axis=1, ddof=1) / runs**0.5,
-                "measure": "topsim", "cut": 0, "grammar": "rot", "representation": "soft", "side": "pair",
+                "measure": "topsim", "censored": 0, "grammar": "rot", "representation": "soft", "role": "pair",
                 "hidden_size": 128, "model": range(4000),
             }
         )
@@ -79,7 +79,7 @@ def accuracies(**changed: Any) -> pd.DataFrame:
     """Return a cell of FC2L on perm, as Icy22's table 20 prints it."""
     about = {
         "icy": 1.0, "icy_error": 0.0, "seeds": 3, "published": 0.995, "published_error": math.nan, "n": 5,
-        "rounding": 0.001 / 12**0.5, "measure": "accuracy", "side": "sender", "cut": 0, "grammar": "perm",
+        "rounding": 0.001 / 12**0.5, "measure": "accuracy", "role": "sender", "censored": 0, "grammar": "perm",
         "representation": "soft", "hidden_size": 128, "model": "FC2L",
     }  # fmt: skip
     return pd.DataFrame([{**about, **changed}])
@@ -92,7 +92,7 @@ def test_a_reading_of_1_is_not_without_error() -> None:
     assert cell["combined_error"] == pytest.approx((reading**2 / 3 + reading**2 / 5 + 0.001**2 / 12) ** 0.5)
     assert cell["distance"] == pytest.approx(4.7, abs=0.1)  # 14.7 by the spread of icy's runs alone
     assert with_distance(accuracies(icy_error=0.01))["combined_error"].item() > 0.01
-    receiver = with_distance(accuracies(side="receiver"))["combined_error"].item()
+    receiver = with_distance(accuracies(role="receiver"))["combined_error"].item()
     assert receiver / cell["combined_error"] == pytest.approx(1.77, abs=0.05)
     assert with_distance(accuracies(measure="topsim", published_error=0.0))["combined_error"].item() == 0
 
@@ -121,9 +121,9 @@ def test_equivalence_is_that_of_two_one_sided_tests(icy: float, error: float, fo
 
 
 def test_margins_of_accuracies_count_from_chance() -> None:
-    margins = [with_distance(accuracies(published=0.5, side=side))["margin"].item() for side in ("sender", "receiver")]
+    margins = [with_distance(accuracies(published=0.5, role=side))["margin"].item() for side in ("sender", "receiver")]
     assert margins == pytest.approx([0.2 * 0.25, 0.2 * 0.4])
-    assert with_distance(accuracies(published=0.0, side="pair"))["equivalence"].tolist() == [""]
+    assert with_distance(accuracies(published=0.0, role="pair"))["equivalence"].tolist() == [""]
 
 
 def test_accuracies_on_concat_and_hol_are_left_out_since_they_agree_by_design() -> None:
@@ -136,7 +136,7 @@ def test_accuracies_on_concat_and_hol_are_left_out_since_they_agree_by_design() 
     assert (verdict.measured, verdict.by_design, verdict.decided, verdict.agree, verdict.equivalent) == (7, 2, 5, 5, 5)
     assert "left out: 2 that agree by design" in str(verdict)
     assert cells_as_text(judged)["within 20 %"].tolist() == ["left out", "left out", *["equivalent"] * 5]
-    for other in ({"measure": "ratio"}, {"side": "pair"}):
+    for other in ({"measure": "ratio"}, {"role": "pair"}):
         assert not with_verdicts(with_distance(cells.assign(**other)), ["agrees"] * 7)["by_design"].any()
 
 
@@ -201,7 +201,7 @@ def test_one_seed_decides_nothing() -> None:
     quick = long_of({str(g): [min(20.0, m)] for g, m in printed.items()} | {"shufdet": [20.0]}, "ratio").assign(
         model="sender/FC1L", cap=20.0
     )
-    quick["cut"] = quick["value"] == 20
+    quick["censored"] = quick["value"] == 20
     cells = judge_cells(quick, wanted)
     assert set(cells["verdict"]) == {"one seed", "cut in both"}
     verdict = Verdict.of(cells)
@@ -234,7 +234,7 @@ def cells_of(distance: list[float], **changes: Any) -> pd.DataFrame:
     p = 2 * stats.t.sf(np.abs(distance), 4)
     words = ["agrees" if one >= 0.05 else "near" if one >= 0.01 else "differs" for one in p]
     about = {"icy": 0.5, "published": 0.5, "combined_error": 0.01, "freedom": 4.0, "seeds": 3, "p": p, "verdict": words}
-    row = {"representation": "soft", "side": "sender", "hidden_size": 128, "model": range(len(p)), "grammar": "rot"}
+    row = {"representation": "soft", "role": "sender", "hidden_size": 128, "model": range(len(p)), "grammar": "rot"}
     more = {"measure": "ratio", "n": 1, "published_error": math.nan, "icy_error": 0.01, "margin": 0.1}
     judged = {"by_design": False, "equivalence": "unclear"}
     return pd.DataFrame({**about, **row, **more, **judged, "distance": distance}).assign(**changes)

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -78,6 +79,13 @@ def means(result: ProbeResult | pd.DataFrame, model: str, spread: str = "std") -
     """Mean and spread by grammar of one model, by pandas alone."""
     long = long_of(result)
     return long[long["model"] == model].groupby("grammar")["value"].agg(["mean", spread])
+
+
+def geometric(result: ProbeResult, model: str) -> pd.Series[float]:
+    """Geometric mean by grammar of one model."""
+    long = long_of(result)
+    logs = np.log(long[long["model"] == model].set_index("grammar")["value"].astype(float))
+    return np.exp(logs.groupby("grammar").mean())  # type: ignore[no-any-return]
 
 
 def texts(ax: Axes) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from icy.analysis import plots
 from icy.core.errors import InvalidSettingError
 from icy.experiments.results import ProbeResult
-from tests.analysis.plots.helpers import GRAMMARS, MODELS, acquire, all_text, budget, means, texts
+from tests.analysis.plots.helpers import GRAMMARS, MODELS, acquire, all_text, budget, geometric, means, texts
 
 
 def test_bars_of_few_models_stand_in_groups() -> None:
@@ -47,7 +47,7 @@ def test_bars_of_ratios_start_at_concat() -> None:
     (ax,) = plots.bars(result).axes
     assert ax.get_yscale() == "log"
     assert [label.get_text() for label in ax.get_xticklabels()] == list(GRAMMARS[1:])
-    expected = means(result, MODELS[0]).loc[list(GRAMMARS[1:]), "mean"]
+    expected = geometric(result, MODELS[0]).loc[list(GRAMMARS[1:])]
     first = ax.patches[: len(expected)]
     assert {bar.get_y() for bar in first} == {1.0}
     np.testing.assert_allclose([bar.get_y() + bar.get_height() for bar in first], expected)

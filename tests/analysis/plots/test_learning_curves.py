@@ -95,7 +95,7 @@ def test_options_that_all_panels_share_are_a_note() -> None:
 def test_the_reconstruction_accuracy_is_a_dotted_line() -> None:
     read = [[[0, 0.2, 0.1], [50, 0.4, 0.5]], [[0, 0.2, 0.3], [50, 0.4, 0.7]]]
     figure = plots.curves(curved(*read, points=["steps", "accuracy", "reconstructed"]))
-    (dotted,) = [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
+    (dotted,) = [line for line in figure.axes[0].lines if line.get_linestyle() == ":" and line.get_color() != "black"]
     np.testing.assert_allclose(dotted.get_xydata(), [(0, 0.2), (50, 0.6)])
     assert "reconstruction accuracy" in [text.get_text() for text in figure.legends[0].get_texts()]
 

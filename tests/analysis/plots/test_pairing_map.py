@@ -16,7 +16,14 @@ ACCURACIES = [[0.25, 0.5], [0.75, 1.0], [0.0, 0.125]]  # three senders, two rece
 
 
 def populations(seeds: int = 2, **more: object) -> ProbeResult:
-    about = {"side": "pair", "protocol": "e2e", "kind": "e2e", "reason": "steps", "end_to_end_accuracy": 0.4, **more}
+    about = {
+        "role": "pair",
+        "protocol": "e2e",
+        "job_kind": "e2e",
+        "reason": "steps",
+        "end_to_end_accuracy": 0.4,
+        **more,
+    }
     return ProbeResult([record(PAIR, "none", 123 + i, **{"pairings": ACCURACIES, **about}) for i in range(seeds)])
 
 

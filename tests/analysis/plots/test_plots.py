@@ -105,8 +105,7 @@ def test_title_and_width(kind: str) -> None:
     figure = plots.plot_function(kind)(SINGLE[kind](), title="", width=4.5)
     assert figure.get_suptitle() == ""
     assert figure.get_figwidth() == 4.5
-    usual = all_text(plots.plot_function(kind)(SINGLE[kind]()))
-    assert "meanings 3x4" in usual
+    assert "meanings 3x4" in all_text(plots.plot_function(kind)(SINGLE[kind]()))
 
 
 def test_plots_that_results_cannot_give() -> None:
@@ -162,6 +161,17 @@ def test_styles_set_the_width_and_the_letters_of_every_kind(
     assert ("w=" in all_text(figure)) is (name != "paper")  # the title is left to the caption
     assert "w=" in figure.caption
     assert figure.caption.endswith(".")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("results", [SINGLE, TWICE], ids=["one panel", "two panels"])
+@pytest.mark.parametrize("kind", SINGLE)
+def test_all_texts_are_inside_the_figure_at_every_resolution(kind: str, results: dict[str, Any]) -> None:
+    """Letters on a grid of pixels are up to 7 % wider than in a file of vectors."""
+    figure = plots.plot_function(kind)(results[kind]())
+    for dpi in (72, 110, 300):
+        figure.set_dpi(dpi)
+        assert [pair for pair in overlapping(figure) if "the edge" in pair] == []
 
 
 def test_models_are_in_the_requested_order() -> None:

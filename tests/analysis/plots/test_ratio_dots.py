@@ -7,7 +7,7 @@ import pytest
 from icy.analysis import plots, style
 from icy.core.errors import InvalidSettingError
 from icy.records.select import select
-from tests.analysis.plots.helpers import GRAMMARS, MODELS, acquire, arrows, budget, means, texts
+from tests.analysis.plots.helpers import GRAMMARS, MODELS, acquire, arrows, budget, geometric, texts
 
 
 def test_ratios_are_dots_on_a_logarithmic_axis() -> None:
@@ -18,7 +18,7 @@ def test_ratios_are_dots_on_a_logarithmic_axis() -> None:
     assert len(marks) == len(MODELS) * (len(GRAMMARS) - 1)
     for row, model in enumerate(MODELS):
         found = {line.get_marker(): line for line in marks if round(line.get_ydata()[0]) == row}
-        for grammar, mean in means(result, model).loc[list(GRAMMARS[1:]), "mean"].items():
+        for grammar, mean in geometric(result, model).loc[list(GRAMMARS[1:])].items():
             assert found[style.GRAMMARS[str(grammar)].marker].get_xdata()[0] == pytest.approx(mean)
 
 

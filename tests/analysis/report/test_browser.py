@@ -87,14 +87,13 @@ def test_wide_tables_scroll_at_1200_pixels_and_fade_where_they_go_on(tmp_path: P
         assert page.evaluate("(it => it.scrollWidth > it.clientWidth)(document.querySelector('div'))")
 
 
-def test_a_single_row_is_drawn_as_bars_with_their_numbers(tmp_path: Path) -> None:
+def test_a_heat_map_has_the_numbers_of_a_single_row(tmp_path: Path) -> None:
     ratios = long({"A": {"concat": 1.0, "rot": [4.0, 6.0], "perm": [0.5, 0.5]}}, measure="ratio", protocol="acquire")
     for table in (ratios, ratios.assign(measure="accuracy", value=ratios["value"] / 10)):
         with opened(icy.report(table, tmp_path / "r.html")) as page:
-            assert page.locator("#heat-0 .mark-rect.layer_0_marks path").count() == 3
-            numbers = page.locator("#heat-0 .mark-text.layer_1_marks text").all_text_contents()
-            assert any("±" in number for number in numbers)
-            assert page.get_by_text("Heat map").count() == 0
+            assert page.locator("#heat-0 .mark-rect.role-mark path").count() == 3
+            numbers = page.locator("#heat-0 .mark-text.role-mark text").all_text_contents()
+            assert any("×" if table is ratios else "±" in number for number in numbers)
             assert ("Ratios are" in page.locator("#about").inner_text()) is (table is ratios)
 
 
@@ -111,7 +110,7 @@ def test_tables_sort_by_number_and_filter(tmp_path: Path) -> None:
         page.get_by_label("Filter rows").fill("sender/a")
         assert names.all_inner_texts() == ["sender/A"]
         assert page.locator("[data-count]").inner_text() == "1 of 3 rows"
-        page.wait_for_function("document.querySelectorAll('#heat-0 .mark-rect.marks path').length === 4")
+        page.wait_for_function("document.querySelectorAll('#heat-0 .mark-rect.role-mark path').length === 4")
 
 
 def test_a_row_shows_its_curves_by_click_and_by_keyboard(report: Path) -> None:
@@ -121,22 +120,22 @@ def test_a_row_shows_its_curves_by_click_and_by_keyboard(report: Path) -> None:
         page.locator("#table-0").get_by_role("button", name="sender/FC2L").press("Enter")
         assert page.locator("[data-chosen]").input_value() == "1"
         assert "chosen" in (page.locator("#table-0 tbody tr").nth(1).get_attribute("class") or "")
-        page.locator("#heat-0 .mark-rect.marks path").first.click()
+        page.locator("#heat-0 .mark-rect.role-mark path").first.click()
         page.wait_for_function("document.querySelector('[data-chosen]').value === '0'")
 
 
 def test_a_cell_says_its_numbers_when_pointed_at(report: Path) -> None:
     with opened(report) as page:
-        page.locator("#heat-0 .mark-rect.marks path").nth(1).hover()
+        page.locator("#heat-0 .mark-rect.role-mark path").nth(1).hover()
         tip = page.locator("#vg-tooltip-element.visible")
         tip.wait_for()
-        assert "sender/FC1L" in tip.inner_text()
+        assert "FC1L" in tip.inner_text()
         assert "seeds" in tip.inner_text()
 
 
 def test_pointing_at_a_row_shows_its_curves_and_keeps_its_numbers(report: Path) -> None:
     with opened(report) as page:
-        cells = page.locator("#heat-0 .mark-rect.marks path")
+        cells = page.locator("#heat-0 .mark-rect.role-mark path")
         cells.last.hover()
         page.get_by_text("of the row under the pointer: sender/FC2L").wait_for()
         page.wait_for_timeout(400)  # by now the curves are drawn, which must not take the numbers away
@@ -194,7 +193,7 @@ def test_results_of_ones_own_are_placed_as_icy_places_them(
     atlas: Path, tmp_path: Path, name: str, factor: float
 ) -> None:
     table = icy.atlas().table
-    setting = {"side": "receiver", "protocol": "acquire", "representation": "soft", "meanings": "3x4", "settings": ""}
+    setting = {"role": "receiver", "protocol": "acquire", "representation": "soft", "meanings": "3x4", "settings": ""}
     same = table[(table[list(setting)] == pd.Series(setting)).all(axis=1)]
     mine = same[same["model"] == "receiver/Hier:GRU"]
     assert len(mine)
@@ -405,7 +404,7 @@ def test_long_names_leave_room_for_numbers(wide: Path, atlas: Path, tmp_path: Pa
         page.get_by_role("region", name="All runs").locator("tbody tr").first.wait_for()
         for table in page.locator("table").all():
             assert table.locator("tbody tr > :first-child").first.bounding_box()["width"] <= 0.45 * 320 + 1
-        first = page.locator("#heat-0 .mark-rect.marks path").first.bounding_box()
+        first = page.locator("#heat-0 .mark-rect.role-mark path").first.bounding_box()
         assert first["x"] <= 160
         assert page.evaluate("document.documentElement.scrollWidth") <= 320
         assert violations(page) == []
@@ -421,7 +420,7 @@ def test_long_names_leave_room_for_numbers(wide: Path, atlas: Path, tmp_path: Pa
 
 def test_logarithms_are_drawn_without_a_warning(wide: Path) -> None:
     with opened(wide) as page:  # which asks that the console stays empty
-        page.locator("#tradeoff-0 .mark-symbol.marks").wait_for()
+        page.locator("#tradeoff-0 .mark-symbol.role-mark").wait_for()
 
 
 def test_names_of_a_heat_map_have_the_room_that_there_is(tmp_path: Path) -> None:
@@ -452,7 +451,7 @@ def test_legends_move_below_when_the_window_becomes_narrow(report: Path, atlas: 
 
 
 def test_games_are_counted_in_trials(tmp_path: Path) -> None:
-    table = long({"A": {"rot": [0.5, 0.5]}}).assign(kind="study")
+    table = long({"A": {"rot": [0.5, 0.5]}}).assign(job_kind="study")
     records: Any = [{"key": key, "curve": [[0, 0.5], [20, 0.5], [40, 0.5]]} for key in table["key"]]
     section = Section("study", "games", bias_table(table), table, records)
     (tmp_path / "games.html").write_text(report_page([section], "Games", ""))

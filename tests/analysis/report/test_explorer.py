@@ -100,7 +100,7 @@ def test_only_models_of_one_setting_are_said_to_be_measured_alike(settings: list
 
 
 def test_updates_are_shown_only_for_ratios() -> None:
-    budget = long({"A": {"concat": 1.0, "rot": 3.0}}).assign(cut=[False] * 3 + [True], steps=[100, 90, 200, 420])
+    budget = long({"A": {"concat": 1.0, "rot": 3.0}}).assign(censored=[False] * 3 + [True], steps=[100, 90, 200, 420])
     budget["crossing"] = [95.5, 85.5, 190.5, math.nan]
     (ratios,) = explorer_settings(Atlas(budget, ABOUT))
     assert ratios["models"][0]["updates"] == {"concat": "90", "rot": "> 305"}

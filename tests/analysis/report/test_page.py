@@ -124,7 +124,7 @@ def test_values_that_json_lacks_are_none() -> None:
 def test_a_ratio_of_nothing_has_a_colour() -> None:
     table = long({"A": {"rot": [0.0]}}, protocol="acquire", measure="ratio")
     (cell,) = data_of(page(table))["sections"][0]["cells"]
-    assert (cell["mean"], cell["shade"] > 0) == (0.0, True)
+    assert (cell["mean"], cell["shade"] > 0) == (0.01, True)
 
 
 @pytest.mark.parametrize("text", ["<!--", "</script>", "\u2028", "é"])

@@ -9,8 +9,10 @@ import sys
 import pandas as pd
 import pytest
 
+from icy.analysis.order import ORDER
 from icy.analysis.report import charts, sections
 from icy.analysis.report.sections import MOST_POINTS, Section, thinned
+from icy.analysis.style import grammar_looks
 from icy.analysis.tables.bias import bias_table
 from tests.helpers import THREE, long
 
@@ -23,9 +25,11 @@ def test_cells_are_those_of_the_table() -> None:
     found = section(long(THREE))
     table = bias_table(long(THREE))
     expected = [
-        (labels[0], name, cell.mean, cell.text(2)) for labels, cells in table.rows for name, cell in cells.items()
+        (labels[0].removeprefix("sender/"), name, cell.mean, cell.text(2).partition(" (")[0])
+        for labels, cells in table.rows
+        for name, cell in cells.items()
     ]
-    assert [(c["label"], c["column"], c["mean"], c["text"]) for c in found.data()["cells"]] == expected
+    assert sorted((c["label"], c["column"], c["mean"], c["text"]) for c in found.data()["cells"]) == sorted(expected)
 
 
 def test_every_line_of_the_table_knows_its_row() -> None:
@@ -91,11 +95,14 @@ def test_a_report_grows_with_its_rows_and_not_with_their_square(varying: str) ->
 
 def test_whether_values_are_ratios_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look at all rows for each cell makes the time grow with the square of the rows."""
-    found, looks = section(long(THREE)), []
-    column = type(found.long["measure"]).eq
-    monkeypatch.setattr(pd.Series, "eq", lambda *given: looks.append(1) or column(*given))  # type: ignore[func-returns-value]
-    found.data()
-    assert len(looks) <= 1
+    column, counts = pd.Series.eq, []
+    for count in (2, 20):
+        found, looks = section(long({f"M{at}": {"rot": [0.5]} for at in range(count)})), [0]
+        with monkeypatch.context() as patch:
+            patch.setattr(pd.Series, "eq", lambda *given, looks=looks: looks.append(1) or column(*given))  # type: ignore[func-returns-value]
+            found.data()
+        counts.append(len(looks))
+    assert counts[0] == counts[1]
 
 
 def test_curves_are_thinned_and_keep_their_end() -> None:
@@ -106,29 +113,41 @@ def test_curves_are_thinned_and_keep_their_end() -> None:
     assert thinned([], 2) == thinned([[0]], 2) == thinned([[0, math.nan]], 2) == []
 
 
+NOISE_OF_A = {"rot": 2.0, "pairsum": 4.0, "proj": 8.0}
+
+
 def test_tradeoffs_are_geometric_means_of_ratios() -> None:
-    table = long({"A": {"shufdet": 1.5, "rot": 2.0, "pairsum": 4.0, "proj": 8.0}}, protocol="acquire", measure="ratio")
+    table = long({"A": {"shufdet": 1.5} | NOISE_OF_A}, protocol="acquire", measure="ratio")
     (dot,) = section(table).tradeoff()
-    assert (dot["easy"], dot["hard"]) == (pytest.approx(1.5), pytest.approx(4.0))
+    assert (dot["y"], dot["x"], dot["front"], dot["name"]) == (pytest.approx(1.5), pytest.approx(4.0), True, "1 A")
     assert section(long(THREE)).tradeoff() == []
 
 
-def test_both_sides_of_a_tradeoff_have_the_grammars_that_theirs_can_use() -> None:
+def test_both_sides_have_panels_and_the_grammars_that_theirs_can_use() -> None:
     noise = {"rot": 0.5, "pairsum": 0.5, "proj": 0.5}
     of_receiver = {"shuf": 0.5, "shufdet": 1.0}
     rows = ("sender", "S", {"shufdet": 0.75}), ("receiver", "R", of_receiver), ("receiver", "Few", {"shuf": 1.0})
-    parts = [long({name: noise | own}).assign(model=f"{side}/{name}", side=side) for side, name, own in rows]
+    parts = [long({name: noise | own}).assign(model=f"{side}/{name}", role=side) for side, name, own in rows]
     found = section(pd.concat(parts, ignore_index=True))
-    dots = {str(found.rows[dot["row"]]["model"]): dot["easy"] for dot in found.tradeoff()}
-    assert dots == {"sender/S": 0.75, "receiver/R": 0.75}
-    assert found.data()["easy"] == "shufdet, shuf (receivers)"
+    dots = {(dot["panel"], str(found.rows[dot["row"]]["model"])): dot["y"] for dot in found.tradeoff()}
+    assert dots == {("senders", "sender/S"): 0.75, ("receivers", "receiver/R"): 0.75}
+    assert list(dict.fromkeys(cell["panel"] for cell in found.cells())) == ["senders", "receivers"]
+
+
+def test_curves_have_the_colors_of_the_plots_and_lines_at_target_and_chance() -> None:
+    table = long(THREE).assign(vocab_size=4, kind="probe", target=0.8)
+    data = section(table).data()
+    looks = grammar_looks(data["looks"]["grammars"])
+    assert data["looks"]["colors"] == [look.color for look in looks.values()]
+    assert data["looks"]["grammars"] == [name for name in ORDER if name in set(table["grammar"])]
+    assert data["levels"] == [[{"y": 0.8, "name": "target"}, {"y": 0.25, "name": "chance"}]] * 3
 
 
 def test_colours_have_the_ends_of_icy_plot_heat() -> None:
-    assert section(long(THREE)).data()["domain"] == [0.0, 1.0]
+    assert section(long(THREE)).data()["domain"] == (0.0, 1.0)
     ratios = {"protocol": "acquire", "measure": "ratio"}
-    assert section(long({"A": {"rot": 1.1}}, **ratios)).data()["domain"] == [1.0, 2.0]
-    assert section(long({"A": {"rot": 0.5, "hol": 20.0}}, **ratios)).data()["domain"] == [0.5, 20.0]
+    assert section(long({"A": {"rot": 1.1}}, **ratios)).data()["domain"] == (1.0, 2.0)
+    assert section(long({"A": {"rot": 0.5, "hol": 20.0}}, **ratios)).data()["domain"] == (0.5, 20.0)
 
 
 def test_settings_that_a_kind_lacks_are_left_out() -> None:
@@ -155,7 +174,7 @@ def test_scores_are_coloured_within_their_column() -> None:
 
 @pytest.mark.parametrize(("kind", "counted"), [("probe", "updates"), ("study", "trials"), ("unknown", "updates")])
 def test_the_unit_of_curves_depends_on_the_kind_of_job(kind: str, counted: str) -> None:
-    assert section(long(THREE).assign(kind=kind)).data()["counted"] == counted
+    assert section(long(THREE).assign(job_kind=kind)).data()["counted"] == counted
 
 
 def test_the_unit_of_curves_of_a_plug_in_is_its_first_name() -> None:

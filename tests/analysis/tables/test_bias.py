@@ -54,9 +54,9 @@ def test_rows_without_parameters_are_sorted_last() -> None:
 
 
 def test_a_dataframe_has_counts_of_cut_and_failed_runs() -> None:
-    both = [long({"A": {"rot": [20.0, 20.0]}}, cut=True), long({"A": {"rot": math.nan}}, seed=9, failed=True)]
+    both = [long({"A": {"rot": [20.0, 20.0]}}, censored=True), long({"A": {"rot": math.nan}}, seed=9, failed=True)]
     frame = bias_table(pd.concat(both, ignore_index=True)).to_dataframe()
-    assert frame["rot"].iloc[0].to_dict() == {"mean": 20.0, "spread": 0.0, "seeds": 2, "cut": 2, "failed": 1}
+    assert frame["rot"].iloc[0].to_dict() == {"mean": 20.0, "spread": 0.0, "seeds": 2, "censored": 2, "failed": 1}
 
 
 def test_undefined_values_are_not_failures() -> None:
@@ -72,7 +72,7 @@ def test_log_scale_is_below_rows_of_ratios() -> None:
         long({"A": {"concat": [1.0, 1.0], "rot": [2.0, 8.0]}}, **RATIO),
         long({"A": {"hol": [20.0, 20.0]}}, **RATIO),
     ]
-    results = pd.concat([part[0], part[1].assign(cut=True)], ignore_index=True)
+    results = pd.concat([part[0], part[1].assign(censored=True)], ignore_index=True)
     table = bias_table(results)
     ((_, (row, below, updates)),) = table.groups()
     assert row[-3:] == ["1.00±0.00", "5.00±4.24", "20.00±0.00†"]  # as without
@@ -106,7 +106,7 @@ def test_updates_to_the_target_are_below_every_ratio() -> None:
     runs = {"A": {"concat": [1.0, 1.0], "rot": [2.0, 8.0], "perm": [1.1, 1.2]}}
     results = long(runs, **RATIO).assign(crossing=[3.5, 4.5, 8.0, math.nan, math.nan, math.nan])
     results["steps"] = [4, 5, 9, 36, 1500, 1700]
-    results["cut"] = [False, False, False, True, False, False]
+    results["censored"] = [False, False, False, True, False, False]
     table = bias_table(results)
     assert table.groups()[0][1][-1] == ["  updates", "", "", "", "4.0", "1,600", "> 22"]
     assert table.notes[-1] == "updates: mean updates to the target; > where a run was cut"
@@ -118,16 +118,16 @@ def test_updates_to_the_target_are_below_every_ratio() -> None:
 def test_under_a_common_budget_cuts_name_it_and_unknown_ends_are_not_marked() -> None:
     values = {"A": {"rot": [12.0, 12.1]}, "B": {"rot": [15.0, 15.1]}, "C": {"rot": [3.0, 3.1]}}
     results = long(values, **RATIO | {"cap": None, "max_updates": 1000})
-    results["cut"] = results["model"].eq("sender/A")  # it may have a larger ratio than B
+    results["censored"] = results["model"].eq("sender/A")  # it may have a larger ratio than B
     table = bias_table(results)
     assert "target 0.8, 1000 updates of each grammar" in table.title
     assert "† cut at the budget of 1000 updates in at least one seed: the true ratio is larger" in table.notes
     marks = {labels[0]: cells["rot"].mark for labels, cells in table.rows}
     assert marks == {"sender/A": "", "sender/B": "", "sender/C": "worst"}
-    results["cut"] = results["model"].eq("sender/B")
+    results["censored"] = results["model"].eq("sender/B")
     marks = {labels[0]: cells["rot"].mark for labels, cells in bias_table(results).rows}
     assert marks == {"sender/A": "", "sender/B": "", "sender/C": "worst"}
-    both = pd.concat([results, long(values, **RATIO).assign(cut=True)], ignore_index=True)
+    both = pd.concat([results, long(values, **RATIO).assign(censored=True)], ignore_index=True)
     assert any("cut at the cap of 20 or at the budget of 1000 updates" in note for note in bias_table(both).notes)
 
 
@@ -189,7 +189,7 @@ def test_steps_of_concat_are_a_mean_over_seeds() -> None:
 
 
 def test_only_ratios_are_said_to_be_larger_than_a_cap() -> None:
-    rows = long(THREE).assign(cut=True, cap=20.0)
+    rows = long(THREE).assign(censored=True, cap=20.0)
     assert "the true ratio is larger" in bias_table(rows.assign(measure="ratio")).render("text")
     accuracies = bias_table(rows.assign(measure="accuracy")).render("text")
     assert "true ratio" not in accuracies
@@ -202,7 +202,7 @@ def test_only_ratios_are_said_to_be_larger_than_a_cap() -> None:
 )
 def test_a_note_explains_accuracies_of_both_sides(changed: dict[str, Any], chances: Any) -> None:
     senders = long(THREE, meanings="3x5", vocab_size=4).assign(**changed)
-    receivers = senders.assign(model=senders["model"].str.replace("sender", "receiver"), side="receiver")
+    receivers = senders.assign(model=senders["model"].str.replace("sender", "receiver"), role="receiver")
     (note,) = [note for note in bias_table(pd.concat([senders, receivers])).notes if note.startswith("accuracy is of")]
     assert f"tokens for senders (chance {chances[0]}) and of attributes for receivers (chance {chances[1]})" in note
     for one in (senders, receivers):

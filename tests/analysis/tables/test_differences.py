@@ -18,7 +18,9 @@ def ratios(values: dict[str, list[float]], cut: bool = False, **more: object) ->
     """Ratios of one model, three seeds a grammar."""
     rows = [(g, seed, value) for g, found in values.items() for seed, value in zip(SEEDS, found, strict=False)]
     long = pd.DataFrame(rows, columns=["grammar", "seed", "value"])
-    return long.assign(model="sender/A", measure="ratio", protocol="acquire", cut=cut & (long["value"] >= 20), **more)
+    return long.assign(
+        model="sender/A", measure="ratio", protocol="acquire", censored=cut & (long["value"] >= 20), **more
+    )
 
 
 def test_effects_are_quotients_of_geometric_means_and_their_intervals() -> None:

@@ -100,9 +100,9 @@ def test_settings_options_and_columns_are_factors_and_twins_are_one() -> None:
 
 def test_models_without_cells_are_one_factor_and_sides_are_apart() -> None:
     rows = long({"FC1L": {"rot": [0.5, 0.6]}, "B:GRU": {"rot": [0.7, 0.8]}})
-    both = pd.concat([rows, rows.assign(side="receiver", model=rows["model"].str.replace("sender", "receiver"))])
+    both = pd.concat([rows, rows.assign(role="receiver", model=rows["model"].str.replace("sender", "receiver"))])
     found = factors(both)
-    assert found["side"].tolist() == ["receiver"] * 2 + ["sender"] * 2
+    assert found["role"].tolist() == ["receiver"] * 2 + ["sender"] * 2
     assert found["factor"].tolist() == ["model", "seeds"] * 2
 
 
@@ -126,13 +126,13 @@ def test_repeated_runs_count_once(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_cut_runs_are_no_values(caplog: pytest.LogCaptureFixture) -> None:
     hol = runs({("GRU", "hol"): [20.0, 20.0], ("LSTM", "hol"): [9.0, 8.0]})
-    hol["cut"] = hol["value"].eq(20)
+    hol["censored"] = hol["value"].eq(20)
     found = table(pd.concat([BALANCED, hol]))
-    assert found.drop(columns=["side"]).equals(table(BALANCED).drop(columns=["side"]))
+    assert found.drop(columns=["role"]).equals(table(BALANCED).drop(columns=["role"]))
     assert "Runs of 1 of 6 combinations of settings were cut" in caplog.text
     assert "Left out: grammar hol." in caplog.text
     some = runs({("GRU", "rot"): [2.0, 2.2, 2.4, 20.0], ("LSTM", "rot"): [2.0, 2.2, 2.4, 2.6]})
-    some["cut"] = some["value"].eq(20)
+    some["censored"] = some["value"].eq(20)
     assert table(some).loc["cell", ["larger", "smaller"]].tolist() == ["GRU", "LSTM"]
     with pytest.raises(IncompatibleError, match=r"Runs of 1 of 2 combinations .* train with --protocol budget"):
         factors(hol)

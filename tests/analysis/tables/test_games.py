@@ -29,8 +29,8 @@ def records(**given: Any) -> list[Record]:
 
 
 def test_a_row_per_game_and_a_column_per_score() -> None:
-    table = games_table(records(channel=["gs", "qt"], rule_length=1, seeds=2))
-    assert table.labels == ["world", "channel", "l", "d", "seeds"]
+    table = games_table(records(representation=["gs", "qt"], rule_length=1, seeds=2))
+    assert table.labels == ["world", "representation", "l", "d", "seeds"]
     assert [labels for labels, _ in table.rows] == [["thing", "gs", "1", "50", "2"], ["thing", "qt", "1", "6", "2"]]
     assert "seen" not in table.grammars  # no rule is held out
     cell = table.rows[0][1]["accuracy"]
@@ -43,13 +43,13 @@ def test_columns_that_vary_are_shown() -> None:
         records(rule_length=4, targets=[5, 8], message_length=2, seeds=1, distractor_kind=["near", "uniform"],
                 settings={"epoch": 9})
     )  # fmt: skip
-    assert table.labels == ["world", "channel", "l", "words said", "T", "distractors", "settings", "seeds"]
+    assert table.labels == ["world", "representation", "l", "words said", "T", "distractors", "settings", "seeds"]
     assert table.rows[0][0] == ["thing", "qt", "4", "2", "5", "near", "epoch=9", "1"]
     assert "seen" in table.grammars
 
 
 def test_published_rows_are_below() -> None:
-    table = games_table(records(channel=["gs", "qt"], rule_length=1, seeds=2, steps=9), compare="cbm24/table1")
+    table = games_table(records(representation=["gs", "qt"], rule_length=1, seeds=2, steps=9), compare="cbm24/table1")
     reference = table.rows[0][1]["CBM"].reference
     assert reference is not None
     assert reference.mean == 0.38
@@ -84,16 +84,16 @@ def test_agents_side_by_side() -> None:
 @pytest.mark.slow
 def test_trainings_that_differ_are_not_averaged(tmp_path: Path) -> None:
     few = {"steps": 4, "seeds": 2, "workers": 1, "settings": {"epoch": 2, "turns": 20}, "progress": False}
-    trained = icy.train("games", channel=["gs", "qt"], targets=2, keep_models=True, out=tmp_path, **few)
+    trained = icy.train("games", representation=["gs", "qt"], targets=2, keep_models=True, out=tmp_path, **few)
     table = evaluation_table(compare([tmp_path, "ideal"]))
-    at = table.labels.index("channel")
+    at = table.labels.index("representation")
     assert [(labels[at], labels[-1]) for labels, _ in table.rows] == [("gs", "2"), ("qt", "2"), ("-", "1")]
     of_gs = [dict(record)["cbm"] for record in trained.records if record["representation"] == "gs"]
     assert table.rows[0][1]["CBM"].mean == pytest.approx(sum(of_gs) / 2)
     assert "mean ± standard deviation over seeds" in table.notes
-    alone = evaluation_table(compare(tmp_path, seed=123, channel="qt"))
+    alone = evaluation_table(compare(tmp_path, seed=123, representation="qt"))
     assert "mean ± standard deviation over seeds" not in alone.notes
-    assert "channel" not in alone.labels
+    assert "representation" not in alone.labels
 
 
 def test_an_ambiguous_name_is_an_error(tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ def test_cut_cells_are_not_marked_and_hide_the_largest_ratio() -> None:
     values = {"A": {"hol": [2.0, 2.1]}, "B": {"hol": [9.0, 9.1]}, "C": {"hol": [20.0, 20.0]}}
     rows = long(values, measure="ratio", protocol="acquire", cap=20.0)
     assert marks(bias_table(rows)) == {("sender/A", "hol"): "worst", ("sender/C", "hol"): "best"}
-    assert marks(bias_table(rows.assign(cut=rows["value"].eq(20)))) == {("sender/A", "hol"): "worst"}
-    assert marks(bias_table(rows.assign(cut=rows["value"].lt(20)))) == {}
+    assert marks(bias_table(rows.assign(censored=rows["value"].eq(20)))) == {("sender/A", "hol"): "worst"}
+    assert marks(bias_table(rows.assign(censored=rows["value"].lt(20)))) == {}
 
 
 def test_a_noisy_mean_is_not_the_best() -> None:

@@ -26,7 +26,7 @@ MODELS = {
 
 def pilot() -> pd.DataFrame:
     table = long(MODELS, **RATIO)
-    return table.assign(cut=table["value"].eq(20))
+    return table.assign(censored=table["value"].eq(20))
 
 
 def test_models_are_compared_seed_by_seed_and_corrected_for_their_number() -> None:
@@ -38,7 +38,7 @@ def test_models_are_compared_seed_by_seed_and_corrected_for_their_number() -> No
         math.prod(b / a for a, b in zip(MODELS["A"]["rot"], MODELS["B"]["rot"], strict=True)) ** 0.25
     )
     assert rot["low"] < rot["effect"] < rot["high"] < 1
-    assert table.loc[("sender/C", "rot"), ["test", "p", "bound", "one_cut"]].tolist() == ["sign", 0.125, ">", 2]
+    assert table.loc[("sender/C", "rot"), ["test", "p", "bound", "one_censored"]].tolist() == ["sign", 0.125, ">", 2]
     assert table.loc[("sender/B", "hol"), "p_holm"] != table.loc[("sender/B", "hol"), "p_holm"]  # both cut: NaN
     assert table["p"].notna().sum() == 4
     assert table["p_holm"].min() == pytest.approx(4 * table["p"].min())
@@ -166,7 +166,7 @@ def test_other_pilots_do_not_separate_them() -> None:
     assert pd.isna(one["language_share"])
     with pytest.raises(InvalidSettingError, match="need a pilot with languages crossed with seeds"):
         seeds_needed(pilot(), ["A", "B"], effect=1.2, per_language=2)
-    (cut,) = seeds_needed(crossed(GAPS, cut=[True, *[False] * 17]), effect=1.2).to_dict("records")
+    (cut,) = seeds_needed(crossed(GAPS, censored=[True, *[False] * 17]), effect=1.2).to_dict("records")
     assert pd.isna(cut["seeds"])
     assert cut["remark"] == "1 of 9 pairs cut in one: too many cut runs"
 
@@ -209,7 +209,7 @@ def two_settings(protocol: dict[str, object]) -> pd.DataFrame:
 @pytest.mark.slow
 def test_models_are_paired_under_one_setting_only() -> None:
     both = two_settings(RATIO)
-    both = both[both["grammar"] != "hol"].assign(cut=False)
+    both = both[both["grammar"] != "hol"].assign(censored=False)
     table = paired_tests(both)
     assert table[["model", "settings", "grammar"]].values.tolist() == [
         ["sender/A - B", settings, grammar] for settings in ("", "check_every=50") for grammar in ("rot", "shufdet")

@@ -62,8 +62,8 @@ def test_published_values_are_next_to_rows_of_their_sizes_only() -> None:
 
 
 def test_a_cut_is_marked_on_whichever_side_of_a_difference() -> None:
-    other = long({"A": {"rot": [20.0, 20.0]}}, cut=True)
-    assert difference_table(long(THREE), other).rows[0][1]["rot"].cut == 2
+    other = long({"A": {"rot": [20.0, 20.0]}}, censored=True)
+    assert difference_table(long(THREE), other).rows[0][1]["rot"].censored == 2
 
 
 def test_differences_are_taken_seed_by_seed() -> None:
@@ -97,7 +97,7 @@ def test_missing_references_have_a_note() -> None:
     assert nothing.notes[-1] == (
         "No reference: the other results do not have the models, sizes, options and protocol of these rows."
     )
-    cut = {"measure": "ratio", "protocol": "acquire", "cut": True, "cap": 20.0}
+    cut = {"measure": "ratio", "protocol": "acquire", "censored": True, "cap": 20.0}
     both = bias_table(long({"A": {"hol": [20.0, 20.0]}}, **cut), compare=long({"A": {"hol": [20.0, 20.0]}}, **cut))
     beside = both.rows[0][1]["hol"].reference
     assert beside is not None
@@ -128,14 +128,14 @@ def test_models_with_other_options_are_other_models() -> None:
 
 def test_only_of_ratios_does_a_cut_hide_the_distance() -> None:
     low, high = {"A": {"rot": [0.30, 0.32]}}, {"A": {"rot": [0.80, 0.82]}}
-    held_out = {"protocol": "generalise", "measure": "held_out", "cut": True, "held_out": 0.2, "split": "random"}
+    held_out = {"protocol": "generalise", "measure": "held_out", "censored": True, "held_out": 0.2, "split": "random"}
     for one, other, sign in ((low, high, "-"), (high, low, "+")):
         beside = bias_table(long(one, **held_out), compare=long(other, **held_out)).rows[0][1]["rot"].reference
         assert beside is not None
         assert beside.text(2).endswith(f"({sign}35.4)")
     cap = {"protocol": "acquire", "measure": "ratio"}
     larger = long({"A": {"rot": [30.0, 32.0]}}, cap=40.0, **cap)
-    at_20 = long({"A": {"rot": [20.0, 20.0]}}, cap=20.0, cut=True, **cap)
+    at_20 = long({"A": {"rot": [20.0, 20.0]}}, cap=20.0, censored=True, **cap)
     beside = bias_table(larger, compare=at_20).rows[0][1]["rot"].reference
     assert beside is not None
     assert beside.text(2) == "20.00±0.00†"  # it may be 30 as well

@@ -14,8 +14,8 @@ def long(options: str = "values=2-3, shots=1, samples=4", **changed: Any) -> pd.
     """Return the results of an agent at two seeds."""
     columns = {
         "model": "LSTM+vdn", "grammar": "learned", "measure": "accuracy", "value": [0.5, 0.6], "seed": [1, 2],
-        "steps": 4, "kind": "s2b", "preset": "metarg24", "shots": 1.0, "samples": 4.0, "distractors": 0.0,
-        "support": 0.5, "floor": 0.5, "observations": 100.0, "failed": False, "cut": False, "options": options,
+        "steps": 4, "job_kind": "s2b", "preset": "metarg24", "shots": 1.0, "samples": 4.0, "distractors": 0.0,
+        "support": 0.5, "floor": 0.5, "observations": 100.0, "failed": False, "censored": False, "options": options,
     }  # fmt: skip
     return pd.DataFrame(columns | changed)
 

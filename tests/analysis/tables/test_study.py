@@ -115,8 +115,8 @@ def test_contrasts_as_text(report: pd.DataFrame) -> None:
 
 
 def long_row(**changes: Any) -> dict[str, Any]:
-    return {"model": "composer", "kind": "study", "grammar": "concat", "seed": 0, "value": 1.0, "failed": False,
-            "cut": False, "measure": "accuracy", "protocol": "played", "preset": "clean", "reason": "steps",
+    return {"model": "composer", "job_kind": "study", "grammar": "concat", "seed": 0, "value": 1.0, "failed": False,
+            "censored": False, "measure": "accuracy", "protocol": "played", "preset": "clean", "reason": "steps",
             "options": "dataset=synth", "trained": 1.0, "error": None, **changes}  # fmt: skip
 
 

@@ -23,7 +23,7 @@ MODELS = {"A": {"rot": [2.0, 3.0, 4.1], "hol": [20.0] * 3}, "B": {"rot": [2.2, 2
 @pytest.fixture
 def pilot(tmp_path: Path) -> Path:
     table = long({**MODELS, "C": MODELS["A"]}, protocol="acquire", measure="ratio", cap=20.0)
-    table.assign(cut=table["value"].eq(20)).to_parquet(tmp_path / "pilot.parquet")
+    table.assign(censored=table["value"].eq(20)).to_parquet(tmp_path / "pilot.parquet")
     return tmp_path / "pilot.parquet"
 
 
@@ -36,7 +36,7 @@ def test_command(pilot: Path) -> None:
     assert shown.exit_code == 0, shown.output
     title, _, head, rot, hol, _, legend, *_ = shown.stdout.splitlines()
     assert title == "sender/A and sender/B: seeds that find the pilot's effect with a power of 0.8 at alpha 0.05"
-    assert head.split() == ["grammar", "pairs", "cut", "effect", "spread", "seeds", "Holm", "cautious", "remark"]
+    assert head.split() == ["grammar", "pairs", "censored", "effect", "spread", "seeds", "Holm", "cautious", "remark"]
     name, pairs, cut, effect, spread, *seeds = rot.split()[:8]
     assert (name, pairs, cut, effect, spread) == ("rot", "3", "0", "1.02", "×/1.12")
     assert int(seeds[0]) < int(seeds[1]) < int(seeds[2])

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import icy
 from icy.cli import main
 from tests.helpers import THREE, long
+from tests.pages import ROOT
 
 
 def run(*words: str) -> Any:
@@ -107,6 +108,13 @@ def test_the_lines_on_the_log_scale_can_be_left_out(tmp_path: Path) -> None:
     ratios.to_csv(tmp_path / "ratios.csv", index=False)
     assert "4.00×/2.67" in run(str(tmp_path / "ratios.csv")).stdout
     assert "log scale" not in run(str(tmp_path / "ratios.csv"), "--no-log").stdout
+
+
+def test_results_on_the_authors_languages_are_compared_with_printed_numbers() -> None:
+    """The numbers of docs/published-versus-corrected.md."""
+    shown = run(str(ROOT / "results/reproduced/authors-languages.parquet"), "--compare", "icy22/table3")
+    assert "6.90±2.63  7.00±1.74 (+0.0)" in shown.stdout
+    assert "draws=authors" in shown.stdout
 
 
 @pytest.mark.parametrize(

@@ -61,18 +61,18 @@ def test_sender_loss_is_the_squared_distance_from_the_token() -> None:
 
 def test_links_of_pretrained_models_start_from_unit_vectors() -> None:
     scores = numbers(6, 2, 5).float()
-    link = CB.as_link(4, taught=True)
+    link = CB.for_pair(4, taught=True)
     assert torch.equal(link.codes, torch.eye(4))
     assert torch.equal(link.message(scores), CB.message(scores))
-    more = Codebook(codes=6).as_link(4, taught=True)
+    more = Codebook(codes=6).for_pair(4, taught=True)
     assert torch.equal(more.codes[:4], torch.eye(4))
     torch.testing.assert_close(more.codes.norm(dim=-1), torch.ones(6))
     assert (more.word_count(4), Codebook(codes=6).word_count(4), CB.word_count(4)) == (6, 6, 4)
-    assert torch.equal(Codebook(codes=3).as_link(4, taught=True).codes, torch.eye(4)[:3])
+    assert torch.equal(Codebook(codes=3).for_pair(4, taught=True).codes, torch.eye(4)[:3])
 
 
 def test_codes_of_other_links_start_close_to_zero() -> None:
-    codes = Codebook(codes=20).as_link(40).codes
+    codes = Codebook(codes=20).for_pair(40).codes
     assert codes.shape == (20, 40)
     assert 0.04 < codes.abs().max() <= 1 / 20
 
@@ -114,8 +114,8 @@ def test_extra_loss_draws_codes_to_scores_and_scores_a_little_to_codes() -> None
 def test_link_loss_sums_the_losses_of_answers_and_codes() -> None:
     link, scores, answers = learnt(), numbers(6, 2, 5), numbers(6, 3, 4, seed=1)
     meanings, sent = torch.randint(4, (6, 3), generator=torch.Generator().manual_seed(1)), link.as_sent(scores)
-    parts = get_representation("soft").link_loss(sent, answers, meanings, None) + link.extra_loss(sent)  # type: ignore[arg-type]
-    torch.testing.assert_close(CB.link_loss(sent, answers, meanings), parts)
+    parts = get_representation("soft").pair_loss(sent, answers, meanings, None) + link.extra_loss(sent)  # type: ignore[arg-type]
+    torch.testing.assert_close(CB.pair_loss(sent, answers, meanings), parts)
 
 
 def test_a_stack_of_links_equals_single_links() -> None:
@@ -145,14 +145,14 @@ def test_sender_loss_of_learned_codes_is_smallest_at_the_code() -> None:
     link, tokens = learnt(), torch.tensor([[0, 6], [3, 1]])
     at = F.pad(link.codes.detach()[tokens], (0, 1))
     assert link.sender_loss(at, tokens) < link.sender_loss(at.flip(0), tokens)
-    assert link.as_link(4) is link
+    assert link.for_pair(4) is link
 
 
 def test_other_representations_are_their_own_links_without_extra_loss() -> None:
     scores = numbers(3, 6, 2, 5)
     for name in ("soft", "gumb", "discr", "gs", "qt"):
         link: Representation = get_representation(name)
-        assert link.as_link(4) is link
+        assert link.for_pair(4) is link
         assert link.as_sent(scores) is scores
         assert torch.equal(link.extra_loss(scores), torch.zeros(3, dtype=torch.float64))
 

@@ -1,4 +1,4 @@
-"""Links with ends: masks, lengths, prefixes, losses and gradients, against numbers made by hand."""
+"""Representations with ends: masks, lengths, prefixes, losses and gradients, against numbers made by hand."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ def test_without_an_end_messages_and_losses_are_those_of_the_link(link: Any) -> 
     sent = sent - 1e3 * torch.tensor([0, 0, 1])
     ending = with_ends(link)
     torch.testing.assert_close(ending.message(sent, NOISE), link.message(sent, NOISE))
-    losses = [one.link_loss(sent, answered, meanings, NOISE) for one in (ending, link)]
+    losses = [one.pair_loss(sent, answered, meanings, NOISE) for one in (ending, link)]
     torch.testing.assert_close(*losses)
-    with_cost = with_ends(link, cost=0.25).link_loss(sent, answered, meanings, NOISE)
+    with_cost = with_ends(link, cost=0.25).pair_loss(sent, answered, meanings, NOISE)
     if not isinstance(link, Discrete):  # a cost that all messages share is no advantage
         torch.testing.assert_close(with_cost, losses[1] + 0.25 * LENGTH)
     else:
@@ -118,7 +118,7 @@ def test_without_an_end_messages_and_losses_are_those_of_the_link(link: Any) -> 
 @pytest.mark.parametrize("impatient", [False, True])
 def test_the_loss_by_hand(link: Any, impatient: bool) -> None:
     sent, answered, meanings = sent_and_answered(LENGTH if impatient else 1)
-    found = with_ends(link, cost=0.1, lazy=True, impatient=impatient).link_loss(sent, answered, meanings, NOISE)
+    found = with_ends(link, cost=0.1, lazy=True, impatient=impatient).pair_loss(sent, answered, meanings, NOISE)
     message, surprises = link.message(sent, NOISE).tolist(), (-answered.log_softmax(-1)).tolist()
     total, length, right = 0.0, 0.0, 0
     for example in range(BATCH):
@@ -147,7 +147,7 @@ def test_a_lazy_sender_pays_when_the_pair_is_accurate() -> None:
         answers = meanings.clone()
         answers[:wrong, 0] = (answers[:wrong, 0] + 1) % VALUES  # a meaning with a wrong attribute is wrong
         answered = one_hot(answers, VALUES, torch.float64)
-        losses = [one.link_loss(sent, answered, meanings, NOISE) for one in (lazy, free)]
+        losses = [one.pair_loss(sent, answered, meanings, NOISE) for one in (lazy, free)]
         assert (losses[0] - losses[1]).item() == pytest.approx(alpha * length.item(), abs=1e-12)
 
 
@@ -157,9 +157,9 @@ def test_rewards_of_sampled_tokens_by_hand(impatient: bool) -> None:
     prefixes, cost = LENGTH if impatient else 1, 0.3
     sent, answered, meanings = sent_and_answered(prefixes)
     link = Discrete(reward_weight=2.0, entropy_weight=0.05)
-    found = with_ends(link, cost=cost, impatient=impatient).link_loss(sent, answered, meanings, NOISE)
+    found = with_ends(link, cost=cost, impatient=impatient).pair_loss(sent, answered, meanings, NOISE)
     tokens = link.message(sent, NOISE).argmax(-1).tolist()
-    values = link.message(answered, NOISE.channel(ANSWERS)).argmax(-1).view(prefixes, BATCH, ATTRIBUTES)
+    values = link.message(answered, NOISE.stream(ANSWERS)).argmax(-1).view(prefixes, BATCH, ATTRIBUTES)
     right = (values == meanings).double()
     counts = [row.index(END) + 1 if END in row else LENGTH for row in tokens]
     lengths = [row.index(END) if END in row else LENGTH for row in tokens]
@@ -196,8 +196,8 @@ def test_losses_of_a_stack_are_those_of_its_pairs(link: Any) -> None:
     sent, answered, meanings = sent_and_answered(LENGTH)
     ending = with_ends(link, cost=0.1, lazy=True, impatient=True)
     pairs = [(sent, answered, meanings), (sent.flip(0), answered.flip(0), meanings.flip(0))]
-    both = ending.link_loss(*(torch.stack(parts) for parts in zip(*pairs, strict=True)), Noise(torch.tensor([5, 6])))
-    alone = [ending.link_loss(*pair, Noise(torch.tensor(key))) for pair, key in zip(pairs, (5, 6), strict=True)]
+    both = ending.pair_loss(*(torch.stack(parts) for parts in zip(*pairs, strict=True)), Noise(torch.tensor([5, 6])))
+    alone = [ending.pair_loss(*pair, Noise(torch.tensor(key))) for pair, key in zip(pairs, (5, 6), strict=True)]
     torch.testing.assert_close(both, torch.stack(alone))
 
 
@@ -220,7 +220,7 @@ def test_gradients_of_the_mask_equal_finite_differences() -> None:
 def test_gradients_of_the_loss_equal_finite_differences(impatient: bool) -> None:
     sent, answered, meanings = sent_and_answered(LENGTH if impatient else 1)
     ending = with_ends(Soft(), cost=0.2, lazy=True, impatient=impatient)
-    assert torch.autograd.gradcheck(lambda a, b: ending.link_loss(a, b, meanings, NOISE), (sent, answered))
+    assert torch.autograd.gradcheck(lambda a, b: ending.pair_loss(a, b, meanings, NOISE), (sent, answered))
     assert torch.autograd.gradcheck(lambda a: ending.message(a, NOISE), sent)
 
 
@@ -245,7 +245,7 @@ def test_an_end_has_the_interface_of_its_link() -> None:
         assert torch.equal(ending.sender_loss(scores, tokens, NOISE), link.sender_loss(scores, tokens, NOISE))
         assert torch.equal(ending.receiver_loss(scores, tokens, NOISE), link.receiver_loss(scores, tokens, NOISE))
         assert ending.word_count(4) == 4
-        assert ending.as_link(4) is ending
+        assert ending.for_pair(4) is ending
     assert isinstance(with_ends(Soft()), Ending)
     with pytest.raises(TypeError, match="no end token"):
         with_ends(get_representation("qt"))

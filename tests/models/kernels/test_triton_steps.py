@@ -24,8 +24,6 @@ from icy.training.tasks import Task
 
 ON_GPU = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if ON_GPU else "cpu")
-if not ON_GPU:
-    os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported
 needs_triton: Any = pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton")
 
 

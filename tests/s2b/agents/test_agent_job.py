@@ -34,7 +34,7 @@ TINY: dict[str, Any] = {
 }  # fmt: skip
 FEW: dict[str, Any] = {"episodes": 4}  # in a batch
 SHORT = {"batch": 4, "length": 4, "burn_in": 1, "overlap": 2, "capacity": 64}  # sequences of the replay buffer
-BY_VALUES: dict[str, Any] = {"actors": 2, "least": 0, "observations_per_update": 10}  # first update after 40
+BY_VALUES: dict[str, Any] = {"actors": 2, "learning_starts": 0, "observations_per_update": 10}  # first update after 40
 
 
 def train(out: Path, **given: Any) -> ProbeResult:
@@ -221,7 +221,8 @@ def test_nested_settings_are_listed_if_they_differ_from_defaults(tmp_path: Path)
         S2BSpec.asked(out=str(tmp_path), core="LSTM", learner="vdn", most=2, observations=60, settings=own)
     ).rows
     options = row.job.config(row.job.replicates[0])["options"]
-    assert options == {**BY_VALUES, "observations": 60, "reconstruction": {"hidden": 8}}
+    stored = {"actors": 2, "least": 0, "observations_per_update": 10}
+    assert options == {**stored, "observations": 60, "reconstruction": {"hidden": 8}}
 
 
 # -- resumed -----------------------------------------------------------------------------------------------------------
@@ -321,6 +322,21 @@ def test_records_have_one_name_for_equal_presets_and_old_names_are_read() -> Non
     old = {**later.config(), "preset": "metarg24"}  # of a record with the old name
     assert AgentTask.of_config(old) == later
     assert AgentTask.of_config(old).learner_settings() == R2D2Settings.preset("near32")
+
+
+def test_records_keep_the_old_names_of_settings_and_files_may_have_either() -> None:
+    names = {"rate": "learning_rate", "least": "learning_starts", "explore": "epsilon", "clip": "max_grad_norm"}
+    old = dict(zip(names, (0.01, 0, 0.5, 1.0), strict=True))
+    one, other = (
+        agent_jobs(S2BSpec(core="LSTM", learner="r2d2", observations=10_000, settings=settings))[0]
+        for settings in (old, {names[name]: value for name, value in old.items()})
+    )
+    config = one.config(one.replicates[0])
+    assert config == other.config(other.replicates[0])
+    assert {name: config["settings"]["setup"]["settings"][name] for name in names} == old
+    assert {name: config["options"][name] for name in names} == old
+    settings = AgentTask.of_config(config["settings"]["setup"]).learner_settings()
+    assert [getattr(settings, name) for name in names.values()] == list(old.values())
 
 
 def test_an_unknown_preset_is_named_as_it_was_given() -> None:

@@ -59,7 +59,7 @@ def test_sides_that_know_a_language_start_from_its_words(channel: str, tmp_path:
     outcome, _, pair = played(tmp_path, task, Replicate("concat", 1))
     _, accuracy, *_, of_sender, of_receiver = outcome.curve[0]
     assert min(of_sender, of_receiver) > 0.85  # type: ignore[type-var]
-    assert accuracy > 0.75  # over the link
+    assert accuracy > 0.75  # over the representation
     if channel == "cb":
         assert isinstance(pair.link, LearnedCodebook)
         moved = (pair.link.codes - torch.eye(4)).abs()

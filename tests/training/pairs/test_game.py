@@ -64,7 +64,7 @@ def wrong_at(places: list[int], targets: Tensor, choices: int) -> Tensor:
 
 
 def test_accuracies_of_a_pair_are_of_single_values_and_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The three accuracies are separate: over the link, of the sender's words, of the receiver on the language."""
+    """The three accuracies are separate: of the pair, of the sender's words, of the receiver on the language."""
     replicate, task = Replicate("perm", 1), pair_task()
     job = PairJob(task, SHORT, SETTINGS, replicates=(replicate,), folder=str(tmp_path))
     game = PairStack(job, [PlayingPair(replicate, 12, make_pair(task, 1, SETTINGS))])

@@ -74,7 +74,7 @@ def test_a_killed_training_resumes_to_the_same_bits(population: Population, how:
 
 
 def test_messages_that_never_end_have_the_curve_of_messages_of_a_fixed_length(tmp_path: Path) -> None:
-    """Over a link with sampled tokens, where the end token is one of the symbols of both."""
+    """Over a representation with sampled tokens, where the end token is one of the symbols of both."""
     fixed = pair_task(representation="discr")
     ending = replace(fixed, lengths=Lengths(fixed.message_length))
     both = []

@@ -22,7 +22,7 @@ from icy.records.store import CHECKPOINTS
 from icy.training.batches import Batches
 from icy.training.job import Outcome, Replicate
 from icy.training.pairs.game import FAR, PairStack, PlayingPair
-from icy.training.pairs.model import link_of, make_pair
+from icy.training.pairs.model import make_pair, representation_of
 from icy.training.pairs.pair_job import PairJob
 from icy.training.pairs.population_game import PopulationLearner, PopulationStack, agreement
 from icy.training.populations import Population, member_seed
@@ -83,7 +83,7 @@ def plain_loop(of: PairJob, seed: int, updates: int) -> dict[str, list[nn.Module
             with drawing_from(noise):
                 sent = agents["sender"][s](meanings[0, place])
                 answered = agents["receiver"][r](link.message(sent, noise))
-            link.link_loss(sent, answered, meanings[0, place], noise).backward()
+            link.pair_loss(sent, answered, meanings[0, place], noise).backward()
         for side in agents:
             for agent, optimizer in zip(agents[side], optimizers[side], strict=True):
                 assert settings.clip_norm is not None
@@ -270,7 +270,7 @@ def test_no_update_of_a_population_waits_for_the_host(representation: str) -> No
     """All of an update stays on its device, as a captured update must; "meta" replaces the GPU."""
     task = replace(pair_task("FC2L", "RNN1L:GRU", representation), population=Population(2, 3, 5))
     pairs = [make_pair(task, seed, SETTINGS) for seed in range(3)]
-    loss, device = link_of(task, SETTINGS).link_loss, torch.device("meta")
+    loss, device = representation_of(task, SETTINGS).pair_loss, torch.device("meta")
     learner = PopulationLearner(
         *(pairs, [0, 1, 2], lambda scores, *rest: loss(*scores, *rest), SETTINGS, device, "broadcast"),
         population=task.population,

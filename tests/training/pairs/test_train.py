@@ -56,7 +56,7 @@ def test_pre_trained_pairs_together_equal_pairs_alone(tmp_path: Path) -> None:
         assert_same_curve(run(tmp_path, [replicate], pair_task())[replicate], together[replicate])
 
 
-# -- messages over the link --------------------------------------------------------------------------------------------
+# -- messages of the pair ----------------------------------------------------------------------------------------------
 
 
 def test_a_strangers_plain_modules_play(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from .train import train_command
 
 EPILOG = """\b
 Examples:
-  icy games train --world thing --channel qt --rule-length 4 --sender HierZero:GRU
+  icy games train --world thing --representation qt --rule-length 4 --sender HierZero:GRU
   icy games eval ideal literal random --game rule_length=4 --game distractor_kind=near
   icy games eval games --where representation=qt --game targets=5
   icy games show games --where seed=123 --turns 3

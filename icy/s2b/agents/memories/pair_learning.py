@@ -4,7 +4,10 @@ The players do not see rewards or results while they play. So an episode takes t
 game by game, and the listener decides all games at once. The players in `memory_players` do the same step by step.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -50,30 +53,32 @@ class PairSettings:
             and gradients pass through the messages to the speaker (an upper reference).
         episodes: number of episodes in an update.
         updates: number of updates.
-        rate: learning rate of Adam.
+        learning_rate: learning rate of Adam.
         warmup: number of updates in which the learning rate rises.
         decay: fraction of the updates, at the end, in which the learning rate falls.
-        clip: largest norm of a player's gradients.
+        max_grad_norm: largest norm of a player's gradients.
         entropy: weight of the entropy of tokens and decisions.
         discount: the speaker's discount per game of later rewards.
         speaker_weight: weight of the speaker's reward.
-        alignment_rate: learning rate of both players' alignments, as a multiple of `rate`.
+        alignment_rate: learning rate of both players' alignments, as a multiple of `learning_rate`.
         memory_rate: learning rate of the speaker's sharpness of attention and of its score for a new number, as a
-            multiple of `rate`.
+            multiple of `learning_rate`.
         temperature: temperature of straight-through tokens.
         query: query games in training episodes; see `icy.s2b.agents.schedule.practice`.
         seed: seed of weights, episodes and draws.
     """
+
+    old_names: ClassVar[Mapping[str, str]] = MappingProxyType({"rate": "learning_rate", "clip": "max_grad_norm"})
 
     speaker: SpeakerSettings = field(default_factory=SpeakerSettings)
     listener: MemorySettings = field(default_factory=MemorySettings)
     estimator: str = "reinforce"
     episodes: int = 64
     updates: int = 3000
-    rate: float = 1e-3
+    learning_rate: float = 1e-3
     warmup: int = 100
     decay: float = 0.3
-    clip: float = 1.0
+    max_grad_norm: float = 1.0
     entropy: float = 0.01
     discount: float = 0.9
     speaker_weight: float = 0.3
@@ -89,7 +94,7 @@ class PairSettings:
         whole_number("number of episodes", self.episodes, least=2)
         whole_number("number of updates", self.updates)
         whole_number("setting warmup", self.warmup, least=0)
-        for name in ("rate", "clip", "temperature"):
+        for name in ("learning_rate", "max_grad_norm", "temperature"):
             real_number(f"setting {name}", getattr(self, name), above=True)
         for name in ("entropy", "speaker_weight", "alignment_rate", "memory_rate"):
             real_number(f"setting {name}", getattr(self, name))
@@ -124,7 +129,7 @@ class PairLearning(DealtTraining):
         times = dict.fromkeys(("alignment", "listener.alignment"), self.settings.alignment_rate)
         times |= dict.fromkeys(SHARP, self.settings.memory_rate)
         named = [*self.speaking.named_parameters(), *self.listening.named_parameters(prefix="listener")]
-        self.optimizer = torch.optim.Adam(grouped(named, times), self.settings.rate)
+        self.optimizer = torch.optim.Adam(grouped(named, times), self.settings.learning_rate)
 
     # -- training ------------------------------------------------------------------------------------------------------
 
@@ -137,10 +142,10 @@ class PairLearning(DealtTraining):
         self.optimizer.zero_grad()
         loss.backward()
         for player in (self.speaking, self.listening):
-            torch.nn.utils.clip_grad_norm_(player.parameters(), settings.clip)
+            torch.nn.utils.clip_grad_norm_(player.parameters(), settings.max_grad_norm)
         factor = rate_factor(self.updates, settings.updates, settings.warmup, settings.decay)
         for group in self.optimizer.param_groups:
-            group["lr"] = settings.rate * factor * group["times"]
+            group["lr"] = settings.learning_rate * factor * group["times"]
         self.optimizer.step()
         self.updates += 1
         self._observations += games.steps(self.game.rounds)

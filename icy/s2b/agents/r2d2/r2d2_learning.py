@@ -55,7 +55,8 @@ class R2D2Learning(AgentTraining):
         >>> from icy.s2b import GameSettings
         >>> from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning
         >>> from icy.s2b.agents.r2d2.r2d2_settings import R2D2Settings
-        >>> settings = R2D2Settings.preset("near32", actors=2, least=0, observations=100, observations_per_update=10)
+        >>> few = {"actors": 2, "learning_starts": 0, "observations": 100, "observations_per_update": 10}
+        >>> settings = R2D2Settings.preset("near32", **few)
         >>> learning = R2D2Learning(GameSettings(most=2), settings)
         >>> loss = learning.run(2)
         >>> learning.updates, learning.observations, learning.total
@@ -78,11 +79,11 @@ class R2D2Learning(AgentTraining):
         self.players = self._make_players()
         self.weights = [w for a in self.agents for w in a.network.parameters()]
         self.weights += [w for p in self.predictors if p is not None for w in p.parameters()]
-        self.optimizer = torch.optim.Adam(self.weights, s.rate, eps=s.adam_epsilon)
+        self.optimizer = torch.optim.Adam(self.weights, s.learning_rate, eps=s.adam_epsilon)
         self.random = torch.Generator().manual_seed(stream_key(seed, "choices") % 2**63)
         self.replay = Replay(s.actors, s.capacity, s.length, s.overlap, s.priority, s.importance)
         place = torch.arange(s.actors) / max(s.actors - 1, 1)
-        self._exploring = s.explore ** (1 + s.explore_exponent * place)
+        self._exploring = s.epsilon ** (1 + s.explore_exponent * place)
         self._greedy: dict[str, Tensor] = {}  # greedy choices of the previous step, by role, with `sad`
         self._batched = self._make_game()
         first = first_episode(seed)
@@ -255,7 +256,7 @@ class R2D2Learning(AgentTraining):
         loss = weighed.mean()
         self.optimizer.zero_grad()
         (loss + sum(others)).backward()
-        nn.utils.clip_grad_norm_(self.weights, self.settings.clip)
+        nn.utils.clip_grad_norm_(self.weights, self.settings.max_grad_norm)
         self.optimizer.step()
         self.replay.set_priorities(drawn.places, mixed_priority(errors.detach(), counted, self.settings.eta))
         self.updates += 1

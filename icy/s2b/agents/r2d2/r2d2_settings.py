@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
 
 from icy.core.checks import real_number, whole_number
 from icy.core.errors import InvalidSettingError, require_known
@@ -30,7 +31,7 @@ class R2D2Settings:
         reconstruction: settings of the reconstruction loss; None to train without it.
         observations: length of the training in observations: steps, summed over all episodes.
         observations_per_update: number of observations from one update to the next.
-        least: number of observations before the first update.
+        learning_starts: number of observations before the first update.
         actors: number of episodes that are played at once.
         length: number of steps of a sequence, including the burn-in.
         overlap: number of steps that consecutive sequences share.
@@ -47,19 +48,23 @@ class R2D2Settings:
             authors' program.
         tail: treatment of steps with fewer than n following rewards in their sequence: "masked": left out; "short":
             their targets have fewer rewards. A sequence's last step is always left out.
-        rate: learning rate of Adam.
+        learning_rate: learning rate of Adam.
         adam_epsilon: epsilon of Adam.
-        clip: largest norm of a gradient.
+        max_grad_norm: largest norm of a gradient.
         target: update of the target network: "hard": a copy every `target_interval` updates; "soft": a step towards the
             network by 1 / `target_interval` at every update.
         target_interval: number of updates, see `target`.
-        explore: probability x with which the first actor explores. Actor i of A explores with probability
+        epsilon: probability x with which the first actor explores. Actor i of A explores with probability
             x^(1 + e i / (A - 1)).
         explore_exponent: the exponent e in this probability.
 
     Raises:
         UnknownNameError, InvalidSettingError: settings that are not accepted.
     """
+
+    old_names: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"rate": "learning_rate", "least": "learning_starts", "explore": "epsilon", "clip": "max_grad_norm"}
+    )
 
     network: NetworkSettings = field(default_factory=NetworkSettings)
     players: Literal["listener", "both"] = "listener"
@@ -69,7 +74,7 @@ class R2D2Settings:
     reconstruction: ReconstructionSettings | None = None
     observations: int = 5_000_000
     observations_per_update: int = 320
-    least: int = 2_000
+    learning_starts: int = 2_000
     actors: int = 32
     length: int = 20
     overlap: int = 10
@@ -84,12 +89,12 @@ class R2D2Settings:
     double: bool = True
     greedy: Literal["legal", "raw"] = "legal"
     tail: Literal["masked", "short"] = "masked"
-    rate: float = 6.25e-5
+    learning_rate: float = 6.25e-5
     adam_epsilon: float = 1e-12
-    clip: float = 5.0
+    max_grad_norm: float = 5.0
     target: Literal["hard", "soft"] = "hard"
     target_interval: int = 2_500
-    explore: float = 0.4
+    epsilon: float = 0.4
     explore_exponent: float = 7.0
 
     def __post_init__(self) -> None:
@@ -106,16 +111,16 @@ class R2D2Settings:
                 raise InvalidSettingError("sad needs a speaker that learns; take players='both' or sad=False.")
         for name in ("observations", "observations_per_update", "actors", "steps", "batch", "target_interval"):
             whole_number(f"setting {name}", getattr(self, name))
-        for name in ("burn_in", "overlap", "least"):
+        for name in ("burn_in", "overlap", "learning_starts"):
             whole_number(f"setting {name}", getattr(self, name), least=0)
         if not self.burn_in < self.length - 1:
             raise InvalidSettingError(
                 f"A burn-in of {self.burn_in} leaves no step to learn from in a sequence of {self.length} steps; take "
                 "a shorter burn_in, or a longer length."
             )
-        for name in ("eta", "discount", "explore"):
+        for name in ("eta", "discount", "epsilon"):
             real_number(f"setting {name}", getattr(self, name), most=1)
-        for name in ("rate", "adam_epsilon", "clip"):
+        for name in ("learning_rate", "adam_epsilon", "max_grad_norm"):
             real_number(f"setting {name}", getattr(self, name), above=True)
         for name in ("priority", "importance", "explore_exponent"):
             real_number(f"setting {name}", getattr(self, name))
@@ -148,7 +153,7 @@ class R2D2Settings:
     @property
     def first_update(self) -> int:
         """Number of observations before the first update."""
-        return max(self.least, self.length * self.actors)
+        return max(self.learning_starts, self.length * self.actors)
 
     @property
     def updates(self) -> int:

@@ -17,7 +17,9 @@ AT_ONCE = 250  # episodes of an evaluation
 
 
 class RecallTable:
-    """The recall task for B episodes, which returns turns of the referential game.
+    """The recall task for B episodes, with the interface of the referential game.
+
+    Its turns are turns of that game without messages, so that the same agents, replay buffers and evaluations work.
 
     Args:
         settings: settings of the task.

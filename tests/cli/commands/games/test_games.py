@@ -48,7 +48,9 @@ def test_train_takes_every_part_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_train_plans(tmp_path: Path) -> None:
-    shown = icy("games", "train", *SMALL, "--channel", "gs", "--channel", "qt", "--dry-run", "-o", tmp_path)
+    shown = icy(
+        "games", "train", *SMALL, "--representation", "gs", "--representation", "qt", "--dry-run", "-o", tmp_path
+    )
     assert shown.exit_code == 0, shown.output
     assert "4" in shown.output
     assert not (tmp_path / "records").exists()

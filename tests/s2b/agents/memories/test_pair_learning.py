@@ -266,7 +266,7 @@ def test_an_unknown_estimator_raises_an_error() -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"rate": -1.0}, "above 0"),
+        ({"learning_rate": -1.0}, "above 0"),
         ({"temperature": 0.0}, "above 0"),
         ({"warmup": -2}, "at least 0"),
         ({"entropy": -1.0}, "at least 0"),

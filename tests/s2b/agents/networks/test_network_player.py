@@ -26,7 +26,9 @@ from icy.s2b.players.interface import seated
 
 GAME = GameSettings(dimensions=2, most=2)
 SMALL = NetworkSettings.preset("near32", stimulus=(8,), message=(8,), options={"sizes": (8,)})
-SETTINGS = R2D2Settings(network=SMALL, actors=3, least=0, length=8, overlap=4, burn_in=4, capacity=3000, explore=0.0)
+SETTINGS = R2D2Settings(
+    network=SMALL, actors=3, learning_starts=0, length=8, overlap=4, burn_in=4, capacity=3000, epsilon=0.0
+)
 
 
 @pytest.mark.slow

@@ -24,8 +24,8 @@ from icy.s2b.agents.r2d2.replay import Sequences
 GAME = GameSettings(dimensions=2, most=2)
 SMALL = NetworkSettings.preset("near32", stimulus=(8,), message=(8,), options={"sizes": (8,)})
 FEW = R2D2Settings(
-    network=SMALL, observations=480, observations_per_update=16, least=64, actors=4, length=8, overlap=4, burn_in=4,
-    steps=2, capacity=320, batch=4, rate=1e-2, target_interval=5,
+    network=SMALL, observations=480, observations_per_update=16, learning_starts=64, actors=4, length=8, overlap=4,
+    burn_in=4, steps=2, capacity=320, batch=4, learning_rate=1e-2, target_interval=5,
 )  # fmt: skip
 BOTH = replace(FEW, players="both", sad=True)
 KINDS: dict[str, R2D2Settings] = {
@@ -113,7 +113,7 @@ def recorded(settings: R2D2Settings, game: GameSettings = GAME, steps: int = 60)
 @pytest.mark.slow
 @pytest.mark.parametrize("shared", [True, False])
 def test_only_legal_actions_are_taken(shared: bool) -> None:
-    settings = replace(BOTH, shared=shared, explore=1.0, explore_exponent=0.0)
+    settings = replace(BOTH, shared=shared, epsilon=1.0, explore_exponent=0.0)
     learning = R2D2Learning(GAME, settings)
     held = recorded(settings)
     for agent in learning.agents:
@@ -153,14 +153,14 @@ def test_the_partners_choice_is_empty_at_the_beginning_of_an_episode() -> None:
         extra = seen.extra.unflatten(1, (2, -1))[:, learning.agents[0].roles.index(role)]
         assert not extra[fresh].any()
         assert extra[~fresh].sum(-1).unique().tolist() == [2.0]  # the choice, and which player it is of
-        never_explores = replace(BOTH, explore=0.0)
+        never_explores = replace(BOTH, epsilon=0.0)
         greedy = recorded(never_explores)
         going = ~greedy[f"{role}.fresh"][1:]
         assert torch.equal(greedy[f"{role}.told"][1:][going], greedy[f"{other}.chosen"][:-1][going])
 
 
 def test_partners_see_the_greedy_choice_even_if_the_other_explores() -> None:
-    settings = replace(BOTH, explore=1.0, explore_exponent=0.0)
+    settings = replace(BOTH, epsilon=1.0, explore_exponent=0.0)
     learning, seen = R2D2Learning(GAME, settings), []
     for _ in range(12):
         learning.step()
@@ -247,7 +247,7 @@ def test_targets_for_one_player_and_for_the_sum_of_two(players: Any, double: boo
 
 
 def test_the_loss_is_weighted_and_the_gradient_is_clipped() -> None:
-    learning = R2D2Learning(GAME, replace(FEW, clip=1e-3))
+    learning = R2D2Learning(GAME, replace(FEW, max_grad_norm=1e-3))
     while learning.observations < learning.settings.first_update:
         learning.step()
     drawn = learning.replay.draw(4, torch.Generator().manual_seed(2))
@@ -276,7 +276,7 @@ def test_the_target_network_is_updated() -> None:
 
 
 def test_actors_have_different_exploration_rates() -> None:
-    learning = R2D2Learning(GAME, replace(FEW, actors=3, explore=0.4, explore_exponent=2.0))
+    learning = R2D2Learning(GAME, replace(FEW, actors=3, epsilon=0.4, explore_exponent=2.0))
     torch.testing.assert_close(learning._exploring, 0.4 ** torch.tensor([1.0, 2.0, 3.0]))
 
 
@@ -306,12 +306,13 @@ def test_presets_match_the_published_settings() -> None:
     """The values are in s2b-facts 10.1 to 10.3."""
     papers, later = (R2D2Settings.preset(name) for name in ("metarg22", "near32"))
     names = ("actors", "length", "overlap", "burn_in", "steps", "capacity", "priority", "importance", "discount",
-             "batch", "rate", "adam_epsilon", "clip", "eta", "target", "target_interval", "greedy")  # fmt: skip
+             "batch", "learning_rate", "adam_epsilon", "max_grad_norm", "eta", "target", "target_interval",
+             "greedy")  # fmt: skip
     assert [getattr(papers, name) for name in names] == [
         32, 20, 10, 10, 3, 50_000, 0.9, 0.6, 0.997, 32, 6.25e-5, 1e-12, 5.0, 0.9, "hard", 2500, "legal",
     ]  # fmt: skip
     assert (later.length, later.burn_in, later.steps, later.batch, later.capacity) == (40, 20, 7, 64, 10_000)
-    assert (later.target, later.rate, later.discount, later.greedy) == ("soft", 6.25e-5, 0.997, "raw")
+    assert (later.target, later.learning_rate, later.discount, later.greedy) == ("soft", 6.25e-5, 0.997, "raw")
     assert later.network.core == "LSTM-512"
     assert R2D2Settings.preset("metarg24") == papers  # MetaRG22, table 3; MetaRG24, table 5
     assert (papers.network.stimulus, papers.network.joint) == ((512, 256, 128), (512, 256, 256))
@@ -322,7 +323,7 @@ def test_presets_match_the_published_settings() -> None:
 
 @pytest.mark.slow
 def test_the_number_of_updates_follows_from_the_observations() -> None:
-    settings = replace(FEW, observations=1000, observations_per_update=100, least=200)
+    settings = replace(FEW, observations=1000, observations_per_update=100, learning_starts=200)
     assert settings.updates == 9
     learning = R2D2Learning(GAME, settings)
     learning.run(1)
@@ -366,8 +367,8 @@ def test_an_unknown_preset_raises_an_error() -> None:
 EASY = GameSettings(dimensions=2, most=2, permutation=False)
 QUICK = R2D2Settings(
     network=NetworkSettings.preset("near32", stimulus=(32,), message=(32,), options={"sizes": (32,)}),
-    observations=20_000, observations_per_update=64, least=1_000, length=12, overlap=8, burn_in=4, steps=2, rate=2e-3,
-    capacity=20_000, target_interval=100, tail="short", discount=0.5,
+    observations=20_000, observations_per_update=64, learning_starts=1_000, length=12, overlap=8, burn_in=4, steps=2,
+    learning_rate=2e-3, capacity=20_000, target_interval=100, tail="short", discount=0.5,
 )  # fmt: skip
 
 
