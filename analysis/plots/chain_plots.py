@@ -88,7 +88,7 @@ def chain_curves(
     notes += ["dotted line: by chance"] if any(f"{name}{CHANCE}" in table for name in measures) else []
     notes += [convention.note() for convention in used.values()]
     usual = "How languages change from learner to learner"
-    size = (width, HEIGHT * len(measures) + 0.5 + style.heading_height(width, *style.heading(title, usual, notes)))
+    size = (width, HEIGHT * len(measures) + 1.0)
     figure, axes = style.panels(names, None, size, len(columns), sharex=True, sharey="row")
     for place, ax in enumerate(axes):
         measure, column = measures[place // len(columns)], columns[place % len(columns)]
@@ -204,8 +204,7 @@ def chain_paths(results: Results, *, title: str | None = None, width: float | No
         "gray, with a name: languages of known origin",
     ]
     usual = "Where languages move as they pass from learner to learner"
-    room = style.heading_height(width, *style.heading(title, usual, notes))
-    size = (width, 1.9 * -(-len(models) // across) + 0.4 + room)
+    size = (width, 1.9 * -(-len(models) // across) + 0.9)
     figure, axes = style.panels(models, None, size, across, sharex=True, sharey=True)
     drawn: list[list[NDArray[np.float64]]] = [[] for _ in models]
     for ax, model, own_paths in zip(axes, models, drawn, strict=True):
