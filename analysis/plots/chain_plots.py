@@ -127,7 +127,7 @@ def _points(results: Results, measures: Sequence[str]) -> tuple[pd.DataFrame, li
             raise InvalidSettingError("The plot 'chain_curves' needs results of `icy iterate` that did not fail.")
         long = without_hashes(long_of(chains))
         varying = [name for name in ROW[1:] if long[name].nunique(dropna=False) > 1]
-        lines = lines_of(long, varying, sides=long["side"].nunique() > 1)
+        lines = lines_of(long, varying, sides=long["role"].nunique() > 1)
         if len(lines) > MOST:
             one_setting(chains)
         columns = {key: line.label for line in lines for key in line.long["key"]}
