@@ -54,8 +54,8 @@ def factors(results: Results) -> pd.DataFrame:
     Returns:
         A row per factor of each side, kind of job, protocol and measure, by decreasing share, then the rows
         "interactions" (the rest of the variance between combinations) and "seeds", and a row "cut" if only a bound
-        is known for some combinations: `levels` is their number, and `larger` names them. `levels` of other rows: their
-        number of levels. `freedom`: degrees of freedom; 0 if the effect cannot be separated from other factors. `share`: fraction of the
+        is known for some combinations: `levels` is their number, and `larger` names them. `levels` of factors: number
+        of levels. `freedom`: degrees of freedom; 0 if other factors cannot be separated. `share`: fraction of the
         sum of squares of all runs; shares sum to 1 if all combinations were run equally often. `p`, and `p_holm`,
         corrected by Holm's method over the rows. `larger`, `smaller`: the two levels that differ most (of interactions:
         the two factors that interact most). `effect`: their quotient of ratios, or their difference of accuracies,
@@ -101,7 +101,8 @@ def _analyzed(about: Facts, long: pd.DataFrame) -> list[Facts]:
     if 2 * len(bounds) > len(cells):
         raise IncompatibleError(
             f"Runs of {len(bounds)} of {counted(len(cells), 'combination')} of settings were cut, so that only a bound "
-            "of their mean is known: select grammars and models that reached the target, or train with --protocol budget."
+            "of their mean is known: select grammars and models that reached the target, or train with "
+            "--protocol budget."
         )
     rows = [{**about, **row, **_ends(row, ratio)} for row in _Fit(cells, names).rows()]
     if len(bounds):
