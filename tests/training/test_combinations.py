@@ -91,3 +91,11 @@ def test_one_value_is_one_spec() -> None:
     (only,) = combinations(spec)
     assert (only, only.given) == (spec, frozenset(["seeds"]))
     assert set(KNOWN) <= {*ProbeSpec.axes, *EndToEndSpec.axes}
+
+
+def test_an_error_names_the_value_that_quick_sets(tmp_path: Path) -> None:
+    quick: dict[str, Any] = {"model": "sender/FC1L", "meanings": "5x10", "quick": True, "out": tmp_path}
+    with pytest.raises(InvalidSettingError, match=r"only 16 over .* --quick sets word_length=2, unless given\.$"):
+        make_plan(ProbeSpec.asked(**quick))
+    with pytest.raises(InvalidSettingError, match=r"raise the vocabulary or the word length\.$"):
+        make_plan(ProbeSpec.asked(**quick, word_length=2))
