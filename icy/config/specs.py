@@ -62,7 +62,10 @@ MEANINGS = MappingProxyType(
     {"metavar": "AxK[,...]|FILE", "help": "attributes x values; sizes of each, 10,4,2; or a table of meanings."}
 )
 CHANGES = MappingProxyType(
-    {"flags": ("--set",), "help": "a change to the preset's training settings, as in learning_rate=0.002."}
+    {
+        "flags": ("--set",),
+        "help": "a change to the preset's training settings, as in learning_rate=0.002 or learning_rate=0.001,0.004.",
+    }
 )
 
 
@@ -216,7 +219,7 @@ class ProbeSpec(RunSpec):
             symbol; or "V", the vocabulary alone. The same as the setting `symbols`.
         preset: "default", "published" for the behavior behind the printed numbers, or both.
         options: further arguments of the models.
-        settings: changes to the preset's TrainingSettings.
+        settings: changes to the preset's TrainingSettings, by name; a list has several values to vary.
         quick: a small space, few seeds and a small hidden size if these are not given: a result in seconds, to
             try things out.
     """
@@ -224,7 +227,10 @@ class ProbeSpec(RunSpec):
     function = "icy.probe"
     job_kind = "probe"
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32})
-    axes = ("protocol", "meanings", "frequencies", "vocab_size", "word_length", "draws", "representation", "preset")
+    axes = (
+        *("protocol", "meanings", "frequencies", "vocab_size", "word_length", "draws", "representation", "preset"),
+        "settings",
+    )
 
     model: str | Iterable[str] = field(metadata=MODELS)
     grammar: Grammars = option(
@@ -340,7 +346,7 @@ class EndToEndSpec(RunSpec):
         preset: "default", "published" for the behavior behind the printed numbers, or both.
         sender_options: further arguments of the senders.
         receiver_options: further arguments of the receivers.
-        settings: changes to the preset's TrainingSettings.
+        settings: changes to the preset's TrainingSettings, by name; a list has several values to vary.
         quick: a small space, few seeds and few updates if these are not given, to try things out.
     """
 
@@ -350,7 +356,7 @@ class EndToEndSpec(RunSpec):
     axes = (
         *("senders", "receivers", "replace_every", "replacement", "max_length", "length_cost"),
         *("representation", "pretrain_representation", "meanings", "frequencies", "vocab_size", "word_length"),
-        *("draws", "hidden", "preset"),
+        *("draws", "hidden", "preset", "settings"),
     )
 
     sender: str | Iterable[str] = field(metadata={**MODELS, "flags": ("--sender", "-s")})
@@ -434,7 +440,7 @@ class ChainSpec(RunSpec):
         preset: "default", "published" for the behavior behind the printed numbers, or both.
         options: further arguments of the models; in pairs, of the senders.
         receiver_options: further arguments of the receivers of pairs.
-        settings: changes to the preset's TrainingSettings.
+        settings: changes to the preset's TrainingSettings, by name; a list has several values to vary.
         quick: a small space, few chains and few generations wherever these are not given, to try things out.
     """
 
@@ -446,6 +452,7 @@ class ChainSpec(RunSpec):
     axes = (
         *("bottleneck", "transmission", "interaction", "population", "replacement"),
         *("meanings", "vocab_size", "word_length", "draws", "hidden", "representation", "preset"),
+        "settings",
     )
 
     model: str | Iterable[str] = field(metadata=MODELS)
