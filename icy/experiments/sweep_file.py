@@ -218,7 +218,8 @@ def _types_of(spec: type[RunSpec]) -> dict[str, InFile]:
     except NameError:  # a plug-in imports its types only for type checkers
         return {}
     types = {field.name: _in_file(hints[field.name]) for field in fields(spec)}
-    return {name: _along(one) if name in spec.axes else one for name, one in types.items() if one is not None}
+    known = {name: _along(one) if name in spec.axes else one for name, one in types.items() if one is not None}
+    return known | {old: known[name] for old, name in spec.old_names.items() if name in known}
 
 
 def _along(value: InFile) -> InFile:
