@@ -285,14 +285,8 @@ def _point(line: Line, easy: Sequence[str], spread: str) -> Point | None:
         own = values[names].clip(lower=LEAST_RATIO)
         means = np.exp(np.log(own).mean(axis=1)) if ratio else values[names].mean(axis=1)
         cut = cuts.loc[values.index, names].gt(0).any(axis=1)
-        rows = {
-            "value": means,
-            "censored": cut,
-            "failed": False,
-            "measure": good["measure"].iloc[0],
-            "grammar": names[0],
-        }
-        return cell_in_row(pd.DataFrame(rows), spread, "only")
+        rows = pd.DataFrame({"value": means, "censored": cut, "failed": False, "grammar": names[0]})
+        return cell_in_row(rows.assign(measure=good["measure"].iloc[0]), spread, "only")
 
     return Point(line, cell(list(NOISE)), cell(list(easy)))
 
