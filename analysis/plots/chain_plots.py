@@ -155,7 +155,7 @@ def _draw_measure(ax: Axes, part: pd.DataFrame, measure: str, looks: Mapping[str
             wide.index, mean, look.marker, color=look.color, linestyle=look.dash, linewidth=style.LINE, markersize=3
         )
         if chance.nunique() > 1:
-            by_chance = own.groupby("generation")[chance.name].mean()
+            by_chance = own.groupby("generation")[str(chance.name)].mean()
             ax.plot(by_chance.index, by_chance, **{**style.CHANCE, "color": look.color})
     if chance.nunique() == 1:
         ax.axhline(chance.iloc[0], **style.CHANCE)
@@ -208,7 +208,7 @@ def chain_paths(results: Results, *, title: str | None = None, width: float | No
     figure, axes = style.panels(models, None, size, across, sharex=True, sharey=True)
     drawn: list[list[NDArray[np.float64]]] = [[] for _ in models]
     for ax, model, own_paths in zip(axes, models, drawn, strict=True):
-        ax.scatter(*zip(*places.values(), strict=True), s=6, color=style.DIM)
+        ax.scatter(*np.array([*places.values()]).reshape(-1, 2).T, s=6, color=style.DIM)  # type: ignore[misc]
         for grammar, look in looks.items():
             own = table[table["model"].eq(model) & table["grammar"].eq(grammar)]
             for _, chain in own.groupby("seed"):
