@@ -144,7 +144,7 @@ def perkins21() -> Iterable[Claim]:
 def pairs() -> pd.DataFrame:
     """Return the runs of pairs with an end-to-end accuracy."""
     long = pd.read_parquet(PAGES / "replicates.parquet")
-    return long[long["kind"].eq("e2e") & long["end_to_end_accuracy"].notna()]
+    return long[long["role"].eq("pair") & long["end_to_end_accuracy"].notna()]
 
 
 def hierarchy() -> Claim:
@@ -205,7 +205,7 @@ def ratios(model: str, grammar: str, hidden: int = 128) -> pd.DataFrame:
     long = pd.read_parquet(PAGES / "replicates.parquet")
     at = {"protocol": "acquire", "target": 0.8, "hidden_size": hidden, "model": f"sender/{model}", "grammar": grammar}
     found = long[np.logical_and.reduce([long[name].eq(value) for name, value in at.items()])]
-    return found.set_index("seed").sort_index()[["value", "cut"]].astype({"cut": bool})
+    return found.set_index("seed").sort_index()[["value", "censored"]].astype({"censored": bool})
 
 
 def quotient(one: str, other: str, grammar: str) -> Paired:
@@ -213,7 +213,7 @@ def quotient(one: str, other: str, grammar: str) -> Paired:
     a, b = ratios(one, grammar), ratios(other, grammar)
     both = a.index.intersection(b.index)
     a, b = a.loc[both], b.loc[both]
-    return paired(a["value"], b["value"], a["cut"], b["cut"], True)
+    return paired(a["value"], b["value"], a["censored"], b["censored"], True)
 
 
 def icy22() -> Iterable[Claim]:
@@ -268,7 +268,7 @@ def sizes() -> Claim:
     for large, wide, small, narrow in comparisons:
         for grammar in ("perm", "proj", "rot", "shufdet"):
             a, b = ratios(large, grammar, wide), ratios(small, grammar, narrow)
-            if not a["cut"].any() and not b["cut"].any():
+            if not a["censored"].any() and not b["censored"].any():
                 test = equivalence(a["value"], b["value"], MARGIN)
                 found[f"{large}{f' with {wide} units' if wide != narrow else ''} on `{grammar}`"] = test
     corrected = dict(zip(found, holm([one.p_different for one in found.values()]), strict=True))
@@ -338,7 +338,7 @@ def ambiguity(own: pd.DataFrame) -> Claim:
     corrected = holm([one.p_different for one in tests])
     clear = [one.effect > 0 and p < ALPHA for one, p in zip(tests, corrected, strict=True)]
     printed = published("cbm24/table1").query("measure == 'ambiguity_rate'")
-    table = printed.pivot_table(index=["world", "rule_length"], columns="channel", values="mean")
+    table = printed.pivot_table(index=["world", "rule_length"], columns="representation", values="mean")
     return Claim(
         "CBM24 section 5, table 1",
         "messages of GS are more ambiguous than messages of QT",
