@@ -455,6 +455,7 @@ def test_citation_and_package_agree() -> None:
     cited = (ROOT / "CITATION.cff").read_text()
     assert f"\nversion: {icy.__version__}\n" in cited
     assert re.search(r'^title: "(.+)"$', cited, re.MULTILINE)[1] in generated.citation()
+    assert generated.citation() in (DOCS / "cite.md").read_text()  # which is also read as a file
 
 
 # -- the site ----------------------------------------------------------------------------------------------------------

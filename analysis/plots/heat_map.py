@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from icy.analysis import style
+from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import TableCell, checked_spread
 from icy.records.load import Results
 
@@ -24,7 +26,7 @@ COLORS = "viridis"  # perceptually uniform, also under color blindness and in gr
 MISSING = {"facecolor": "#e6e6e6", "edgecolor": "#b0b0b0", "hatch": "////", "linewidth": 0}
 KEY, KEY_WIDTH = 0.5, 2.0  # height of a color bar with its name, and its usual width, in inches
 NAME, GAP = 0.2, 0.12  # inches above a panel: its name, and the space around grammars
-ABOUT, PADDING = 0.65, 0.15  # inches with title and notes, and without
+ABOUT, PADDING = 0.58, 0.15  # inches with title and notes, and without
 
 
 @dataclass(frozen=True)
@@ -113,16 +115,18 @@ def heat(
     if axes is None:
         tall = sum(map(cells.block, parts)) + KEY * len(scales) + (PADDING if style.CAPTIONED else ABOUT)
         refuse_crowd((across, tall), parts)
-        figure, room = style.figure(across, tall), cells.width
+        figure: Figure = style.figure(across, tall)
+        room = cells.width
         grid = figure.add_gridspec(len(parts), 1, height_ratios=[len(part.lines) for part in parts])
-        drawn = [figure.add_subplot(place) for place in grid]
+        drawn = [figure.add_subplot(grid[row]) for row in range(len(parts))]
     else:
         drawn = style.given_axes([part.name or "the table" for part in parts], axes)
         figure = style.figure_of(drawn[0])
         room = min(ax.get_window_extent().width for ax in drawn) / figure.dpi
         room /= max(len(part.grammars) for part in parts)
-    for ax, part in zip(drawn, parts, strict=True):
-        _draw(ax, part, *scales[part.measure], cells, room, spread)
+    shown = [_draw(ax, part, *scales[part.measure], cells, room, spread) for ax, part in zip(drawn, parts, strict=True)]
+    if not all(shown):  # narrow cells have no room for spreads
+        notes = [re.sub(r"^((geometric )?mean)(,| ±).*", r"\1", note) for note in notes]
     _keys(figure, drawn, parts, scales, axes is None)
     if any(line.cell(g, spread) is None for part in parts for line in part.lines for g in part.grammars):
         missing = Patch(**MISSING, label="not measured")  # type: ignore[arg-type]
@@ -153,8 +157,8 @@ def _keys(
     for measure, (norm, colors) in scales.items():
         group = [ax for ax, part in zip(axes, parts, strict=True) if part.measure == measure]
         shrink = min(1.0, KEY_WIDTH / (0.7 * figure.get_figwidth()))
-        place = {"location": "bottom", "shrink": shrink, "anchor": (0, 1), "aspect": 15, "pad": 0.01}
-        beside = {"aspect": 25, "pad": 0.015, "fraction": 0.05}
+        place: Facts = {"location": "bottom", "shrink": shrink, "anchor": (0, 1), "aspect": 15, "pad": 0.01}
+        beside: Facts = {"aspect": 25, "pad": 0.015, "fraction": 0.05}
         bar = figure.colorbar(ScalarMappable(norm, colors), ax=group, **(place if own else beside))
         bar.set_label(next(part.axis for part in parts if part.measure == measure), fontsize=style.MEDIUM)
         bar.outline.set_visible(False)  # type: ignore[operator]
@@ -169,8 +173,8 @@ def _keys(
 
 def _draw(
     ax: Axes, part: ResultBlock, norm: Normalize, colors: Colormap, sizes: Cells, room: float, spread: str
-) -> None:
-    """Draw a panel with columns of `room` inches."""
+) -> bool:
+    """Draw a panel with columns of `room` inches; return whether there was room for spreads."""
     cells = [[line.cell(grammar, spread) for grammar in part.grammars] for line in part.lines]
     means = np.array([[cell.center if cell else math.nan for cell in row] for row in cells], dtype=float)
     ax.imshow(np.ma.masked_invalid(means), norm=norm, cmap=colors, aspect="auto", interpolation="nearest")
@@ -184,6 +188,7 @@ def _draw(
             ax.text(x, y, _number(cell, *form), ha="center", va="center_baseline", fontsize=size, color=color,
                     linespacing=1.0)  # fmt: skip
     _name(ax, part, sizes, room)
+    return form[1]
 
 
 def _number(cell: TableCell, decimals: int, spread: bool) -> str:

@@ -114,7 +114,7 @@ class ResultBlock:
     @property
     def target(self) -> float | None:
         """The accuracy at which training ended, if it is the same in all rows."""
-        return _single(self.long["target"].dropna())
+        return _number(self.long["target"].dropna())
 
     @property
     def chance(self) -> float | None:
@@ -124,9 +124,9 @@ class ResultBlock:
         if kind != "probe" or ends:
             return None
         if side == "sender":
-            return _single(1 / self.long["vocab_size"].dropna())
+            return _number(1 / self.long["vocab_size"].dropna())
         spaces = self.long["meanings"].dropna().unique()
-        return _single(pd.Series([MeaningSpace.parse(str(s)).chance for s in spaces])) if side == "receiver" else None
+        return _number(pd.Series([MeaningSpace.parse(str(s)).chance for s in spaces])) if side == "receiver" else None
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -285,14 +285,8 @@ def _point(line: Line, easy: Sequence[str], spread: str) -> Point | None:
         own = values[names].clip(lower=LEAST_RATIO)
         means = np.exp(np.log(own).mean(axis=1)) if ratio else values[names].mean(axis=1)
         cut = cuts.loc[values.index, names].gt(0).any(axis=1)
-        rows = {
-            "value": means,
-            "censored": cut,
-            "failed": False,
-            "measure": good["measure"].iloc[0],
-            "grammar": names[0],
-        }
-        return cell_in_row(pd.DataFrame(rows), spread, "only")
+        rows = pd.DataFrame({"value": means, "censored": cut, "failed": False, "grammar": names[0]})
+        return cell_in_row(rows.assign(measure=good["measure"].iloc[0]), spread, "only")
 
     return Point(line, cell(list(NOISE)), cell(list(easy)))
 
@@ -338,12 +332,6 @@ def describe(long: pd.DataFrame, spread: str, bars: bool = False) -> tuple[str, 
     if bars and (long["censored"].astype(bool) & long["measure"].eq("ratio") & long["cap"].notna()).any():
         notes = [f"{note}; error bars end at the cap" if note.startswith(GEOMETRIC) else note for note in notes]
     return TITLES.get(str(_single(long["measure"])), TITLE), notes
-
-
-def title_and_notes(long: pd.DataFrame) -> tuple[str, list[str]]:
-    """Return the title of the bias table, which is the measure and its setting, and its notes."""
-    table = bias_table(long, log=False)
-    return table.title, table.notes
 
 
 def refuse_crowd(size: Iterable[float], parts: Sequence[ResultBlock]) -> None:
@@ -410,6 +398,11 @@ def _place(block: ResultBlock) -> SortKey:
 def _single(values: pd.Series[Any]) -> Any:
     """Return the value that all rows share; None if they differ, or there are none."""
     return values.iloc[0] if values.nunique(dropna=False) == 1 else None
+
+
+def _number(values: pd.Series[Any]) -> float | None:
+    found = _single(values)
+    return None if found is None else float(found)
 
 
 def _words(row: Series, names: Iterable[str]) -> list[str]:

@@ -10,14 +10,7 @@ from icy.analysis.style import COLORS, GRAY
 Spec = Facts
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # only identifies the language; never fetched
 ROW, COLUMN = 30, 52  # size of a cell of a heat map, in pixels
-TOOLTIPS = {
-    "panel": "side",
-    "label": "row",
-    "column": "column",
-    "text": "mean and spread",
-    "n": "runs",
-    "seeds": "seeds",
-}
+TOOLTIPS = {"label": "row", "column": "column", "text": "mean and spread", "n": "runs", "seeds": "seeds"}
 NAMED: Spec = {"type": "text", "align": "left", "dx": 7, "fontSize": 11}  # text to the right of a mark
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,15 @@ import pandas as pd
 from icy.analysis.literature.catalogue import published_sources
 from icy.analysis.metric_conventions import conventions_of
 from icy.analysis.order import in_order
-from icy.analysis.wording import LETTERS, heading, text_of
-from icy.config.protocols import PROTOCOLS
+from icy.analysis.wording import heading, text_of
+from icy.config.protocols import PROTOCOLS, SCRATCH
+from icy.core.errors import UnknownNameError
 from icy.core.provenance import circumstances
-from icy.core.registry import SIDES
+from icy.core.registry import SIDES, registry
 from icy.core.text import counted, listed, natural
 from icy.records.kinds import kind_of_rows
 from icy.records.load import Results, long_of, read_any, records_in
-from icy.records.long_table import ROW, options_of
+from icy.records.long_table import ROW, options_of, usual_settings
 from icy.records.record import Record
 from icy.version import __version__
 
@@ -36,6 +38,15 @@ MEASURED = {  # sentence by measure
     "the other meanings are learned to an accuracy of {target}{limit}.",
 }
 SPACE = ("meanings", "vocab_size", "word_length", "hidden_size", "representation")
+SIZES = {"vocab_size": "vocabulary size V", "word_length": "tokens per word w", "hidden_size": "hidden size E"}
+USUAL = "optimizer {optimizer}, learning rate {learning_rate:g}, batches of {batch_size} meanings"
+TESTS = (
+    "Tables have means over seeds with the standard deviation, unless they name another spread; for ratios also the "
+    "geometric mean, for which a cut run counts as larger than its value (maximum likelihood of a log-normal "
+    "distribution; Tobin 1958). Models are compared by paired t-tests over seeds, of logarithms for ratios, corrected "
+    "by Holm's method (1979)."
+)
+NOT_LOADED = " (not loaded: --plugin FILE adds its source)"
 MOST_COMMITS = 5
 NAMED_ELSEWHERE = {"model", "protocol", "target", "cap", "max_updates", "held_out", "split", "preset", "settings"}
 
@@ -69,7 +80,14 @@ def methods(results: Results) -> str:
     kinds = set(long["job_kind"])
     known = published_sources()
     cited = [known[key]["citation"] for keys, used in PAPERS.items() if kinds & set(used) for key in keys]
-    return "\n\n".join([*parts, " ".join([*_made(records), "References:", *cited, f"{ICY}."])])
+    return "\n\n".join(
+        [
+            *parts,
+            " ".join(
+                [*_made(records), *[TESTS] * bool(set(long["measure"]) & {*MEASURED}), "References:", *cited, f"{ICY}."]
+            ),
+        ]
+    )
 
 
 def _sentences(long: pd.DataFrame) -> Iterator[str]:
@@ -77,8 +95,15 @@ def _sentences(long: pd.DataFrame) -> Iterator[str]:
     first, kind = long.iloc[0], kind_of_rows(long)
     protocol = "" if pd.isna(first["protocol"]) else f" under the protocol {first['protocol']}"
     groups = [_models(str(side), part["model"]) for side, part in long.groupby("role", sort=False)]
-    trained = f"We trained {listed(groups)} on {_named('grammar', in_order(long['grammar']))}"
+    grammars = in_order(long["grammar"])
+    learned, scratch = [name for name in grammars if name != SCRATCH], SCRATCH in grammars
+    trained = f"We trained {listed(groups)} on {_named('grammar', grammars)}"
+    if kind.name == "e2e":
+        ways = [f"after both sides had learned {_named('grammar', found)}" for found in [learned] if found]
+        trained = f"We trained {listed(groups)} end to end, {listed([*['from scratch'] * scratch, *ways])}"
+        protocol = ""
     yield f"{trained}{protocol}, with {_seeds(long)}."
+    yield from _plug_ins(long)
     space = [_setting(name, long[name]) for name in SPACE]
     rest = [_setting(name, long[name]) for name in ROW if name not in {*SPACE, *NAMED_ELSEWHERE, "options"}]
     if any(space):
@@ -92,6 +117,8 @@ def _sentences(long: pd.DataFrame) -> Iterator[str]:
     used = conventions_of(long, kind.name) if kind.conventions is not None else {}
     if notes := [note for one in used.values() if (note := one.note())]:
         yield f"Conventions of metrics: {'; '.join(notes)}."
+    if sources := [f"{name}: {e.source}" for name in used if (e := registry.find("metric", name)) and e.source]:
+        yield f"Sources of metrics: {'; '.join(sources)}."
     yield from _dropped(long)
 
 
@@ -115,10 +142,36 @@ def _seeds(long: pd.DataFrame) -> str:
     return f"{counted(high, 'seed') if low == high else f'{low} to {high} seeds'} ({shown})"
 
 
+def _plug_ins(long: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on the sources of models and grammars of plug-ins, and of models that are not loaded."""
+    ours = long[long["role"].isin([*SIDES, "pair"])]
+    models = dict.fromkeys(name for text in ours["model"] for name in str(text).split("+"))
+    known = {name: registry.find_all(name) for name in (*models, *dict.fromkeys("+".join(long["grammar"]).split("+")))}
+    found = {
+        name.rpartition("/")[2]: f" ({entries[0].source})" * bool(entries[0].source) if entries else NOT_LOADED
+        for name, entries in known.items()
+        if (entries and not entries[0].origin.startswith("icy.")) or (not entries and name in models)
+    }
+    if found:
+        yield f"Plug-ins: {'; '.join(name + source for name, source in found.items())}."
+
+
 def _setting(name: str, values: pd.Series[Any]) -> str:
     """Return the values of a setting as text; "" if no run has one."""
     texts = sorted({text_of(value) for value in values.dropna()} - {"-"}, key=natural)
-    return f"{LETTERS.get(name, heading(name))} {listed(texts)}" if texts else ""
+    if name == "representation":
+        texts = [f"{text}{_meaning_of(text)}" for text in texts]
+    return f"{SIZES.get(name, heading(name))} {listed(texts)}" if texts else ""
+
+
+def _meaning_of(representation: str) -> str:
+    """Return the description of a representation in brackets; "" for a representation of a plug-in."""
+    from icy.core.representations import get_representation  # imports torch
+
+    with contextlib.suppress(UnknownNameError):
+        text = get_representation(representation).description.rstrip(".").replace("; ", ", ")
+        return f" ({text[:1].lower()}{text[1:]})"
+    return ""
 
 
 def _changes(long: pd.DataFrame) -> Iterator[str]:
@@ -127,6 +180,11 @@ def _changes(long: pd.DataFrame) -> Iterator[str]:
     changed = _choices(long, "settings")
     if presets:
         kept = f"Training settings are those of icy's {_named('preset', presets).removeprefix('the ')}"
+        usual = [usual_settings(preset, str(long["job_kind"].iloc[0])) for preset in presets]
+        texts = {
+            USUAL.format(**one) for one in usual if one and long["job_kind"].iloc[0] in PAPERS["perkins21", "icy22"]
+        }
+        kept += f" ({listed(sorted(texts), 'or')})" if texts else ""
         yield f"{kept}, except {changed}." if changed else f"{kept}."
     if options := _choices(long, "options"):
         yield f"Options: {options}."

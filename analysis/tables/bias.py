@@ -244,6 +244,8 @@ def _test_notes(both: pd.DataFrame, tests: pd.DataFrame, below: Mapping[str, str
         scale = "log ratios" if measure == "ratio" else "values"
         of = f" of {protocol}" if families.ngroups > 1 else ""
         notes.append(f"{P}{of}: paired t-test on {scale}, corrected for {counted(len(part), 'test')} by Holm's method")
+    if len(tests) > 1 and tests["p"].notna().any():
+        notes.append("p depends on the number of tests in the table; intervals are not corrected")
     ratios = both[both["measure"].eq("ratio") & both["grammar"].ne(BASELINE)]
     if ratios["censored"].any():
         notes.append("pairs with one cut run: sign test of the directions; pairs with two cut runs: left out")

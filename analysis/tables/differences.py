@@ -88,7 +88,8 @@ class ResultsComparison:
             larger = int((significant["effect"] > significant["measure"].eq("ratio")).sum())
             found.append(
                 f"Of {counted(len(tests), 'tested cell')}, {larger} are larger in {second} than in {first} and "
-                f"{len(significant) - larger} smaller, at {LEVEL:.0%} after Holm's correction."
+                f"{len(significant) - larger} smaller, at {LEVEL:.0%} after Holm's correction for these cells; "
+                "intervals are not corrected."
             )
         return found
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ import scipy
 
 from icy.analysis.repeats import without_repeats
 from icy.analysis.row_types import Facts
-from icy.analysis.statistics import CONFIDENCE, Values, holm, log_summary, student
+from icy.analysis.statistics import CONFIDENCE, Mask, Values, holm, log_summary, student
 from icy.analysis.wording import text_of
 from icy.config.protocols import BASELINE
 from icy.core.choices import typed_text
@@ -24,16 +24,12 @@ from icy.core.text import counted, listed
 from icy.records.load import Results, long_of
 from icy.records.long_table import ROW, options_of, usual_settings
 
-log = logging.getLogger(__name__)
-INTERACTIONS, SEEDS = "interactions", "seeds"  # the rows of `factors` after the factors
-FAMILY = [
-    "role",
-    "job_kind",
-    "protocol",
-    "measure",
-]  # runs with different values in these columns are analyzed separately
+INTERACTIONS, SEEDS, CUT = "interactions", "seeds", "cut"  # the rows of `factors` after the factors
+FAMILY = ["role", "job_kind", "protocol", "measure"]  # runs that differ in these are analyzed separately
 MOST_JOINED = 3  # names of a factor of several columns
-MOST_NAMED = 6  # levels in a warning
+MOST_NAMED = 2  # combinations in the row of cut runs
+MOST_FITS = 100  # until it is known which bounds count
+SAME = 1e-9  # a smaller difference from a bound is a rounding error
 NEGLIGIBLE = 1e-12  # a smaller fraction of the sum of squares is a rounding error
 COLUMNS = [*FAMILY, "factor", "levels", "freedom", "share", "p", "p_holm", "larger", "smaller", "effect", "low", "high"]
 
@@ -49,24 +45,25 @@ def factors(results: Results) -> pd.DataFrame:
     With one seed per combination, the interactions of the factors take its place.
 
     Runs that repeat others count once (`icy.analysis.mixed_effects`), and concat is left out if its ratio is 1 by
-    definition. Cut runs count as larger ratios (`icy.analysis.statistics.log_summary`). Where only a bound is known for
-    a combination, its grammar or model is left out altogether, with a warning.
+    definition. Cut runs count as larger ratios (`icy.analysis.statistics.log_summary`). If only a bound of the mean of
+    a combination is known, the fit is penalized only if it is below the bound.
 
     Args:
         results: a ProbeResult, a long table, or the path of results.
 
     Returns:
         A row per factor of each side, kind of job, protocol and measure, by decreasing share, then the rows
-        "interactions" (the rest of the variance between combinations) and "seeds". `levels`: number of levels.
-        `freedom`: degrees of freedom; 0 if the effect cannot be separated from other factors. `share`: fraction of the
+        "interactions" (the rest of the variance between combinations) and "seeds", and a row "cut" if only a bound
+        is known for some combinations: `levels` is their number, and `larger` names them. `levels` of factors: number
+        of levels. `freedom`: degrees of freedom; 0 if other factors cannot be separated. `share`: fraction of the
         sum of squares of all runs; shares sum to 1 if all combinations were run equally often. `p`, and `p_holm`,
-        corrected by Holm's method over the rows. `larger`, `smaller`: the two levels that differ most. `effect`: their
-        quotient of ratios, or their difference of accuracies, with the ends `low` and `high` of its 95 % interval
-        (Student's t; for all pairs of levels together, by Bonferroni's method).
+        corrected by Holm's method over the rows. `larger`, `smaller`: the two levels that differ most (of interactions:
+        the two factors that interact most). `effect`: their quotient of ratios, or their difference of accuracies,
+        with the ends `low` and `high` of its 95 % interval (Student's t; for all pairs of levels together, by
+        Bonferroni's method). `high` is infinite if `effect` is a lower bound because of cut runs.
 
     Raises:
-        IncompatibleError: all runs have the same settings, or too many were cut, so that less than half of the
-            combinations would remain.
+        IncompatibleError: all runs have the same settings, or the mean of less than half of the combinations is known.
 
     Example:
         >>> import pandas as pd
@@ -99,50 +96,30 @@ def _analyzed(about: Facts, long: pd.DataFrame) -> list[Facts]:
     ratio, names = about["measure"] == "ratio", list(levels)
     runs = long[["value", "censored"]].astype({"value": float, "censored": bool}).assign(**levels)
     found = [(*_mean(part, ratio), *part[names].iloc[0]) for _, part in runs.groupby(names, sort=False)]
-    cells = _known(pd.DataFrame(found, columns=["y", "seeds", "squares", *names]), names)
-    fit = _Fit(cells, [name for name in names if cells[name].nunique() > 1])
-    return [{**about, **row, **_ends(row, ratio)} for row in fit.rows()]
-
-
-def _known(cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return combinations of levels with a known mean, without the levels that are most often cut, with a warning.
-
-    If only the cut combinations were left out, a slow model would be judged by the grammars that it learns.
-
-    Raises:
-        IncompatibleError: less than half of the combinations remain, or a single one.
-    """
-    kept, left_out = cells, []
-    while kept["y"].isna().any():
-        shares = {
-            (name, level): share
-            for name in names
-            for level, share in kept["y"].isna().groupby(kept[name]).mean().items()
-        }
-        name, level = max(shares, key=lambda one: shares[one])
-        left_out.append(f"{name} {level}")
-        kept = kept[kept[name] != level]
-    if left_out:
-        cut = (
-            f"Runs of {cells['y'].isna().sum()} of {counted(len(cells), 'combination')} of settings were cut, so that "
+    cells = pd.DataFrame(found, columns=["y", "seeds", "squares", "bound", *names])
+    bounds = cells.loc[cells["bound"], names]
+    if 2 * len(bounds) > len(cells):
+        raise IncompatibleError(
+            f"Runs of {len(bounds)} of {counted(len(cells), 'combination')} of settings were cut, so that only a bound "
+            "of their mean is known: select grammars and models that reached the target, or train with "
+            "--protocol budget."
         )
-        cut += "only a bound of their mean is known"
-        if len(kept) < len(cells) / 2 or not any(kept[name].nunique() > 1 for name in names):
-            raise IncompatibleError(
-                f"{cut}: select grammars and models that reached the target, or train with --protocol budget."
-            )
-        log.warning("%s. Left out: %s.", cut, listed(left_out, most=MOST_NAMED))
-    return kept
+    rows = [{**about, **row, **_ends(row, ratio)} for row in _Fit(cells, names).rows()]
+    if len(bounds):
+        texts = [" ".join(map(str, row)) for row in bounds.to_numpy()]
+        rows.append({**about, "factor": CUT, "levels": len(bounds), "larger": listed(texts, most=MOST_NAMED)})
+    return rows
 
 
-def _mean(runs: pd.DataFrame, ratio: bool) -> tuple[float, int, float]:
-    """Return the mean (of logarithms of ratios; NaN for a bound), the runs that were not cut, and their squares."""
+def _mean(runs: pd.DataFrame, ratio: bool) -> tuple[float, int, float, bool]:
+    """Return the mean (of logarithms of ratios), the runs that it counts for, their squares, and if it is a bound."""
     values = runs["value"].to_numpy()
     if not ratio:
-        return float(values.mean()), len(values), float(((values - values.mean()) ** 2).sum())
+        return float(values.mean()), len(values), float(((values - values.mean()) ** 2).sum()), False
     found = log_summary(values, runs["censored"].to_numpy())
     squares = 0.0 if math.isnan(found.deviation) else found.freedom * found.deviation**2
-    return math.nan if found.bound else math.log(found.center), found.freedom + 1, squares
+    runs_of_mean = len(values) if found.bound else found.freedom + 1
+    return math.log(found.center), runs_of_mean, squares, bool(found.bound)
 
 
 def _levels(long: pd.DataFrame) -> dict[str, list[str]]:
@@ -184,85 +161,115 @@ def _settings(long: pd.DataFrame) -> Iterator[tuple[str, Sequence[object]]]:
 # -- the fit -----------------------------------------------------------------------------------------------------------
 
 
+class _Solution(NamedTuple):
+    """A fitted design.
+
+    Attributes:
+        left: sum of squares that the design leaves.
+        effects: coefficients.
+        root: root of their covariance, a row per dimension of the design and a column per coefficient; in units of
+            the error.
+        held: for each combination, whether its mean is a bound that the fit without it would not reach.
+    """
+
+    left: float
+    effects: Values
+    root: Values
+    held: Mask
+
+
 @dataclass(frozen=True)
 class _Fit:
     """Effects of factors that add up to the means of combinations of their levels.
 
     Attributes:
-        cells: a row per combination: its mean `y`, its number of `seeds`, the sum of `squares` of its runs around the
-            mean, and its levels.
+        cells: a row per combination: its mean `y`, whether this is only a lower `bound`, its number of `seeds`, the sum
+            of `squares` of its runs around the mean, and its levels.
         names: the factors.
     """
 
     cells: pd.DataFrame
     names: list[str]
 
-    def _dummies(self, without: str = "") -> pd.DataFrame:
-        """Return the design matrix: a column of ones, and a column per level of each factor."""
-        names = [name for name in self.names if name != without]
-        levels = [pd.get_dummies(self.cells[name], name, "\0", dtype=float) for name in names]
+    def _dummies(self, names: Sequence[str], *crossed: str) -> pd.DataFrame:
+        """Return the design matrix: a column of ones, a column per level of each factor, and per pair of `crossed`."""
+        keys = {name: self.cells[name] for name in names}
+        if crossed:
+            keys["\0"] = self.cells[list(crossed)].agg("\0".join, axis=1)
+        levels = [pd.get_dummies(key, name, "\0", dtype=float) for name, key in keys.items()]
         return pd.concat([pd.Series(1.0, self.cells.index, name="all"), *levels], axis=1)
 
-    def _solved(self, design: pd.DataFrame) -> tuple[float, Values, Values]:
-        """Return the sum of squares that a design leaves, its coefficients, and a root of their covariance.
-
-        The root has a row per dimension of the design and a column per coefficient; it is in units of the error.
-        """
-        weights = np.sqrt(self.cells["seeds"].to_numpy(float))
-        x, y = design.to_numpy() * weights[:, None], self.cells["y"].to_numpy() * weights
-        u, sizes, v = np.linalg.svd(x, full_matrices=False)
-        kept = sizes > sizes.max() * max(x.shape) * np.finfo(float).eps
-        u, root = u[:, kept], v[kept] / sizes[kept, None]
-        return float(((y - u @ (u.T @ y)) ** 2).sum()), root.T @ (u.T @ y), root
+    def _solved(self, design: pd.DataFrame) -> _Solution:
+        """Fit a design by least squares, in which a combination with a bound counts only if its fit is not larger."""
+        x, y, bounds = (one.to_numpy() for one in (design, self.cells["y"], self.cells["bound"]))
+        used = np.ones(len(y), bool)
+        for _ in range(MOST_FITS):
+            weights = used * np.sqrt(self.cells["seeds"].to_numpy(float))
+            u, sizes, v = np.linalg.svd(x * weights[:, None], full_matrices=False)
+            kept = sizes > sizes.max() * max(x.shape) * np.finfo(float).eps
+            root = v[kept] / sizes[kept, None]
+            effects = root.T @ (u[:, kept].T @ (y * weights))
+            gaps = y - x @ effects
+            before, used = used, ~bounds | (gaps > -SAME)
+            if (used == before).all():
+                break
+        return _Solution(float(((gaps * weights) ** 2).sum()), effects, root, used & bounds)
 
     @cached_property
-    def _whole(self) -> tuple[float, Values, Values]:
-        return self._solved(self._dummies())
+    def _whole(self) -> _Solution:
+        return self._solved(self._dummies(self.names))
 
     @cached_property
     def _error(self) -> tuple[float, int]:
         """The variance of a run around the mean of its combination, and its degrees of freedom."""
-        freedom = int(self.cells["seeds"].sum()) - len(self.cells)
+        known = self.cells[~self.cells["bound"]]
+        freedom = int(known["seeds"].sum()) - len(known)
         if freedom:
-            return float(self.cells["squares"].sum()) / freedom, freedom
-        freedom = len(self.cells) - len(self._whole[2])
-        return (self._whole[0] / freedom, freedom) if freedom else (math.nan, 0)
+            return float(known["squares"].sum()) / freedom, freedom
+        freedom = len(known) - len(self._whole.root)
+        return (self._whole.left / freedom, freedom) if freedom > 0 else (math.nan, 0)
 
     def rows(self) -> list[Facts]:
         """Return the factors by decreasing share, then interactions and seeds."""
-        seeds, (left, _, root) = self.cells["seeds"], self._whole
+        known, whole = self.cells[~self.cells["bound"]], self._whole
         within = float(self.cells["squares"].sum())
-        total = within + float((seeds * (self.cells["y"] - np.average(self.cells["y"], weights=seeds)) ** 2).sum())
+        total = within + self._solved(self._dummies([])).left
         found = []
         for name in self.names:
-            other, _, smaller = self._solved(self._dummies(name))
-            found.append(self._row(name, other - left, len(root) - len(smaller), total))
+            other = self._solved(self._dummies([one for one in self.names if one != name]))
+            row = self._row(name, other.left - whole.left, len(whole.root) - len(other.root), total)
+            found.append({**row, "levels": self.cells[name].nunique(), **self._contrast(name)})
         found.sort(key=lambda row: -row["share"])
-        between = len(self.cells) - len(root)
-        if between and len(self.names) > 1:
-            found.append(self._row(INTERACTIONS, left, between, total))
+        between = len(known) - len(whole.root)
+        if between > 0 and len(self.names) > 1:
+            pairs = list(combinations([row["factor"] for row in found], 2))
+            left = {pair: self._solved(self._dummies(self.names, *pair)).left for pair in pairs}
+            first, second = min(left, key=lambda pair: left[pair])
+            row = self._row(INTERACTIONS, whole.left, between, total)
+            found.append({**row, **({"larger": first, "smaller": second} if row["share"] else {})})
         corrected = holm([row["p"] for row in found])
         found = [{**row, "p_holm": p} for row, p in zip(found, corrected, strict=True)]
-        freedom = int(seeds.sum()) - len(self.cells)
+        freedom = int(known["seeds"].sum()) - len(known)
         return [*found, *([{"factor": SEEDS, "freedom": freedom, "share": within / total}] if freedom else [])]
 
     def _row(self, name: str, squares: float, freedom: int, total: float) -> Facts:
-        """Return the share and the test of a factor, and its largest contrast with the error and the factor's width."""
+        """Return the share and the test of a factor or of interactions."""
         squares = squares if squares > NEGLIGIBLE * total else 0.0
         error, of_error = self._error
-        own = name != INTERACTIONS or of_error == int(self.cells["seeds"].sum()) - len(self.cells)
         p = math.nan
-        if freedom and of_error and own:
+        if freedom and of_error and (name != INTERACTIONS or self.cells["squares"].any()):
             tiny = error * of_error <= NEGLIGIBLE * total
             f = (math.inf if squares else 0.0) if tiny else squares / freedom / error
             p = float(scipy.special.fdtrc(freedom, of_error, f)) if math.isfinite(f) else 0.0
-        levels = {"levels": self.cells[name].nunique(), **self._contrast(name)} if name in self.names else {}
-        return {"factor": name, "freedom": freedom, "share": squares / total, "p": p, **levels}
+        return {"factor": name, "freedom": freedom, "share": squares / total, "p": p}
 
     def _contrast(self, name: str) -> Facts:
-        """Return the two levels with the largest difference, the difference, and half the width of its interval."""
-        _, effects, root = self._whole
-        columns = [str(name) for name in self._dummies()]
+        """Return the two levels with the largest difference, the difference, and half the width of its interval.
+
+        The difference is a `bound` if bounds hold the larger level.
+        """
+        _, effects, root, held = self._whole
+        columns = [str(name) for name in self._dummies(self.names)]
         own = [place for place, column in enumerate(columns) if column.startswith(f"{name}\0")]
         own.sort(key=lambda place: -effects[place])  # so that the first of a pair is the larger
         projector = np.linalg.pinv(root) @ root
@@ -278,12 +285,19 @@ class _Fit:
         spread = math.sqrt(error) * float(np.linalg.norm(root @ weights))
         width = student(freedom, 1 - (1 - CONFIDENCE) / len(pairs)) * spread
         larger, smaller = (columns[place].partition("\0")[2] for place in (high, low))
-        return {"larger": larger, "smaller": smaller, "effect": float(effects @ weights), "width": width}
+        bound = bool(held[self.cells[name] == larger].any())
+        return {
+            "larger": larger,
+            "smaller": smaller,
+            "effect": float(effects @ weights),
+            "width": width,
+            "bound": bound,
+        }
 
 
 def _ends(row: Facts, ratio: bool) -> Facts:
     """Return the effect of a contrast with the ends of its interval; for ratios, as quotients."""
     if "effect" not in row:
         return {}
-    ends = row["effect"] + np.array([0.0, -row["width"], row["width"]])
+    ends = row["effect"] + np.array([0.0, -row["width"], math.inf if row["bound"] else row["width"]])
     return dict(zip(("effect", "low", "high"), (np.exp(ends) if ratio else ends).tolist(), strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from icy.analysis.literature.agreement import agreement, end_to_end_agreement, w
 from icy.analysis.literature.catalogue import find_table
 from icy.analysis.row_types import Series
 from icy.analysis.table_cells import Reference, TableCell, both_censored, cell_in_row, cell_of
+from icy.analysis.wording import text_of
 from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.core.text import listed
 from icy.records.load import ATLAS, Results, long_of, read_long
 from icy.records.long_table import ROW
 
@@ -108,11 +111,17 @@ def matched_rows(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str] =
         if len(alike) > 1 and _equal_rows(alike, about, LIMIT).any():
             alike = alike[_equal_rows(alike, about, LIMIT)]
         if len(alike) > 1:
+            several = alike
             alike = alike[_equal_rows(alike, about, [name for name in ROW if name not in (*names, "model")])]
             if len(alike) != 1:
+                differ = [name for name in ROW if several[name].map(str).nunique() > 1]
+                name = differ[-1]
+                values = [text_of(value) for value in several[name].drop_duplicates()]
+                example = shlex.quote(f"FOLDER:{name}={max(values, key=len)}")
+                usual = f", or :{name}= for the row without" if "-" in values else ""
                 raise InvalidSettingError(
-                    f"The other results have several rows of {about['model']} at {about['meanings']} with different "
-                    "training settings; compare with a folder that has only one."
+                    f"The other results have several rows of {about['model']} at {about['meanings']}, which differ in "
+                    f"{listed(differ)}: select one with `icy compare`, as in {example}{usual}."
                 )
         if len(alike):
             found[int(str(row))] = int(str(alike.index[0]))

@@ -445,17 +445,18 @@ def _plain(text: str) -> str:
 # -- citation ----------------------------------------------------------------------------------------------------------
 
 
-@part
 def citation() -> str:
-    """Return the BibTeX entry of the toolkit, from CITATION.cff and the version."""
+    """Return the BibTeX entry of the toolkit, from CITATION.cff and the version, as in docs/cite.md."""
     title = re.search(r'^title: "(.+)"$', CITATION.read_text(), re.MULTILINE)
-    if title is None:
-        raise LookupError('CITATION.cff holds no line of the form title: "..."')
+    year = re.search(r"Copyright \(c\) (\d+)", (CITATION.parent / "LICENSE").read_text())
+    if title is None or year is None:
+        raise LookupError('CITATION.cff holds no line of the form title: "...", or LICENSE no year')
     fields = {
         "author": "{{The icy developers}}",  # braces twice, for BibTeX to take it as one name
         "title": f"{{{title[1]}}}",
+        "year": f"{{{year[1]}}}",
         "version": f"{{{icy.__version__}}}",
-        "note": "{Python package icy-toolkit}",
+        "note": "{Python package icy-toolkit, commit COMMIT}",
     }
     lines = ",\n".join(f"  {name} = {value}" for name, value in fields.items())
     return f"```bibtex\n@software{{icy,\n{lines}\n}}\n```"

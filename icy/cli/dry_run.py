@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 PLAN_HEADINGS = ["model", "parameters", "to train", "1000 updates", "in all"]
 RAW_HEADINGS = [
-    "model", "hidden_size", "meanings", "representation", "protocol", "preset", "parameters", "parameters_published",
-    "to_train", "on_file", "grammars", "update_seconds", "least_seconds", "most_seconds", "timed",
+    "model", "hidden_size", "meanings", "representation", "protocol", "preset", "settings", "parameters",
+    "parameters_published", "to_train", "on_file", "grammars", "update_seconds", "least_seconds", "most_seconds",
+    "timed",
 ]  # fmt: skip
 
 
@@ -53,7 +54,7 @@ def _raw_cells(plan: Plan, row: Row, found: Estimate | None) -> list[Any]:
     parameters, grammars = row.job.parameters, " ".join(dict.fromkeys(r.condition for r in row.job.replicates))
     times = [found.update_seconds, *on_workers([found], plan.workers), found.timed] if found else [None] * 4
     counts = [parameters.get("true"), parameters.get("published"), len(row.missing), len(row.filed)]
-    facts = [row.facts.get(name) for name in ("meanings", "representation", "protocol", "preset")]
+    facts = [row.facts.get(name) for name in ("meanings", "representation", "protocol", "preset", "settings")]
     hidden = row.facts.get("hidden size")
     return [row.name, None if hidden is None else int(hidden), *facts, *counts, grammars, *times]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import json
-import math
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +17,7 @@ from click.core import ParameterSource
 from icy.analysis.style import STYLES, plot_style
 from icy.config.types import RepresentationName
 from icy.core.checks import number_or_text, parse_count
+from icy.core.choices import typed
 from icy.core.docs import described
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.registry import registry
@@ -60,9 +59,6 @@ REPRESENTATIONS = get_args(RepresentationName)  # of icy.core.representations, w
 SPREADS = ("sd", "sem", "ci95")  # of icy.analysis.tables.bias, which is slow to import
 
 
-WORDS = {"None": None, "True": True, "False": False, "nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-
-
 class Assignment(click.ParamType):  # type: ignore[type-arg]
     """`name=value`. A value that is valid JSON is read as JSON, any other value as text.
 
@@ -82,12 +78,7 @@ class Assignment(click.ParamType):  # type: ignore[type-arg]
         name, equals, text = str(value).partition("=")
         if not equals or not name.strip():
             self.fail(f"{quoted(str(value))} is not of the form name=value.", param, ctx)
-        if self.plain:
-            return name.strip().replace("-", "_"), text
-        try:
-            return name.strip().replace("-", "_"), json.loads(text)
-        except (ValueError, RecursionError):  # RecursionError: too many nested brackets
-            return name.strip().replace("-", "_"), WORDS.get(text, text)
+        return name.strip().replace("-", "_"), text if self.plain else typed(text)
 
 
 def choice_of(where: Iterable[tuple[str, object]]) -> dict[str, Any]:
@@ -434,7 +425,7 @@ def assigned(flag: str, pairs: Assignments) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, value in pairs:
         if repr(found.setdefault(name, value)) != repr(value):
-            several = f", or write a list, as in {name}=[1,2]" if flag == "--space" else ""
+            several = f", or write a list, as in {name}=[1,2]" if flag in ("--space", "--set") else ""
             raise InvalidSettingError(
                 f"{flag} has two values of {name}, {found[name]!r} and {value!r}: keep one{several}."
             )

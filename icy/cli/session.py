@@ -31,6 +31,8 @@ from .dry_run import print_plan
 from .exit_codes import DONE, FAILED, Interrupted, same_command
 from .output import note, print_table, stderr
 
+SMALL_SPACE = {"meanings": "3x4", "V": "4", "w": "2", "protocol": "acquire"}  # facts of rows with --quick
+
 
 @dataclass(frozen=True)
 class OutputOptions:
@@ -131,6 +133,8 @@ def print_remarks(plan: Plan, result: ProbeResult) -> None:
         note(
             f"Written: {', '.join(str(path) for path in result.paths)}; one file per replicate in {folder / 'records'}."
         )
+    if plan.total and any(row.facts.items() >= SMALL_SPACE.items() for row in plan.rows):
+        note("A model can learn the 12 meanings of 3x4 by heart, so grammars may have another order at 5x10.")
     for kind in map(job_kind, plan.kinds):
         if kind.evaluates and (sentence := _saved_models_note(plan, kind, result)):
             note(sentence)

@@ -62,7 +62,10 @@ MEANINGS = MappingProxyType(
     {"metavar": "AxK[,...]|FILE", "help": "attributes x values; sizes of each, 10,4,2; or a table of meanings."}
 )
 CHANGES = MappingProxyType(
-    {"flags": ("--set",), "help": "a change to the preset's training settings, as in learning_rate=0.002."}
+    {
+        "flags": ("--set",),
+        "help": "a change to the preset's training settings, as in learning_rate=0.002 or learning_rate=0.001,0.004.",
+    }
 )
 
 
@@ -216,7 +219,7 @@ class ProbeSpec(RunSpec):
             symbol; or "V", the vocabulary alone. The same as the setting `symbols`.
         preset: "default", "published" for the behavior behind the printed numbers, or both.
         options: further arguments of the models.
-        settings: changes to the preset's TrainingSettings.
+        settings: changes to the preset's TrainingSettings, by name; a list has several values to vary.
         quick: a small space, few seeds and a small hidden size if these are not given: a result in seconds, to
             try things out.
     """
@@ -224,7 +227,10 @@ class ProbeSpec(RunSpec):
     function = "icy.probe"
     job_kind = "probe"
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32})
-    axes = ("protocol", "meanings", "frequencies", "vocab_size", "word_length", "draws", "representation", "preset")
+    axes = (
+        *("protocol", "meanings", "frequencies", "vocab_size", "word_length", "draws", "representation", "preset"),
+        "settings",
+    )
 
     model: str | Iterable[str] = field(metadata=MODELS)
     grammar: Grammars = option(
@@ -316,7 +322,7 @@ class EndToEndSpec(RunSpec):
         length_cost: cost of a token, which is added to the loss: a number, by default 0; "lazy", which grows with the
             accuracy of the pair; "impatient", the receiver answers after every token; "lazimpa", both (Rita et al.
             2020); or several.
-        steps: updates of the game; from scratch 50000, after pre-training cap times concat's updates.
+        updates: updates of the game; from scratch 50000, after pre-training cap times concat's updates.
         cap: updates of the game after pre-training, as a multiple of concat's supervised updates at the same seed (of
             the slower side).
         most: limit of these updates; 0 for no limit.
@@ -340,17 +346,18 @@ class EndToEndSpec(RunSpec):
         preset: "default", "published" for the behavior behind the printed numbers, or both.
         sender_options: further arguments of the senders.
         receiver_options: further arguments of the receivers.
-        settings: changes to the preset's TrainingSettings.
+        settings: changes to the preset's TrainingSettings, by name; a list has several values to vary.
         quick: a small space, few seeds and few updates if these are not given, to try things out.
     """
 
     function = "icy.e2e"
     job_kind = "e2e"
-    small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "steps": 400})
+    small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "updates": 400})
+    old_names = MappingProxyType({**RunSpec.old_names, "steps": "updates"})
     axes = (
         *("senders", "receivers", "replace_every", "replacement", "max_length", "length_cost"),
         *("representation", "pretrain_representation", "meanings", "frequencies", "vocab_size", "word_length"),
-        *("draws", "hidden", "preset"),
+        *("draws", "hidden", "preset", "settings"),
     )
 
     sender: str | Iterable[str] = field(metadata={**MODELS, "flags": ("--sender", "-s")})
@@ -369,7 +376,7 @@ class EndToEndSpec(RunSpec):
     replacement: str | Iterable[str] = option("gradual", metavar="gradual|random|receivers[,...]")
     max_length: Numbers | None = option(None, metavar="N[,...]")
     length_cost: float | str | Iterable[float | str] = option(0, metavar="C|lazy|impatient|lazimpa[,...]")
-    steps: int | None = None
+    updates: int | None = None
     cap: float = 20
     most: int = 10_000
     target: float = 0.99
@@ -434,7 +441,7 @@ class ChainSpec(RunSpec):
         preset: "default", "published" for the behavior behind the printed numbers, or both.
         options: further arguments of the models; in pairs, of the senders.
         receiver_options: further arguments of the receivers of pairs.
-        settings: changes to the preset's TrainingSettings.
+        settings: changes to the preset's TrainingSettings, by name; a list has several values to vary.
         quick: a small space, few chains and few generations wherever these are not given, to try things out.
     """
 
@@ -446,6 +453,7 @@ class ChainSpec(RunSpec):
     axes = (
         *("bottleneck", "transmission", "interaction", "population", "replacement"),
         *("meanings", "vocab_size", "word_length", "draws", "hidden", "representation", "preset"),
+        "settings",
     )
 
     model: str | Iterable[str] = field(metadata=MODELS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -15,6 +17,7 @@ Conditions = Mapping[str, Sequence[Choices]]  # see Entry
 
 BRACKETS = re.compile(r"([^\[\]]+)\[([^\[\]]*)\]")
 PLAIN = re.compile(r"[\w.-]+")  # characters of options and values in names
+WORDS = {"None": None, "True": True, "False": False, "nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 LIKE_OTHERS = re.compile(r"-?[0-9.]+(e[+-]?[0-9]+)?|-?inf|nan|True|False|None")
 
 
@@ -48,6 +51,19 @@ def typed_text(value: object) -> str:
         ('1', "'1'", 'GRU', '1-3')
     """
     return repr(value) if isinstance(value, str) and LIKE_OTHERS.fullmatch(value) else str(value)
+
+
+def typed(text: str) -> object:
+    """Return the value of a text on the command line: JSON, None, True, False, nan or inf; else the text.
+
+    Example:
+        >>> typed("0.5"), typed("True"), typed("[1, 2]"), typed("GRU")
+        (0.5, True, [1, 2], 'GRU')
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):  # RecursionError: too many nested brackets
+        return WORDS.get(text, text)
 
 
 def distinct(what: str, values: Iterable[Any]) -> list[Any]:

@@ -430,10 +430,15 @@ class EndToEndResult(ProbeResult):
     kind = "e2e"
 
     def curves(self) -> pd.DataFrame:
-        """Return a row per pair and reading: model, representation, grammar, seed, and the points of its curve.
+        """Return the learning curves: a row per pair and evaluation, with the updates so far in `steps`.
 
-        `accuracy` and `loss` are measured in the game, `sender_accuracy` and `receiver_accuracy` on the language of
-        pre-training.
+        Row 0 of a pair (`steps` is 0) is the pair before its game: untrained, or after its pre-training.
+
+        Returns:
+            The columns that describe a run (model, sizes, representation, preset and settings, grammar, seed), then
+            `steps`, `accuracy` and `loss` of the game, `sender_accuracy` and `receiver_accuracy` on the language of
+            pre-training (NaN from scratch), `topsim` of the sender's messages, `conventions` of topsim, as JSON, and
+            `mean_length` if messages may end early.
         """
         return game_curves(self.records)
 

@@ -218,7 +218,9 @@ def _types_of(spec: type[RunSpec]) -> dict[str, InFile]:
     except NameError:  # a plug-in imports its types only for type checkers
         return {}
     types = {field.name: _in_file(hints[field.name]) for field in fields(spec)}
-    return {name: _along(one) if name in spec.axes else one for name, one in types.items() if one is not None}
+    several = {name for name in spec.axes if name != "settings"}  # a table of lists, if it has several values
+    known = {name: _along(one) if name in several else one for name, one in types.items() if one is not None}
+    return known | {old: known[name] for old, name in spec.old_names.items() if name in known}
 
 
 def _along(value: InFile) -> InFile:
@@ -234,7 +236,9 @@ def _check(table: Fields, types: Mapping[str, InFile], where: Callable[[str], st
             raise InvalidSettingError(f"{where(name)}: {name} and {names[_field(name)]} are the same option.")
         expected = types.get(_field(name))
         if expected is not None and not expected.accepts(value):
-            raise InvalidSettingError(f"{where(name)}: {name} must be {expected}, not {quoted(value)}.")
+            example = "learning_rate = [0.001, 0.004]" if _field(name) == "settings" else "NAME = 2"
+            table = f", as in {name} = {{{example}}}" if expected.table else ""
+            raise InvalidSettingError(f"{where(name)}: {name} must be {expected}{table}, not {quoted(value)}.")
 
 
 # -- lines -------------------------------------------------------------------------------------------------------------

@@ -151,30 +151,34 @@ def _side(entry: Entry, sides: tuple[str, ...], sizes: Sizes) -> str:
 
     from icy.training.behavior import fixed_randomness
 
-    cause = ""
+    causes = []
     for side in sides:
         with fixed_randomness(), torch.no_grad():
             try:
-                if _fits(entry.create(*sizes), side, sizes):
-                    return side
+                shape, expected = _shapes(entry.create(*sizes), side, sizes)
             except IncompatibleError:
                 raise
             except Exception as error:
-                cause = cause or f" ({type(error).__name__}: {str(error).partition(chr(10))[0].rstrip('.')})"
+                causes.append(f"as a {side}, {type(error).__name__}: {str(error).partition(chr(10))[0].rstrip('.')}")
+                continue
+        if shape == expected:
+            return side
+        causes.append(f"as a {side}, it outputs {shape} and must output {expected}")
+    cause = "; ".join(dict.fromkeys(causes))
     raise IncompatibleError(
-        f"'{entry.name}' is not a {' or a '.join(sides)}{cause}. Give a class or function that icy can call with "
+        f"'{entry.name}' is not a {' or a '.join(sides)} ({cause}). Give a class or function that icy can call with "
         "(space, message_length, vocab_size, hidden_size), or a module of the sizes of the run; a sender maps meanings "
         "[batch, attributes] to scores [batch, length, vocabulary + 1], and a receiver maps messages to scores "
         "[batch, attributes, values]."
     )
 
 
-def _fits(model: nn.Module, side: str, sizes: Sizes) -> bool:
-    """Return whether the scores of a model have the shape that its side requires."""
+def _shapes(model: nn.Module, side: str, sizes: Sizes) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shape of a model's scores for two inputs, and the shape that its side requires."""
     import torch
 
     space, length, vocab_size, _ = sizes
     inputs, scores = space.attributes, (length, vocab_size + 1)
     if side == "receiver":
         inputs, scores = length, (space.attributes, space.values)
-    return tuple(model(torch.zeros(2, inputs, dtype=torch.int64, device="cpu")).shape) == (2, *scores)
+    return tuple(model(torch.zeros(2, inputs, dtype=torch.int64, device="cpu")).shape), (2, *scores)

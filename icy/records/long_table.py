@@ -80,7 +80,7 @@ def column_of(name: str, long: pd.DataFrame) -> str:
 COLUMNS = {*LONG, *OLD_COLUMNS, "steps", "settings", "options"}
 
 
-def _changes(settings: Options, preset: str, kind: str) -> str:
+def changed_settings(settings: Options, preset: str, kind: str) -> str:
     """Return the training settings that differ from the preset, as text that distinguishes the rows of a table."""
     usual = usual_settings(preset, kind)
     return _listed({name: value for name, value in settings.items() if usual.get(name, value) != value})
@@ -187,7 +187,7 @@ def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record
         "conventions": conventions_json(kind_of(record).conventions_of(config)),
         "role": fields.get("side"),
         "job_kind": kind,
-        "settings": _changes(settings, record["preset"], kind),
+        "settings": changed_settings(settings, record["preset"], kind),
         "options": _listed(options),
         "game_steps": config.get("steps"),
         "censored": record["reason"] == "cap",
@@ -220,7 +220,7 @@ def game_curves(records: Iterable[Record]) -> pd.DataFrame:
 
 def _first_topsim(record: Record) -> float | None:
     """Return the topsim of a pair before the first update of its game; None if its curve has no such point."""
-    first = dict(zip(points_of(record), next(iter(record.get("curve", ())), ()), strict=False))
+    first = dict(zip(points_of(record), next(iter(record.get("curve") or ()), ()), strict=False))
     return first.get("topsim") if first.get("steps") == 0 else None
 
 

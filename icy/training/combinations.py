@@ -11,11 +11,12 @@ from typing import Any, TypeVar, get_args
 from icy.config.specs import RunSpec, names
 from icy.config.types import PresetName, ProtocolName, RepresentationName
 from icy.core.checks import whole_number
-from icy.core.choices import distinct
+from icy.core.choices import distinct, typed
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES
 from icy.core.streams import DrawsName
-from icy.core.text import several, words
+from icy.core.text import listed, several, words
+from icy.core.types import Choices, Fields
 from icy.languages.meanings import spaces_in
 from icy.languages.word_lengths import word_length_of
 
@@ -81,6 +82,8 @@ def along(axis: str, value: Any, known: Known = KNOWN) -> list[Any]:
     values = spaces_in(value) if axis == "meanings" else [each for one in several(value) for each in several(one)]
     if ALL in values and axis in known:
         values = list(known[axis])
+    if axis == "settings":
+        values = _settings(value)
     if axis == "word_length":
         values = [word_length_of(one) for one in values]
     elif axis in NUMBERS and values != [None]:
@@ -88,6 +91,22 @@ def along(axis: str, value: Any, known: Known = KNOWN) -> list[Any]:
     if not values:
         raise InvalidSettingError(f"{axis} has no value: give at least one, or leave {axis} out for the default.")
     return distinct(axis, values)
+
+
+def _settings(changes: Fields) -> list[Choices]:
+    """Return each combination of changes to training settings, which may have several values.
+
+    Example:
+        >>> _settings({"learning_rate": "0.001,0.004", "optimizer": "adam"})
+        [{'learning_rate': 0.001, 'optimizer': 'adam'}, {'learning_rate': 0.004, 'optimizer': 'adam'}]
+    """
+    lists = {
+        name: [typed(one) for one in value.split(",")] if isinstance(value, str) else value
+        for name, value in changes.items()
+        if isinstance(value, (list, tuple)) or (isinstance(value, str) and "," in value)
+    }
+    values = {name: lists.get(name, [value]) for name, value in changes.items()}
+    return [dict(zip(values, one, strict=True)) for one in product(*values.values())]
 
 
 def jobs_of_each(
@@ -108,17 +127,29 @@ def jobs_of_each(
     """
     specs = combinations(spec, known=known)
     if len(specs) == 1:
-        return list(make(specs[0]))
+        return list(_made(make, specs[0]))
     jobs: dict[tuple[str, ...], J] = {}  # by keys of replicates, since a setting may have no effect in some jobs
     refused: list[IncompatibleError] = []
     for combination in specs:
         try:
-            for job in make(combination if prepare is None else prepare(combination)):
+            for job in _made(make, combination if prepare is None else prepare(combination)):
                 jobs.setdefault(tuple(job.key(r) for r in job.replicates), job)
         except IncompatibleError as error:
             refused.append(error)
     warn_of_refused(refused, jobs)
     return list(jobs.values())
+
+
+def _made(make: Callable[[S], Sequence[J]], spec: S) -> Sequence[J]:
+    """Return the jobs of a spec; an error about a value that `quick` set says so."""
+    try:
+        return make(spec)
+    except InvalidSettingError as error:
+        small = {name: value for name, value in spec.small.items() if name not in spec.given and spec.quick}
+        set_by_quick = [f"{name}={value}" for name, value in small.items() if name.replace("_", " ") in str(error)]
+        if not set_by_quick:
+            raise
+        raise type(error)(f"{error} --quick sets {listed(set_by_quick)}, unless given.") from error
 
 
 def warn_of_refused(refused: Sequence[IncompatibleError], jobs: Iterable[object]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Self
 
 from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol, Protocol
@@ -16,6 +16,7 @@ from icy.grammars import cached_language
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.names import is_language, language_file, meanings_file
+from icy.records.long_table import changed_settings
 
 from .job import Job, Outcome, Replicate
 from .job_training import JobTraining
@@ -73,6 +74,12 @@ class LanguageJob(Job):
         return {} if self.draws == "icy" else {"draws": self.draws}
 
     @property
+    def _changed_settings(self) -> str:
+        budget = {"max_steps"} if "max_updates" in self.protocol.length else set()  # the protocol has its own fact
+        settings = {name: value for name, value in asdict(self.settings).items() if name not in budget}
+        return changed_settings(settings, self.preset, self.kind)
+
+    @property
     def facts(self) -> dict[str, str]:
         """Settings that may distinguish rows of one model."""
         return {
@@ -85,6 +92,7 @@ class LanguageJob(Job):
             "target": f"{self.protocol.target:g}",
             **{name.replace("_", " "): f"{value:.10g}" for name, value in self.protocol.length.items()},
             "preset": self.preset,
+            **({"settings": changed} if (changed := self._changed_settings) else {}),
             **self._drawn,
             **({} if self.frequencies is None else self.frequencies.config),
         }

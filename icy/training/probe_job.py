@@ -120,19 +120,21 @@ class ProbeJob(ModelJob):
 
     def summary(self, record: Record) -> str:
         """Return the result of a replicate in a few words."""
-        took = f"after {counted(record['steps'], 'update')}"
+        took = f" after {counted(record['steps'], 'update')}"
         if self.protocol.max_updates is not None:
             at = "not reached" if record["reason"] == "cap" else f"reached at update {record['crossing']:.0f}"
             more = ">" if record["reason"] == "cap" else ""
-            return f"ratio {more}{value_of(record):.2f}, target {at}; accuracy {record['accuracy']:.3f} {took}"
+            return f"ratio {more}{value_of(record):.2f}, target {at}; accuracy {record['accuracy']:.3f}{took}"
         cut = " (cut at the cap)" if record["reason"] == "cap" else ""
         if record["measure"] == "ratio":
             again = " in a new evaluation" if self.settings.fresh_reading else ""  # it may be below the target
-            return f"ratio {value_of(record):.2f}{cut} {took}, accuracy {record['accuracy']:.3f}{again}"
+            if record.get("crossing") is not None and not cut:  # the ratio is one of crossings
+                took = f", target at update {record['crossing']:.0f} of {record['steps']}"
+            return f"ratio {value_of(record):.2f}{cut}{took}, accuracy {record['accuracy']:.3f}{again}"
         if record["measure"] == "held_out":
             trained_on = checked_accuracy(record)
-            return f"held out {record['accuracy']:.3f}, trained on {trained_on:.3f}{cut} {took}"
-        return f"accuracy {record['accuracy']:.3f} {took}"
+            return f"held out {record['accuracy']:.3f}, trained on {trained_on:.3f}{cut}{took}"
+        return f"accuracy {record['accuracy']:.3f}{took}"
 
     def explain(self, outcome: Outcome) -> str:
         """Return the reason for a failure, as a sentence without a full stop."""

@@ -276,7 +276,7 @@ def emergence() -> Finding:
             and cells.low < 0 < cells.high,
             "Whether the bias of a sender shapes the language that it invents is unknown.",
         ),
-        f"""In multi-target games (15 concepts, QT channel, {count} senders, {seeds} seeds), two measures of how
+        f"""In multi-target games (15 concepts, QT representation, {count} senders, {seeds} seeds), two measures of how
         compositional a language is were compared. CBM above chance differs between senders (p =
         {tests["above_chance"][1]:.2f}). Its correlation with the ratio of `hol` to that of compositional grammars at
         {SMALL} is {cells.value:+.2f} ({cells.low:+.2f} to {cells.high:+.2f}, p = {cells.p:.2f}) over the means of

@@ -192,7 +192,7 @@ def test_pre_training_that_never_reaches_its_target_is_a_result(tmp_path: Path) 
         ({"most": -1}, InvalidSettingError, "or 0 for no limit"),
         ({"target": 2}, InvalidSettingError, "above 0 and at most 1"),
         ({"cap": 0}, InvalidSettingError, "above 0"),
-        ({"stepps": 3}, UnknownNameError, "did you mean steps"),
+        ({"updatess": 3}, UnknownNameError, "did you mean updates"),
         ({"vocab_size": 2, "pretrain": "perm", "word_length": 1}, icy.IcyError, "words"),
     ],
 )

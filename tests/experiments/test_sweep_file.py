@@ -42,7 +42,7 @@ def write(folder: Path, text: str | bytes, suffix: str = ".toml") -> Path:
     [
         ("seeds = 5", "seeds = true", "line 2: seeds must be a whole number, text or a list of whole numbers, not"),
         ("word-length = 2", "word-length = 2.5", "line 3: word-length must be a whole number, text or a list of whole"),
-        ("[set]\ncheck_every = 20", "set = 20", "line 5: set must be a table, not 20."),
+        ("[set]\ncheck_every = 20", "set = 20", "line 5: set must be a table, as in set = {learning_rate = [0.001"),
         ('model = "sender/*"', "model = {a = 1}", "line 9: model must be text or a list of texts, not {'a': 1}."),
         ('model = "sender/*"', 'model = ["a", 1]', "line 9: model must be text or a list of texts, not ['a', 1]."),
         ("hidden = [64, 128]", "hidden = [64, true]", "line 10: hidden must be a whole number, text or a list of"),
@@ -104,9 +104,9 @@ def test_a_file_of_another_kind_is_not_even_opened() -> None:
 
 
 def test_every_option_has_a_type_in_a_file() -> None:
-    """Options of whole sweeps, and of end-to-end runs as parts."""
-    assert set(_types_of(SweepSpec)) == {*names(SweepSpec)} - {"parts"}
-    assert set(_types_of(EndToEndSpec)) == {*names(EndToEndSpec)}
+    """Options of whole sweeps, and of end-to-end runs as parts, also by their old names."""
+    assert set(_types_of(SweepSpec)) == {*names(SweepSpec), "start"} - {"parts"}
+    assert set(_types_of(EndToEndSpec)) == {*names(EndToEndSpec), "start", "steps"}
 
 
 def test_values_of_a_sweep_in_python_have_the_type_that_files_have(tmp_path: Path) -> None:

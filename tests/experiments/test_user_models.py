@@ -79,6 +79,12 @@ def test_classes_that_are_not_models_are_refused(model: object) -> None:
         model_names(model)  # type: ignore[arg-type]
 
 
+def test_the_wrong_shape_of_a_sender_is_named() -> None:
+    expected = r"as a sender, it outputs \(2, 4, 4\) and must output \(2, 4, 5\); as a receiver, \w+Error: "
+    with pytest.raises(IncompatibleError, match=expected):
+        model_names(lambda *sizes: Speaks(SPACE, 4, 3, 8), sizes=(SPACE, 4, 4, 8))
+
+
 def test_a_receiver_is_not_accepted_as_a_sender() -> None:
     with pytest.raises(IncompatibleError, match="'Understands' is not a sender"):
         model_names(Understands, "sender")

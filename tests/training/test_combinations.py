@@ -42,11 +42,23 @@ def test_all_combinations_are_rows_as_in_a_sweep(tmp_path: Path) -> None:
     assert facts(swept, *names) == found
 
 
+@pytest.mark.parametrize("several", ["0.001,0.004", [0.001, 0.004]])
+def test_settings_may_have_several_values(several: Any, tmp_path: Path) -> None:
+    rates = {"settings": {"learning_rate": several, "optimizer": "adam"}}
+    spec = ProbeSpec("sender/FC1L", "perm", out=tmp_path, **SMALL, **rates)
+    alone = ProbeSpec("sender/FC1L", "perm", out=tmp_path, **SMALL, settings={"learning_rate": 0.004})
+    assert facts(spec, "settings") == [("sender/FC1L", "None"), ("sender/FC1L", "learning_rate=0.004")]
+    rows = [make_plan(one).rows[-1].job for one in (spec, alone)]
+    assert rows[0].key(rows[0].replicates[0]) == rows[1].key(rows[1].replicates[0])
+    assert len(facts(SweepSpec("sender/FC1L", grammar="perm", out=tmp_path, **SMALL, **rates))) == 2
+    assert len(facts(EndToEndSpec("FC1L", "FC1L", steps=5, out=tmp_path, **SMALL, **rates))) == 2
+
+
 def test_pairs_have_rows_for_each_combination(tmp_path: Path) -> None:
     several = {**SMALL, "hidden": "8,16", "representation": ["soft", "gumb"], "pretrain_representation": "soft,gumb"}
-    scratch = EndToEndSpec("FC1L", "FC1L", steps=5, out=tmp_path, **several)
+    scratch = EndToEndSpec("FC1L", "FC1L", updates=5, out=tmp_path, **several)
     assert len(facts(scratch)) == 4  # runs from scratch have no pre-training
-    assert len(facts(EndToEndSpec("FC1L", "FC1L", "perm", steps=5, out=tmp_path, **several))) == 8
+    assert len(facts(EndToEndSpec("FC1L", "FC1L", "perm", updates=5, out=tmp_path, **several))) == 8
 
 
 def test_a_model_is_left_out_where_it_does_not_work(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -79,3 +91,11 @@ def test_one_value_is_one_spec() -> None:
     (only,) = combinations(spec)
     assert (only, only.given) == (spec, frozenset(["seeds"]))
     assert set(KNOWN) <= {*ProbeSpec.axes, *EndToEndSpec.axes}
+
+
+def test_an_error_names_the_value_that_quick_sets(tmp_path: Path) -> None:
+    quick: dict[str, Any] = {"model": "sender/FC1L", "meanings": "5x10", "quick": True, "out": tmp_path}
+    with pytest.raises(InvalidSettingError, match=r"only 16 over .* --quick sets word_length=2, unless given\.$"):
+        make_plan(ProbeSpec.asked(**quick))
+    with pytest.raises(InvalidSettingError, match=r"raise the vocabulary or the word length\.$"):
+        make_plan(ProbeSpec.asked(**quick, word_length=2))

@@ -74,7 +74,7 @@ function drawPictures(place) {
   y.axis = { labelLimit: Math.max(0.35 * room("heat"), room("heat") - columns.length * heat.width.step - LEGEND) };
   if (cells.length > MOST_NUMBERS) heat.layer.length = 1;
   draw(`heat-${place}`, inPanels(heat, cells, 1), cells, clicked, undefined, pointed);
-  const tradeoff = structuredClone(data.charts[`tradeoff${log ? "_log" : ""}`]), count = Math.min(3, new Set(points.map(({ panel }) => panel)).size);
+  const tradeoff = structuredClone(data.charts[`tradeoff${log ? "_log" : ""}`]), count = Math.min(room("tradeoff") < 460 ? 1 : 3, new Set(points.map(({ panel }) => panel)).size);
   tradeoff.width = Math.max(140, room("tradeoff") / count - 70);
   for (const [axis, ends] of [["x", ["left", "right"]], ["y", ["low", "high"]]]) {
     const values = points.flatMap((one) => ends.map((end) => one[end])), least = Math.min(...values), most = Math.max(...values);

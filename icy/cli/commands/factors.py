@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import click
@@ -27,9 +28,11 @@ options, settings of training, and the grammar.
 """
 _LEGEND = """
 share: of the variance (of ratios: of their logarithms), after all other factors; -: these runs cannot separate it
-interactions: effects of factors that do not add up; -g NAME shows the effects on one grammar
+interactions: effects of factors that do not add up, most of all of the two named; -g NAME shows one grammar
 effect: quotient (×) or difference of the two levels that differ most, others being equal
 95 %: interval for all pairs of levels (Bonferroni); p: analysis of variance (type II), corrected by Holm's method"""
+_LEGEND_OF_CUT = """
+cut: combinations with only a bound of their mean; they count as this bound or more, so their effects may be larger"""
 
 
 @command("factors", epilog=EPILOG)
@@ -38,7 +41,7 @@ effect: quotient (×) or difference of the two levels that differ most, others b
 @format_option
 def factors_command(results: tuple[str, ...], selected: Selection, format_: str) -> int:
     """Show which settings matter: each setting's share of the variance of results, its largest contrast and a test."""
-    from icy.analysis.tables.factors import FAMILY, factors
+    from icy.analysis.tables.factors import CUT, FAMILY, factors
 
     table = factors(selected.read(results))
     if not print_data(table, format_):
@@ -47,7 +50,7 @@ def factors_command(results: tuple[str, ...], selected: Selection, format_: str)
             click.echo(", ".join(str(name) for name in dict.fromkeys(family) if name == name) + "\n")
             print_rows(*_rows(part, bool(ratio)), format_)
             click.echo()
-        click.echo(_LEGEND.strip())
+        click.echo(_LEGEND.strip() + (_LEGEND_OF_CUT if table["factor"].eq(CUT).any() else ""))
     return DONE
 
 
@@ -57,19 +60,25 @@ def _rows(table: pd.DataFrame, ratio: bool) -> tuple[list[str], list[list[str]]]
 
     from icy.analysis.table_cells import p_text
     from icy.analysis.tables.differences import effect_text
+    from icy.analysis.tables.factors import CUT, INTERACTIONS
 
     rows = []
     for row in table.to_dict("records"):
         low, effect, high = ("" if pd.isna(row[n]) else effect_text(row[n], ratio) for n in ("low", "effect", "high"))
+        bound = row["high"] == math.inf
+        contrast = {
+            INTERACTIONS: f"{row['larger']} × {row['smaller']}" if isinstance(row["larger"], str) else "",
+            CUT: f"only a bound: {row['larger']}",
+        }.get(row["factor"], f"{row['larger']} over {row['smaller']}" if effect else "")
         rows.append(
             [
                 row["factor"],
                 "" if pd.isna(row["levels"]) else f"{row['levels']:.0f}",
-                f"{row['share']:.1%}" if row["freedom"] else "-",
+                "" if row["factor"] == CUT else f"{row['share']:.1%}" if row["freedom"] else "-",
                 "" if pd.isna(row["p_holm"]) else p_text(row["p_holm"]),
-                f"{row['larger']} over {row['smaller']}" if effect else "",
-                effect,
-                f"{low} to {high}" if low else "",
+                contrast,
+                f"> {effect}" if bound else effect,
+                f"{low} or more" if bound and low else f"{low} to {high}" if low else "",
             ]
         )
     return ["factor", "levels", "share", "p", "largest contrast", "effect", "95 %"], rows

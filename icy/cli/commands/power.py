@@ -85,13 +85,22 @@ def power_command(
         click.echo(f"{both}: {unit} that find {goal} with a power of {power:g} at alpha {alpha:g}\n")
         print_rows(*_power_table(table, crossed), format_)
         ratios = table["measure"].eq("ratio").all()
-        effects = "quotient of their ratios" if ratios else "difference between them"
+        effects = (
+            f"{'ratios' if ratios else 'accuracies'} of {one} {'divided by' if ratios else 'minus'} those of {other}"
+        )
         over = "pairs" if per_language == 1 else f"means of {per_language} pairs of a language"
         which = _LANGUAGES.format(counted(per_language, "seed")) if crossed else _SEEDS
         click.echo("\n" + "\n".join([f"effect: of the pilot, {effects}; spread: over {over}", which, *_LEGEND]))
+        if _same_remark(table):
+            click.echo(f"all rows: {table['remark'].iloc[0]}")
         if effect is None:
             click.echo(_ADVICE.format(table["pairs"].min(), "1.2" if ratios else "0.05"))
     return DONE
+
+
+def _same_remark(table: pd.DataFrame) -> bool:
+    """Return whether all of several rows have one remark, which is then a note below the table."""
+    return len(table) > 1 and table["remark"].nunique() == 1 and bool(table["remark"].iloc[0])
 
 
 def _power_table(table: pd.DataFrame, crossed: bool) -> tuple[list[str], list[list[str]]]:
@@ -101,18 +110,20 @@ def _power_table(table: pd.DataFrame, crossed: bool) -> tuple[list[str], list[li
     setting = [name for name in ROW if name in table and table[name].nunique(dropna=False) > 1]
     needed = ["share", "languages"] if crossed else ["seeds"]
     headings = [*setting, "grammar", "pairs", "censored", "effect", "spread", *needed, "Holm", "cautious", "remark"]
-    return headings, [_texts(row, setting, crossed) for _, row in table.iterrows()]
+    columns = len(headings) - _same_remark(table)
+    return headings[:columns], [_texts(row, setting, crossed)[:columns] for _, row in table.iterrows()]
 
 
 def _texts(row: pd.Series[Any], setting: list[str], crossed: bool) -> list[str]:
     import pandas as pd
 
+    from icy.analysis.tables.differences import effect_text
     from icy.analysis.tables.paired import NEEDED
     from icy.analysis.wording import text_of
 
     ratio = row["measure"] == "ratio"
     effect, spread, share = row["effect"], row["spread"], row["language_share"]
-    shown = "-" if math.isnan(effect) else f"{row['bound']} {effect:{'.2f' if ratio else '+.3f'}}".strip()
+    shown = "-" if math.isnan(effect) else f"{row['bound']} {effect_text(effect, ratio)}".strip()
     wide = "-" if math.isnan(spread) else f"×/{math.exp(min(spread, 700)):.2f}" if ratio else f"{spread:.3f}"
     counts = ["-" if pd.isna(row[name]) else str(int(row[name])) for name in NEEDED]
     cut = row["one_censored"] + row["both_censored"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import SPREADS, Selection, file_option, selection
+from icy.cli.options import SPREADS, Selection, file_option, plugin_option, selection
 from icy.cli.output import checked_file, note
 
 EPILOG = """\b
@@ -32,6 +32,7 @@ it can be sent, archived and printed. It needs the extra icy-toolkit[report].
     "--compare", metavar="WITH", help="Reference values of probes: published, one published table, or results."
 )
 @click.option("--methods", is_flag=True, help="Print the methods in sentences, for a paper, and write no file.")
+@plugin_option
 @selection
 def report_command(
     results: tuple[str, ...],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -22,7 +23,8 @@ MEANINGS = (
 )
 LENGTHS = ("message_length", "message_lengths")  # names of columns with the number of tokens of each message
 NO_ATTRIBUTES = {*LENGTHS, "receiver_input", "receiver_output", "aux_input"}  # names of EGG
-OPTIONS = "--meaning-columns and --message-columns (in Python, meaning_columns= and message_columns=)"
+IN_PYTHON = "in Python, meaning_columns= and message_columns="
+OPTIONS = f"--meaning-columns and --message-columns ({IN_PYTHON})"
 
 
 class ColumnChoice(NamedTuple):
@@ -96,7 +98,8 @@ def choose_columns(
     twice = len({*attributes, *tokens}) != len(attributes) + len(tokens)
     if with_messages and (twice or not tokens or not (attributes or alone)):
         raise InvalidSettingError(
-            f"{found}; choose columns of meanings and columns of messages, without overlap, by {OPTIONS}."
+            f"{found}; choose columns of meanings and columns of messages, without overlap, as in "
+            f"--message-columns {shlex.quote(columns[-1])}, which makes all others meanings ({IN_PYTHON})."
         )
     return ColumnChoice(attributes, tokens, rest)
 

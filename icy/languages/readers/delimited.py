@@ -65,9 +65,7 @@ def read(file: File) -> Found | None:
         remarks = [NUMBERED]
     else:
         header = [header[0].lstrip("# ") or header[0], *header[1:]]  # numpy.savetxt writes "# " before it
-        example = f"{'--meaning-columns 2 ' * (len(header) > 1)}--message-columns 1"
-        advice = f"if that is a row, write a line of names above it, or choose by number, as in {example}"
-        named = f"names from line {line}; {advice}" if remarks else ""
+        named = f"names from line {line}; if that is a row, choose by number: --message-columns 1" if remarks else ""
     entries = list(zip(*(row for _, row in body), strict=True))
     used = [
         place

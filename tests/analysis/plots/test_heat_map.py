@@ -120,7 +120,9 @@ def test_rows_are_about_equally_tall_however_many(count: int) -> None:
 @pytest.mark.slow
 def test_numbers_in_narrow_cells_lose_decimals_before_they_are_too_small() -> None:
     with plots.plot_style("paper"):
-        ax = plots.heat(acquire(["sender/RNNAutoReg:LSTM", "sender/FC2L"])).axes[0]
+        figure = plots.heat(acquire(["sender/RNNAutoReg:LSTM", "sender/FC2L"]))
+    ax = figure.axes[0]
+    assert "Geometric mean." in figure.caption  # not its spread, which is not drawn
     assert {text.get_fontsize() for text in ax.texts} == {8.0}
     assert [text.get_text() for text in ax.texts][:3] == ["1.0", "2.2", "3.4"]
     assert ax.texts[-1].get_text() == "20†"

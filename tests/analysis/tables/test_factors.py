@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from icy.analysis import factors
-from icy.analysis.tables.factors import INTERACTIONS, SEEDS
+from icy.analysis.tables.factors import CUT, INTERACTIONS, SEEDS
 from icy.core.errors import IncompatibleError
 from tests.helpers import long
 
@@ -77,6 +77,10 @@ def test_interactions_are_effects_that_do_not_add_up() -> None:
     assert found.loc[["cell", "grammar"], "share"].tolist() == [0, 0]
     assert found.at[INTERACTIONS, "share"] == pytest.approx(1 - found.at[SEEDS, "share"])
     assert found.at[INTERACTIONS, "p_holm"] < 0.01
+    sizes = pd.concat(
+        [runs({key: [2 * v, 2.2 * v] for key, v in crossed.items()}).assign(hidden_size=h) for h in (8, 9)]
+    )
+    assert set(table(sizes).loc[INTERACTIONS, ["larger", "smaller"]]) == {"cell", "grammar"}
 
 
 def test_with_one_seed_interactions_are_the_error() -> None:
@@ -124,18 +128,43 @@ def test_repeated_runs_count_once(caplog: pytest.LogCaptureFixture) -> None:
     assert found.at[SEEDS, "freedom"] == 9
 
 
-def test_cut_runs_are_no_values(caplog: pytest.LogCaptureFixture) -> None:
-    hol = runs({("GRU", "hol"): [20.0, 20.0], ("LSTM", "hol"): [9.0, 8.0]})
-    hol["censored"] = hol["value"].eq(20)
-    found = table(pd.concat([BALANCED, hol]))
-    assert found.drop(columns=["role"]).equals(table(BALANCED).drop(columns=["role"]))
-    assert "Runs of 1 of 6 combinations of settings were cut" in caplog.text
-    assert "Left out: grammar hol." in caplog.text
+def cut(results: pd.DataFrame, cap: float) -> pd.DataFrame:
+    """The same runs with a cap of the ratio."""
+    return results.assign(censored=results["value"].gt(cap), value=results["value"].clip(upper=cap))
+
+
+def test_a_bound_counts_if_the_other_combinations_do_not_exceed_it() -> None:
+    below = cut(BALANCED, 10)  # LSTM on rot: a ratio of 16 follows from the others
+    found = table(below)
+    effects = ["larger", "smaller", "effect"]
+    assert found.at["cell", "effect"] == pytest.approx(2)
+    assert found.at["grammar", "effect"] == pytest.approx(4)
+    assert found.loc[CUT, ["levels", "larger"]].tolist() == [1, "LSTM rot"]
+    without = table(below.query("not censored"))
+    names = ["cell", "grammar"]
+    pd.testing.assert_frame_equal(found.loc[names, effects], without.loc[names, effects])
+    assert np.isfinite(found.loc[names, "high"].astype(float)).all()
+    squares = pd.concat([BALANCED.query("grammar == 'perm'"), BALANCED.query("grammar == 'rot'").assign(value=9.0)])
+    held = squares["grammar"].eq("rot") & squares["model"].eq("sender/A:LSTM")
+    more = table(squares.assign(censored=held))  # the others predict 18, more than the bound of 9
+    assert more.at["cell", "effect"] == pytest.approx(2)
+    lower = squares.assign(value=squares["value"].mask(held, 30), censored=held)
+    assert table(lower).at["cell", "effect"] > 2  # the bound of 30 exceeds the prediction
+    assert table(lower).at["cell", "high"] == math.inf
+
+
+def test_a_level_that_is_cut_everywhere_has_a_lower_bound() -> None:
+    rows = runs({("GRU", "hol"): [20.0, 20.0], ("LSTM", "hol"): [9.0, 8.0]})
+    rows["censored"] = rows["value"].eq(20)
+    found = table(rows)
+    assert found.loc["cell", ["larger", "smaller"]].tolist() == ["GRU", "LSTM"]
+    assert found.loc["cell", ["effect", "high"]].tolist() == pytest.approx([20 / math.sqrt(72), math.inf])
+    assert found.at[SEEDS, "freedom"] == 1
     some = runs({("GRU", "rot"): [2.0, 2.2, 2.4, 20.0], ("LSTM", "rot"): [2.0, 2.2, 2.4, 2.6]})
     some["censored"] = some["value"].eq(20)
     assert table(some).loc["cell", ["larger", "smaller"]].tolist() == ["GRU", "LSTM"]
-    with pytest.raises(IncompatibleError, match=r"Runs of 1 of 2 combinations .* train with --protocol budget"):
-        factors(hol)
+    with pytest.raises(IncompatibleError, match=r"Runs of 2 of 2 combinations .* train with --protocol budget"):
+        factors(rows.assign(censored=True))
 
 
 def test_failed_runs_and_the_baseline_are_left_out() -> None:

@@ -82,7 +82,9 @@ def test_differences_are_taken_seed_by_seed() -> None:
 
 def test_several_matching_rows_are_an_error() -> None:
     other = pd.concat([long({"A": {"rot": 0.1}}, settings=s, key=s) for s in ("x=1", "x=2")], ignore_index=True)
-    with pytest.raises(InvalidSettingError, match="several rows of sender/A"):
+    with pytest.raises(
+        InvalidSettingError, match=r"several rows of sender/A at .* differ in settings: .*FOLDER:settings=x=1"
+    ):
         bias_table(long(THREE), compare=other)
     same = long({"A": {"rot": 0.3}})
     table = bias_table(long(THREE), compare=pd.concat([other, same], ignore_index=True))

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from icy.cli import main
-from tests.analysis.tables.test_factors import BALANCED
+from tests.analysis.tables.test_factors import BALANCED, cut
 
 
 @pytest.fixture
@@ -36,6 +36,16 @@ def test_command(results: str) -> None:
     assert interactions.split() == ["interactions", "0.0%", "1"]
     assert seeds.split() == ["seeds", "1.5%"]
     assert len(legend) == 4
+
+
+def test_cut_runs_are_a_row_of_the_table(tmp_path: Path) -> None:
+    cut(BALANCED.query("grammar == 'rot'"), 10).to_parquet(tmp_path / "cut.parquet")
+    done = run(str(tmp_path / "cut.parquet"), "--format", "markdown")
+    cell, _, bound = done.stdout.splitlines()[4:7]
+    assert [one.strip() for one in cell.split("|")[5:8]] == ["LSTM over GRU", "> ×1.25", "×0.23 or more"]
+    assert bound.split("|")[1:3] == [" cut ", " 1 "]
+    assert "only a bound: LSTM" in bound
+    assert "they count as this bound or more" in done.stdout
 
 
 def test_formats_and_selections(results: str) -> None:

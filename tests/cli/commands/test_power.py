@@ -38,10 +38,10 @@ def test_command(pilot: Path) -> None:
     assert title == "sender/A and sender/B: seeds that find the pilot's effect with a power of 0.8 at alpha 0.05"
     assert head.split() == ["grammar", "pairs", "censored", "effect", "spread", "seeds", "Holm", "cautious", "remark"]
     name, pairs, cut, effect, spread, *seeds = rot.split()[:8]
-    assert (name, pairs, cut, effect, spread) == ("rot", "3", "0", "1.02", "×/1.12")
+    assert (name, pairs, cut, effect, spread) == ("rot", "3", "0", "×1.02", "×/1.12")
     assert int(seeds[0]) < int(seeds[1]) < int(seeds[2])
     assert hol.endswith("3 of 3 pairs cut in both: a higher cap is needed")
-    assert legend.startswith("effect: of the pilot, quotient of their ratios")
+    assert legend.startswith("effect: of the pilot, ratios of sender/A divided by those of sender/B")
     advice = "3 pairs estimate the effect poorly: give the smallest effect that matters, as in --effect 1.2"
     assert shown.stdout.splitlines()[-1] == advice
     assert "the effect poorly" not in run(str(pilot), "-m", "A", "-m", "B", "--effect", "1.2").stdout
@@ -49,6 +49,17 @@ def test_command(pilot: Path) -> None:
     assert str(one["seeds"]) == seeds[0]
     asked = run(str(pilot), "-m", "A", "-m", "B", "-g", "rot", "--effect", "2", "--format", "csv").stdout
     assert pd.read_csv(io.StringIO(asked))["seeds"].item() == 3
+
+
+def test_a_remark_on_all_rows_is_one_note(tmp_path: Path) -> None:
+    values = {
+        "A": {"rot": [2.0, 3.0, 4.1], "hol": [3.0, 4.0, 4.1]},
+        "B": {"rot": [2.2, 2.9, 3.6], "hol": [3.3, 4.8, 5]},
+    }
+    long(values, protocol="acquire", measure="ratio", cap=20.0).to_parquet(tmp_path / "pilot.parquet")
+    shown = run(str(tmp_path / "pilot.parquet"), "--effect", "1.2").stdout
+    assert shown.count("only 3 pairs: the spread is a poor estimate") == 1
+    assert "all rows: only 3 pairs" in shown.splitlines()[-1]
 
 
 def test_languages_crossed_with_weights(tmp_path: Path) -> None:

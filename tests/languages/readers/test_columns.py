@@ -71,7 +71,7 @@ def test_requested_columns() -> None:
     assert choose_columns(["message", "said"], ["message"]) == (["message"], ["said"], False)
     assert choose_columns(["word"], [], ["word"]) == ([], ["word"], False)
     for asked in ((["hue"], ["hue"]), (["hue", "hue"], ["message"])):
-        with pytest.raises(InvalidSettingError, match="without overlap"):
+        with pytest.raises(InvalidSettingError, match="without overlap, as in --message-columns"):
             choose_columns(["hue", "message"], *asked)
     with pytest.raises(InvalidSettingError, match="'shape' is not one of them"):
         choose_columns(["hue", "message"], ["shape"])

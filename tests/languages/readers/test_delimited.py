@@ -44,7 +44,7 @@ def test_a_table_without_a_header_loses_no_row(
 ) -> None:
     path = write(tmp_path / name, rows, separator)
     with pytest.raises(
-        InvalidSettingError, match=r"no header line: columns have numbers, from 1|by number, as in --meaning-"
+        InvalidSettingError, match=r"no header line: columns have numbers, from 1|by number: --message-"
     ):
         read_table(path)
     table = read_table(path, meaning_columns=meanings, message_columns=messages)
@@ -79,7 +79,7 @@ def test_a_number_that_is_no_column_of_a_known_header_is_refused(tmp_path: Path)
 
 def test_messages_alone_without_a_header(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", [("abba",), ("abcd",), ("ba",)], ",")
-    with pytest.raises(InvalidSettingError, match="choose by number, as in --message-columns 1"):
+    with pytest.raises(InvalidSettingError, match="choose by number: --message-columns 1"):
         read_table(path)
     assert read_table(path, message_columns="1").lengths.tolist() == [4, 4, 2]
 

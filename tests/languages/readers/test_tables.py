@@ -244,7 +244,7 @@ def test_separator_and_encoding_are_recognized(tmp_path: Path, name: str, separa
 
 
 def test_the_options_that_choose_columns_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSettingError, match=r"by --meaning-columns and --message-columns \(in Python"):
+    with pytest.raises(InvalidSettingError, match=r"as in --message-columns b, which .* \(in Python"):
         read_table(write(tmp_path / "t.csv", "a,b\n1,ab\n2,ba\n"))
 
 
