@@ -54,7 +54,7 @@ def plot_emergence(
         if score in CHANCE:
             ax.axhline(0, **style.CHANCE)
         ax.set_xlabel("bias towards composition (log ratio)")
-        ax.set_ylabel(emergence.heading(score))
+        ax.set_ylabel(style.wrapped(emergence.heading(score), 0.6 * HEIGHT, style.MEDIUM))
         style.tidy(ax, "both")
     style.legend(figure, drawn, axes is None, [look.handle(name, line=False) for name, look in looks.items()])
     style.entitle(figure, drawn, axes is None, None, TITLE, notes)
