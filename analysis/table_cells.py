@@ -166,11 +166,9 @@ class TableCell:
 
     def parts(self, decimals: int, sign: str = "") -> tuple[str, str]:
         """Return the center and the spread as texts, such as "0.52" and "±0.03"; "" for an unknown spread."""
-        on_log_scale = self.log_scale and self.log is not None
-        shown = (
-            self.log.text(decimals, self.log_scale) if on_log_scale else number(self.mean, self.spread, decimals, sign)
-        )
-        mark = "×" if on_log_scale else "±"
+        shown, mark = number(self.mean, self.spread, decimals, sign), "±"
+        if self.log_scale and self.log is not None:
+            shown, mark = self.log.text(decimals, self.log_scale), "×"
         center, found, width = shown.partition(mark)
         return center, found + width
 

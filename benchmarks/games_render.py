@@ -126,7 +126,7 @@ def _layer(inputs: int, outputs: int, width: int, stride: int) -> list[nn.Module
 def reading_table(steps: int) -> str:
     """Return a table of the accuracies of the reading network."""
     lines = [(about, *(f"{one:.4f}" for one in accuracies(make_world(name, **o), steps))) for name, about, o in READ]
-    return markdown_table(("images", "shape", "colour", "across", "down"), lines, numbers=(1, 2, 3, 4))
+    return markdown_table(("images", "shape", "color", "across", "down"), lines, numbers=(1, 2, 3, 4))
 
 
 def accuracies(world: World, steps: int = STEPS) -> list[float]:

@@ -34,13 +34,13 @@ from results.pages import describe_versions, fill_template, read_options
 
 PAGE = Path(__file__).parent / "s2b-learning.md"
 EPISODES = 1024  # episodes of a measurement; so many are dealt at once
-PHASES = ("dealing", "forward", "backward", "optimiser")
+PHASES = ("dealing", "forward", "backward", "optimizer")
 MEASURED: tuple[tuple[str, Any, str], ...] = (
     ("dealing", dealt_learning, "deal_games"),
     ("dealing", pair_learning, "deal_silent"),
     ("backward", torch.Tensor, "backward"),
-    ("optimiser", torch.optim.Adam, "step"),
-    ("optimiser", torch.nn.utils, "clip_grad_norm_"),
+    ("optimizer", torch.optim.Adam, "step"),
+    ("optimizer", torch.nn.utils, "clip_grad_norm_"),
 )
 Spent = defaultdict[str, float]  # seconds of each phase
 Training = tuple[Callable[[int], Any], int]  # a function that makes updates, and the episodes of each

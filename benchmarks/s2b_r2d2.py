@@ -31,7 +31,7 @@ UPDATE_PARTS = {
     "forward": ("r2d2_learning.py", "_unroll"),
     "backward": ("_tensor.py", "backward"),
     "replay": ("replay.py", "draw"),
-    "optimiser": ("adam.py", "step"),
+    "optimizer": ("adam.py", "step"),
 }
 
 

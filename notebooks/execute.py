@@ -77,7 +77,7 @@ def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def _smaller(picture: str) -> str:
-    """Return a PNG in base64 with few colours."""
+    """Return a PNG in base64 with few colors."""
     image = Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB")
     file = io.BytesIO()
     image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(file, "png", optimize=True)

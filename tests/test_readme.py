@@ -60,7 +60,7 @@ TRAINED = {
     ],
     "docs/end-to-end.md": [
         "e2e -s RNNAutoReg:GRU -r RNN:GRU --pretrain concat --pretrain perm --pretrain rot --quick",
-        "e2e -s FC2L -r RNN1L:GRU --senders 3 --receivers 3 --replace-every 0,100 --steps 350 --quick",
+        "e2e -s FC2L -r RNN1L:GRU --senders 3 --receivers 3 --replace-every 0,100 --updates 350 --quick",
     ],
     "docs/iterated-learning.md": ["iterate --model FC2L --grammar perm --grammar hol --quick"],
     "docs/models.md": ["probe -m 'sender/Composed[decoder=hierarchy,boundary=fixed]' -g rot,shufdet --quick"],

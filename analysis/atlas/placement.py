@@ -75,9 +75,10 @@ class Placement:
         """The name and value of a line: concat for ratios, a guess for accuracies of senders; None if unknown."""
         if self.measure == "ratio":
             return "as fast as concat", 1.0
-        sizes = [] if self.runs is None or "vocab_size" not in self.runs else self.runs["vocab_size"].dropna().unique()
-        sender = str(self.mine.index[0]).startswith("sender/")
-        return ("accuracy of a guess", 1 / float(sizes[0])) if sender and len(sizes) == 1 else None
+        if self.runs is None or not str(self.mine.index[0]).startswith("sender/") or "vocab_size" not in self.runs:
+            return None
+        sizes = self.runs["vocab_size"].dropna().unique()
+        return ("accuracy of a guess", 1 / float(sizes[0])) if len(sizes) == 1 else None
 
     def rest(self, name: str) -> pd.DataFrame:
         """Return the models of the atlas except the model of this name."""
@@ -288,13 +289,13 @@ def plot_placements(placements: Sequence[Placement]) -> Figure:
         figure, panels = style.panels([one.setting for one in placements], None, size)
         for one, ax in zip(placements, panels, strict=True):
             plot_placement(one, ax)
-            ax.legend(
-                handles=ax.get_legend().legend_handles,
-                loc="center left",
-                bbox_to_anchor=(1, 0.5),
-                fontsize=style.SMALL,
-                frameon=False,
-            )
+            beside: Facts = {
+                "loc": "center left",
+                "bbox_to_anchor": (1, 0.5),
+                "fontsize": style.SMALL,
+                "frameon": False,
+            }
+            ax.legend(handles=ax.get_legend().legend_handles, **beside)  # type: ignore[union-attr]
             name = style.wrapped(_among(one), 0.85 * size[0], style.MEDIUM)
             ax.set_title(name, fontsize=style.MEDIUM, loc="left")
         style.entitle(figure, panels, True, None, TITLE, _notes(placements[0]))

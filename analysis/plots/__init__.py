@@ -24,8 +24,7 @@ if os.environ.get("MPLBACKEND"):
 KINDS = {
     "heat": (
         "heat_map",
-        "A heat map of the bias table: a row per model, a column per grammar, the mean in each cell; "
-        "for a single model, bars.",
+        "A heat map of the bias table: a row per model, a column per grammar, mean and spread in each cell.",
     ),
     "bars": ("bar_panels", "Bars with errors: groups by grammar for few models, a panel per grammar for many."),
     "curves": ("learning_curves", "Accuracy over updates: a panel per model, a line per grammar, bands over seeds."),

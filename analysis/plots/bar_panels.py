@@ -73,7 +73,7 @@ def bars(
     most = max(len(part.lines) for part in parts)
     draw = _by_measure if (by or ("measure" if most <= FEW else "grammar")) == "measure" else _by_grammar
     figure, drawn = draw(parts, spread, width or style.WIDTH, axes)
-    usual, notes = describe(long, spread)
+    usual, notes = describe(long, spread, bars=True)
     notes += [f"{UNMEASURED} not measured"] if _has_gaps(parts, spread) else []
     notes += [style.CHANCE_NOTE] if any(part.chance for part in parts if not part.is_ratio) else []
     style.entitle(figure, drawn, axes is None, title, usual, notes)

@@ -88,7 +88,7 @@ def chain_curves(
     notes += ["dotted line: by chance"] if any(f"{name}{CHANCE}" in table for name in measures) else []
     notes += [convention.note() for convention in used.values()]
     usual = "How languages change from learner to learner"
-    size = (width, HEIGHT * len(measures) + 0.5 + style.heading_height(width, *style.heading(title, usual, notes)))
+    size = (width, HEIGHT * len(measures) + 1.0)
     figure, axes = style.panels(names, None, size, len(columns), sharex=True, sharey="row")
     for place, ax in enumerate(axes):
         measure, column = measures[place // len(columns)], columns[place % len(columns)]
@@ -127,7 +127,7 @@ def _points(results: Results, measures: Sequence[str]) -> tuple[pd.DataFrame, li
             raise InvalidSettingError("The plot 'chain_curves' needs results of `icy iterate` that did not fail.")
         long = without_hashes(long_of(chains))
         varying = [name for name in ROW[1:] if long[name].nunique(dropna=False) > 1]
-        lines = lines_of(long, varying, sides=long["side"].nunique() > 1)
+        lines = lines_of(long, varying, sides=long["role"].nunique() > 1)
         if len(lines) > MOST:
             one_setting(chains)
         columns = {key: line.label for line in lines for key in line.long["key"]}
@@ -155,7 +155,7 @@ def _draw_measure(ax: Axes, part: pd.DataFrame, measure: str, looks: Mapping[str
             wide.index, mean, look.marker, color=look.color, linestyle=look.dash, linewidth=style.LINE, markersize=3
         )
         if chance.nunique() > 1:
-            by_chance = own.groupby("generation")[chance.name].mean()
+            by_chance = own.groupby("generation")[str(chance.name)].mean()
             ax.plot(by_chance.index, by_chance, **{**style.CHANCE, "color": look.color})
     if chance.nunique() == 1:
         ax.axhline(chance.iloc[0], **style.CHANCE)
@@ -204,12 +204,11 @@ def chain_paths(results: Results, *, title: str | None = None, width: float | No
         "gray, with a name: languages of known origin",
     ]
     usual = "Where languages move as they pass from learner to learner"
-    room = style.heading_height(width, *style.heading(title, usual, notes))
-    size = (width, 1.9 * -(-len(models) // across) + 0.4 + room)
+    size = (width, 1.9 * -(-len(models) // across) + 0.9)
     figure, axes = style.panels(models, None, size, across, sharex=True, sharey=True)
     drawn: list[list[NDArray[np.float64]]] = [[] for _ in models]
     for ax, model, own_paths in zip(axes, models, drawn, strict=True):
-        ax.scatter(*zip(*places.values(), strict=True), s=6, color=style.DIM)
+        ax.scatter(*np.array([*places.values()]).reshape(-1, 2).T, s=6, color=style.DIM)  # type: ignore[misc]
         for grammar, look in looks.items():
             own = table[table["model"].eq(model) & table["grammar"].eq(grammar)]
             for _, chain in own.groupby("seed"):

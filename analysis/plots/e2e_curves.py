@@ -84,8 +84,7 @@ def e2e(
     close = [name for name in measures if "accuracy" in name and curves[name].max() > CLOSE]
     notes = _notes(curves, spread, bool(close))
     if axes is None:  # titles belong to rows, so that long titles do not widen the first panel
-        height = 1.4 + (style.heading_height(width, *style.heading(title, TITLE, notes)) - 0.5) / len(pairs)
-        figure, drawn = style.grids([(pair.label, len(measures)) for pair in pairs], width, [height] * len(pairs))
+        figure, drawn = style.grids([(pair.label, len(measures)) for pair in pairs], width, [1.4] * len(pairs))
     else:
         drawn = style.given_axes(names, axes)
         figure = style.figure_of(drawn[0])

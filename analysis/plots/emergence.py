@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from icy.analysis import style
 from icy.analysis.emergence import Emergence
 
-HEIGHT = 2.3  # of the panels, in inches
+HEIGHT = 2.8  # inches
 CHANCE = ("topsim", "above_chance")  # scores that are 0 by chance
 SCORES = ("topsim", "above_chance")
 TITLE = "Do senders with a bias towards composition develop compositional languages?"
@@ -39,7 +39,7 @@ def plot_emergence(
         "error bars: standard error over seeds; dotted line: by chance",
         *(f"{emergence.heading(score)}: Spearman {emergence.correlation(score, bias)}" for score in scores),
     ]
-    size = (style.WIDTH, HEIGHT + style.heading_height(style.WIDTH, TITLE, notes))
+    size = (style.WIDTH, HEIGHT)
     figure, drawn = style.panels([emergence.heading(name) for name in scores], axes, size, len(scores), sharex=True)
     family = emergence.table.index.str.partition(":").get_level_values(0)
     looks = style.model_looks(family)

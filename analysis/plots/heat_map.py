@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colorbar import Colorbar
 from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure
-from matplotlib.gridspec import GridSpecBase
 from matplotlib.patches import Patch, Rectangle
 
 from icy.analysis import style
+from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import TableCell, checked_spread
 from icy.records.load import Results
 
-from .bar_panels import bars
-from .panels import Line, ResultBlock, blocks, color_ends, describe, measured
+from .panels import ResultBlock, blocks, color_ends, describe, measured, refuse_crowd
 
 COLORS = "viridis"  # perceptually uniform, also under color blindness and in gray; bright means easy
 MISSING = {"facecolor": "#e6e6e6", "edgecolor": "#b0b0b0", "hatch": "////", "linewidth": 0}
-KEYS = 0.52  # height of a row of color bars with their names, in inches
-KEY_WIDTH, NARROWEST_KEY = 2.0, 1.4  # usual and least width of a color bar, in inches
+KEY, KEY_WIDTH = 0.5, 2.0  # height of a color bar with its name, and its usual width, in inches
 NAME, GAP = 0.2, 0.12  # inches above a panel: its name, and the space around grammars
-ABOUT, PADDING = 0.65, 0.15  # inches with title and notes, and without
-MOST_SINGLE = 3  # up to this many panels with one row each are drawn as bars
-FEWEST = 4  # least number of rows of a panel that is continued in the next column
+ABOUT, PADDING = 0.58, 0.15  # inches with title and notes, and without
 
 
 @dataclass(frozen=True)
@@ -42,40 +38,34 @@ class Cells:
     names: float
     numbers: float
 
+    def block(self, part: ResultBlock) -> float:
+        """Return the height of a panel, with its name and grammar labels, in inches."""
+        tall = self.names
+        if style.tilt(part.grammars, self.width, size=self.names):
+            longest, tilt = (
+                max(style.text_size(name, self.names)[0] for name in part.grammars),
+                math.radians(style.TILT),
+            )
+            tall = longest * math.sin(tilt) + self.names * math.cos(tilt)
+        return NAME * bool(part.name) + GAP + tall / 72 + self.height * len(part.lines)
 
-def _cells(several: bool) -> tuple[Cells, Cells]:
-    """Return usual cells, and small ones for tables that otherwise do not fit on a page.
+
+def _cells(parts: Sequence[ResultBlock], width: float | None, several: bool) -> tuple[Cells, float]:
+    """Return cells, which are small if the figure is otherwise taller than a page, and the width of the figure.
 
     Cells with `several` seeds have a second line with the spread.
     """
-    found = []
-    for width, height, names, numbers in ((0.62, 0.23, style.MEDIUM, style.SMALL), (0.42, 0.155, 6.0, 5.5)):
+    count = max(len(part.grammars) for part in parts)
+    for wide, height, names, numbers in ((0.62, 0.23, style.MEDIUM, style.SMALL), (0.42, 0.155, 6.0, 5.5)):
         names, numbers = max(names, style.LEAST), max(numbers, style.LEAST)
-        found.append(Cells(width, max(height, (1.15 * numbers * (1 + several) + 3.5) / 72), names, numbers))
-    return found[0], found[1]
-
-
-@dataclass(frozen=True)
-class HeatPanel:
-    """Some rows of a block, drawn on separate axes."""
-
-    block: ResultBlock
-    lines: Sequence[Line]
-    name: str
-
-    def head(self, cells: Cells) -> float:
-        """Return the height of the panel's name and grammar labels, in inches."""
-        grammars = self.block.grammars
-        tilted = style.tilt(grammars, cells.width, size=cells.names)
-        tall = cells.names
-        if tilted:
-            longest, tilt = max(style.text_size(name, cells.names)[0] for name in grammars), math.radians(style.TILT)
-            tall = longest * math.sin(tilt) + cells.names * math.cos(tilt)
-        return NAME * bool(self.name) + GAP + tall / 72
-
-    def height(self, cells: Cells) -> float:
-        """Return the height of the panel in inches."""
-        return self.head(cells) + cells.height * len(self.lines)
+        height = max(height, (1.15 * numbers * (1 + several) + 3.5) / 72)
+        labels = 0.15 + max(style.text_size(line.label, names)[0] for part in parts for line in part.lines) / 72
+        title = max(style.text_size(part.name, style.MEDIUM)[0] for part in parts) / 60  # bold
+        across = width or max(4.0, labels + max(wide * count, title) + 0.15)
+        cells = Cells(min(wide, max(0.0, (across - labels) / count)), height, names, numbers)
+        if sum(map(cells.block, parts)) <= style.TALLEST - KEY - ABOUT - 0.4:
+            break
+    return cells, across
 
 
 @style.with_own_settings
@@ -92,8 +82,7 @@ def heat(
     Bright cells were learned easily. A dagger marks a mean over runs if some were cut at the cap; cells that were not
     measured are hatched. The color scale of ratios is logarithmic, so their means are geometric and the spread is a
     factor, as in the line "log scale" of a table; the scale of accuracies is from 0 to 1. A figure that is too tall for
-    a page gets smaller cells, and then several columns of panels. A single model is drawn as bars with errors (`bars`),
-    unless axes are given.
+    a page gets smaller cells.
 
     Args:
         results: a ProbeResult, or its long table. Sides, protocols and representations have separate panels.
@@ -106,7 +95,8 @@ def heat(
         The figure.
 
     Raises:
-        InvalidSettingError: no results, a value that cannot be drawn, an unknown spread, or a wrong number of axes.
+        InvalidSettingError: no results, a value that cannot be drawn, an unknown spread, a wrong number of axes, or too
+            many rows to read.
 
     Example:
         >>> import pandas as pd
@@ -118,199 +108,74 @@ def heat(
     """
     checked_spread(spread)
     long = measured(results)
-    whole = [HeatPanel(part, part.lines, part.name) for part in blocks(long)]
-    if axes is None and len(whole) <= MOST_SINGLE and all(len(panel.lines) == 1 for panel in whole):
-        return bars(results, spread=spread, title=title, width=width)
-    scales = {part.measure: _colors(part.measure, whole, spread) for part in (panel.block for panel in whole)}
-    usual_cells, small = _cells(long["seed"].nunique() > 1)
-    hatched = any(line.cell(g, spread) is None for panel in whole for line in panel.lines for g in panel.block.grammars)
+    parts = blocks(long)
     usual, notes = describe(long, spread)
+    cells, across = _cells(parts, style.width_of(width, 0) or None, long["seed"].nunique() > 1)
+    scales = {part.measure: _colors(part.measure, parts, spread) for part in parts}
     if axes is None:
-        width = style.width_of(width, 0) or None
-        columns, cells = _page(whole, width, len(scales) + 1, usual_cells, small)
-        across = width or max(4.0, len(columns) * _across(whole, cells))
-        rows = _key_rows(len(scales) + hatched, across)
-        panels = [panel for column in columns for panel in column]
-        room = (across / len(columns) - _names(whole, cells)) / max(len(panel.block.grammars) for panel in panels)
-        cells = replace(cells, width=min(cells.width, max(0.0, room)))  # narrow columns have tilted, taller names
-        figure, drawn, keys = _new_figure(columns, cells, across, KEYS * rows)
+        tall = sum(map(cells.block, parts)) + KEY * len(scales) + (PADDING if style.CAPTIONED else ABOUT)
+        refuse_crowd((across, tall), parts)
+        figure: Figure = style.figure(across, tall)
+        room = cells.width
+        grid = figure.add_gridspec(len(parts), 1, height_ratios=[len(part.lines) for part in parts])
+        drawn = [figure.add_subplot(grid[row]) for row in range(len(parts))]
     else:
-        drawn = style.given_axes([panel.name or "the table" for panel in whole], axes)
-        figure, panels, cells, keys = style.figure_of(drawn[0]), whole, usual_cells, None
+        drawn = style.given_axes([part.name or "the table" for part in parts], axes)
+        figure = style.figure_of(drawn[0])
         room = min(ax.get_window_extent().width for ax in drawn) / figure.dpi
-        room /= max(len(panel.block.grammars) for panel in panels)
-    for ax, panel in zip(drawn, panels, strict=True):
-        _draw(ax, panel, *scales[panel.block.measure], cells, room, spread)
-    labels = {panel.block.measure: panel.block.axis for panel in panels}
-    if keys is not None:
-        _keys_below(figure, keys, [(labels[name], *scale) for name, scale in scales.items()], hatched)
-    else:
-        _keys_beside(figure, drawn, [panel.block for panel in panels], scales, hatched)
+        room /= max(len(part.grammars) for part in parts)
+    shown = [_draw(ax, part, *scales[part.measure], cells, room, spread) for ax, part in zip(drawn, parts, strict=True)]
+    if not all(shown):  # narrow cells have no room for spreads
+        notes = [re.sub(r"^((geometric )?mean)(,| ±).*", r"\1", note) for note in notes]
+    _keys(figure, drawn, parts, scales, axes is None)
+    if any(line.cell(g, spread) is None for part in parts for line in part.lines for g in part.grammars):
+        missing = Patch(**MISSING, label="not measured")  # type: ignore[arg-type]
+        drawn[-1].legend(handles=[missing], loc="upper right", bbox_to_anchor=(1, 0), fontsize=style.SMALL,
+                         frameon=False)  # fmt: skip
     style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure
-
-
-# -- the page ----------------------------------------------------------------------------------------------------------
-
-
-def _names(panels: Sequence[HeatPanel], cells: Cells) -> float:
-    """Return the width of the column of model names, in inches."""
-    return 0.15 + max(style.text_size(line.label, cells.names)[0] for panel in panels for line in panel.lines) / 72
-
-
-def _across(panels: Sequence[HeatPanel], cells: Cells) -> float:
-    """Return the width of one column of panels, in inches."""
-    names = max(style.text_size(f"{panel.name} (continued)", style.MEDIUM)[0] for panel in panels) / 60  # bold
-    columns = max(len(panel.block.grammars) for panel in panels)
-    return _names(panels, cells) + max(cells.width * columns, names * (len(panels) > 1)) + 0.15
-
-
-def _key_rows(keys: int, width: float) -> int:
-    """Return the number of rows that the color bars need, so that their names do not overlap."""
-    return -(-keys // max(1, int(width / NARROWEST_KEY)))
-
-
-def _page(
-    panels: Sequence[HeatPanel], width: float | None, keys: int, usual: Cells, small: Cells
-) -> tuple[list[list[HeatPanel]], Cells]:
-    """Arrange panels in columns that fit on a page; return the columns and the size of their cells.
-
-    `keys` is the number of color bars.
-    """
-    room = style.TALLEST - KEYS * _key_rows(keys, width or max(4.0, _across(panels, small))) - ABOUT - 0.4
-    if sum(panel.height(usual) for panel in panels) <= room:
-        return [list(panels)], usual
-    most = max(1, int(width / _across(panels, small))) if width else len(panels) * 100
-    count, columns = 1, _columns(panels, small, room)
-    while len(columns) > most:  # too many for this width: make columns taller
-        room *= 1.1
-        columns = _columns(panels, small, room)
-    count, least = len(columns), sum(panel.height(small) for panel in panels) / len(columns)
-    while least < room:  # find columns of similar height
-        if len(found := _columns(panels, small, least)) <= count:
-            return found, small
-        least += small.height
-    return columns, small
-
-
-def _columns(panels: Sequence[HeatPanel], cells: Cells, room: float) -> list[list[HeatPanel]]:
-    """Put panels into columns that are not taller than `room`; split a panel if it does not fit."""
-    columns: list[list[HeatPanel]] = [[]]
-    room_left = room
-    for panel in panels:
-        rest: HeatPanel | None = panel
-        while rest is not None:
-            count = len(rest.lines)
-            fit = int((room_left - rest.head(cells)) / cells.height + 1e-6)
-            if fit < min(FEWEST, count) and columns[-1]:
-                columns.append([])
-                room_left = room
-                continue
-            now, rest = _split(rest, fit if fit >= count else max(1, min(fit, count - FEWEST)))
-            columns[-1].append(now)
-            room_left -= now.height(cells)
-    return columns
-
-
-def _split(panel: HeatPanel, count: int) -> tuple[HeatPanel, HeatPanel | None]:
-    """Split a panel into its first `count` rows and the rest, or None if there are no more."""
-    if count >= len(panel.lines):
-        return panel, None
-    name = panel.name if panel.name.endswith("(continued)") else f"{panel.name} (continued)".strip()
-    return replace(panel, lines=panel.lines[:count]), replace(panel, lines=panel.lines[count:], name=name)
-
-
-def _new_figure(
-    columns: Sequence[Sequence[HeatPanel]], cells: Cells, width: float, keys: float
-) -> tuple[Figure, list[Axes], GridSpecBase]:
-    """Return a figure with axes for panels in columns, and a grid below them for color bars.
-
-    `keys` is the height of color bars, in inches.
-    """
-    tallest = max(sum(panel.height(cells) for panel in column) for column in columns)
-    figure = style.figure(width, tallest + keys + (PADDING if style.CAPTIONED else ABOUT))
-    page = figure.add_gridspec(2, 1, height_ratios=(tallest, keys))
-    places = page[0].subgridspec(1, len(columns))
-    drawn = []
-    for i, column in enumerate(columns):
-        free = tallest - sum(panel.height(cells) for panel in column)
-        heights = [cells.height * len(panel.lines) for panel in column] + ([free] if free > 0.01 else [])
-        grid = places[i].subgridspec(len(heights), 1, height_ratios=heights)
-        drawn += [figure.add_subplot(grid[row]) for row in range(len(column))]
-    return figure, drawn, page[1].subgridspec(1, 1)
 
 
 # -- color bars --------------------------------------------------------------------------------------------------------
 
 
-def _colors(measure: str, panels: Sequence[HeatPanel], spread: str) -> tuple[Normalize, Colormap]:
+def _colors(measure: str, parts: Sequence[ResultBlock], spread: str) -> tuple[Normalize, Colormap]:
     """Return the color scale that all panels of a measure share."""
-    same = [panel.block for panel in panels if panel.block.measure == measure]
+    same = [part for part in parts if part.measure == measure]
     ends = color_ends(same, spread)
     return (LogNorm(*ends), colormaps[COLORS].reversed()) if same[0].is_ratio else (Normalize(*ends), colormaps[COLORS])
 
 
-def _keys_below(
-    figure: Figure, place: GridSpecBase, scales: Sequence[tuple[str, Normalize, Colormap]], hatched: bool
-) -> None:
-    """Draw a color bar per measure, side by side in rows, and a legend of hatching."""
-    keys = len(scales) + hatched
-    width = figure.get_figwidth()
-    rows = _key_rows(keys, width)
-    across = -(-keys // rows)
-    bar = min(KEY_WIDTH, 0.9 * width / across)
-    grid = place[0].subgridspec(rows, across + 1, width_ratios=[*[bar] * across, max(0.01, width - bar * across)])
-    for i, (label, norm, colors) in enumerate(scales):
-        ax = figure.add_subplot(grid[divmod(i, across)])
-        shown = figure.colorbar(ScalarMappable(norm, colors), cax=ax, orientation="horizontal")
-        _name_bar(shown, label, norm)
-    if hatched:
-        ax = figure.add_subplot(grid[divmod(len(scales), across)])
-        ax.set(xticks=[], yticks=[])
-        ax.set_axis_off()
-        ax.legend(handles=_hatching(), loc="upper left", fontsize=style.SMALL, frameon=False, borderaxespad=0)
-
-
-def _keys_beside(
+def _keys(
     figure: Figure,
     axes: Sequence[Axes],
     parts: Sequence[ResultBlock],
-    scales: dict[str, tuple[Normalize, Colormap]],
-    hatched: bool,
+    scales: Mapping[str, tuple[Normalize, Colormap]],
+    own: bool,
 ) -> None:
-    """Draw color bars next to the user's axes: one bar if all axes show one measure, else a bar per axes."""
-    groups = [list(axes)] if len(scales) == 1 else [[ax] for ax in axes]
-    for group, part in zip(groups, parts, strict=False):
-        norm, colors = scales[part.measure]
-        bar = figure.colorbar(ScalarMappable(norm, colors), ax=group, aspect=25, pad=0.015, fraction=0.05)
-        _name_bar(bar, part.axis, norm)
-    if hatched:
-        axes[-1].legend(handles=_hatching(), loc="upper right", bbox_to_anchor=(1, 0), fontsize=style.SMALL,
-                        frameon=False)  # fmt: skip
-
-
-def _name_bar(bar: Colorbar, label: str, norm: Normalize) -> None:
-    bar.set_label(label, fontsize=style.MEDIUM)
-    bar.outline.set_visible(False)  # type: ignore[operator]
-    bar.ax.tick_params(labelsize=style.SMALL, length=2)
-    if isinstance(norm, LogNorm):
-        axis = bar.ax.xaxis if bar.orientation == "horizontal" else bar.ax.yaxis
-        style.ratio_axis(axis, float(norm.vmin or 1), float(norm.vmax or 1))
-
-
-def _hatching() -> list[Patch]:
-    return [Patch(**MISSING, label="not measured")]  # type: ignore[arg-type]
+    """Draw a color bar per measure, below its panels in a new figure (`own`), else at their right."""
+    for measure, (norm, colors) in scales.items():
+        group = [ax for ax, part in zip(axes, parts, strict=True) if part.measure == measure]
+        shrink = min(1.0, KEY_WIDTH / (0.7 * figure.get_figwidth()))
+        place: Facts = {"location": "bottom", "shrink": shrink, "anchor": (0, 1), "aspect": 15, "pad": 0.01}
+        beside: Facts = {"aspect": 25, "pad": 0.015, "fraction": 0.05}
+        bar = figure.colorbar(ScalarMappable(norm, colors), ax=group, **(place if own else beside))
+        bar.set_label(next(part.axis for part in parts if part.measure == measure), fontsize=style.MEDIUM)
+        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar.ax.tick_params(labelsize=style.SMALL, length=2)
+        if isinstance(norm, LogNorm):
+            axis = bar.ax.xaxis if own else bar.ax.yaxis
+            style.ratio_axis(axis, float(norm.vmin or 1), float(norm.vmax or 1))
 
 
 # -- panels ------------------------------------------------------------------------------------------------------------
 
 
 def _draw(
-    ax: Axes, panel: HeatPanel, norm: Normalize, colors: Colormap, sizes: Cells, room: float, spread: str
-) -> None:
-    """Draw a panel with columns of `room` inches."""
-    part = panel.block
-    cells = [[line.cell(grammar, spread) for grammar in part.grammars] for line in panel.lines]
+    ax: Axes, part: ResultBlock, norm: Normalize, colors: Colormap, sizes: Cells, room: float, spread: str
+) -> bool:
+    """Draw a panel with columns of `room` inches; return whether there was room for spreads."""
+    cells = [[line.cell(grammar, spread) for grammar in part.grammars] for line in part.lines]
     means = np.array([[cell.center if cell else math.nan for cell in row] for row in cells], dtype=float)
     ax.imshow(np.ma.masked_invalid(means), norm=norm, cmap=colors, aspect="auto", interpolation="nearest")
     form, size = _letters([cell for row in cells for cell in row if cell and cell.seeds], sizes.numbers, room, part)
@@ -322,7 +187,8 @@ def _draw(
             color = style.ink(colors(float(norm(max(cell.center, norm.vmin or 0)))))
             ax.text(x, y, _number(cell, *form), ha="center", va="center_baseline", fontsize=size, color=color,
                     linespacing=1.0)  # fmt: skip
-    _name(ax, panel, sizes, room)
+    _name(ax, part, sizes, room)
+    return form[1]
 
 
 def _number(cell: TableCell, decimals: int, spread: bool) -> str:
@@ -352,9 +218,9 @@ def _missing(ax: Axes, x: int, y: int, cell: TableCell | None, size: float) -> N
         ax.text(x, y, shown, ha="center", va="center", fontsize=size, color=style.DIM, bbox=back)
 
 
-def _name(ax: Axes, panel: HeatPanel, sizes: Cells, room: float) -> None:
+def _name(ax: Axes, part: ResultBlock, sizes: Cells, room: float) -> None:
     """Label the rows, and the columns of `room` inches each, and draw white lines between the cells."""
-    grammars, rows = panel.block.grammars, [line.label for line in panel.lines]
+    grammars, rows = part.grammars, [line.label for line in part.lines]
     ax.xaxis.tick_top()
     ax.set_xticks(range(len(grammars)), grammars, **style.tilt(grammars, room, "left", sizes.names))
     ax.set_yticks(range(len(rows)), rows)
@@ -364,4 +230,4 @@ def _name(ax: Axes, panel: HeatPanel, sizes: Cells, room: float) -> None:
     ax.grid(which="minor", color="white", linewidth=min(1.2, 2 * sizes.width))
     ax.tick_params(which="minor", length=0)
     ax.spines[:].set_visible(False)
-    style.name_block(ax, panel.name)
+    style.name_block(ax, part.name)

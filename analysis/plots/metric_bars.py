@@ -18,7 +18,7 @@ from icy.core.conventions import Convention, read_conventions
 
 CHANCE = "thick line below a bar: 95 % of the values by chance"
 PALE = 0.6  # share of the color of bars in white, so that the line of the spread is visible on every color
-BAR = 0.24  # inches, the height of a bar with its gap
+BAR, HEAD = 0.24, 0.5  # inches, the heights of a bar with its gap, and of title and notes
 
 
 @style.with_own_settings
@@ -42,10 +42,9 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
     parts = {name: scores[scores["name"].astype(str) == name] for name in looks}
     bars = [[_Bar.of(parts[name], metric, name, look.color) for name, look in looks.items()] for metric in metrics]
     notes = [*_notes(scores, metrics), *filter(None, (one.note() for one in used))]
-    room = style.heading_height(style.WIDTH, "title", notes)
     if len(looks) > 1:
         across = style.across(len(metrics), style.WIDTH - 0.6)
-        size = style.WIDTH, room + (BAR * len(looks) + 0.5) * -(-len(metrics) // across)
+        size = style.WIDTH, HEAD + (BAR * len(looks) + 0.5) * -(-len(metrics) // across)
         figure, axes = style.panels(headings, None, size, across, sharey=True)
         for ax, some, heading in zip(axes, bars, headings, strict=True):
             _draw(ax, some, values=False)
@@ -55,7 +54,7 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
         every = [replace(row[0], label=heading) for row, heading in zip(bars, headings, strict=True)]
         panels = [some for large in (False, True) if (some := [bar for bar in every if bar.is_large == large])]
         sizes = [len(some) for some in panels]
-        size = style.WIDTH, room + BAR * len(every) + 0.4 * len(panels)
+        size = style.WIDTH, HEAD + BAR * len(every) + 0.4 * len(panels)
         figure, axes = style.panels([""] * len(panels), None, size, gridspec_kw={"height_ratios": sizes})
         for ax, some in zip(axes, panels, strict=True):
             _draw(ax, some, values=True)

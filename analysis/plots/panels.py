@@ -114,7 +114,7 @@ class ResultBlock:
     @property
     def target(self) -> float | None:
         """The accuracy at which training ended, if it is the same in all rows."""
-        return _single(self.long["target"].dropna())
+        return _number(self.long["target"].dropna())
 
     @property
     def chance(self) -> float | None:
@@ -124,9 +124,9 @@ class ResultBlock:
         if kind != "probe" or ends:
             return None
         if side == "sender":
-            return _single(1 / self.long["vocab_size"].dropna())
+            return _number(1 / self.long["vocab_size"].dropna())
         spaces = self.long["meanings"].dropna().unique()
-        return _single(pd.Series([MeaningSpace.parse(str(s)).chance for s in spaces])) if side == "receiver" else None
+        return _number(pd.Series([MeaningSpace.parse(str(s)).chance for s in spaces])) if side == "receiver" else None
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -285,14 +285,8 @@ def _point(line: Line, easy: Sequence[str], spread: str) -> Point | None:
         own = values[names].clip(lower=LEAST_RATIO)
         means = np.exp(np.log(own).mean(axis=1)) if ratio else values[names].mean(axis=1)
         cut = cuts.loc[values.index, names].gt(0).any(axis=1)
-        rows = {
-            "value": means,
-            "censored": cut,
-            "failed": False,
-            "measure": good["measure"].iloc[0],
-            "grammar": names[0],
-        }
-        return cell_in_row(pd.DataFrame(rows), spread, "only")
+        rows = pd.DataFrame({"value": means, "censored": cut, "failed": False, "grammar": names[0]})
+        return cell_in_row(rows.assign(measure=good["measure"].iloc[0]), spread, "only")
 
     return Point(line, cell(list(NOISE)), cell(list(easy)))
 
@@ -306,15 +300,14 @@ def front(points: Sequence[Point], part: ResultBlock) -> list[tuple[float, float
 
 def describe_tradeoff(long: pd.DataFrame, spread: str) -> tuple[str, list[str]]:
     """Return the title and the caption of a trade-off, as `describe` does for other charts."""
-    title = "How easily each model learns compositional grammars, against noise"
-    title, (setting, *notes) = describe(long, spread, title)
+    setting, *notes = describe(long, spread, bars=True)[1]
     parts = blocks(long)
     ratio = [part.is_ratio for part in parts]
     by = ["the difference of the two"] * (not all(ratio)) + ["how many times longer noise takes"] * any(ratio)
     better = ["the upper left"] * (not all(ratio)) + ["the lower right (fast on them, slow on noise)"] * any(ratio)
     shown, whole = (sum(map(len, found)) for found in zip(*((ranked(p), p.lines) for p in parts), strict=True))
     easy = [g for g in COMPOSITIONAL if g in set(long["grammar"])]
-    return title, [
+    return "How easily each model learns compositional grammars, against noise", [
         f"better: {', for ratios '.join(better)}; dashed: models that no other model beats",
         f"compositional: mean of {', '.join(easy)}; noise: mean of {', '.join(NOISE)}; ranked by {', or '.join(by)}",
         setting,
@@ -326,25 +319,19 @@ def describe_tradeoff(long: pd.DataFrame, spread: str) -> tuple[str, list[str]]:
     ]
 
 
-def describe(long: pd.DataFrame, spread: str, title: str | None = None) -> tuple[str, list[str]]:
+def describe(long: pd.DataFrame, spread: str, bars: bool = False) -> tuple[str, list[str]]:
     """Return the title of a chart, a plain sentence, and its caption: the setting and the notes of the bias table.
 
     Args:
         long: results in long form.
         spread: spread of the chart.
-        title: title for a chart of another form; by default as of a heat map.
+        bars: whether the chart has error bars.
     """
     table = bias_table(long, spread, log="only")
     notes = [table.title, *table.notes]
-    if (long["censored"].astype(bool) & long["measure"].eq("ratio") & long["cap"].notna()).any():
+    if bars and (long["censored"].astype(bool) & long["measure"].eq("ratio") & long["cap"].notna()).any():
         notes = [f"{note}; error bars end at the cap" if note.startswith(GEOMETRIC) else note for note in notes]
-    return title or TITLES.get(str(_single(long["measure"])), TITLE), notes
-
-
-def title_and_notes(long: pd.DataFrame) -> tuple[str, list[str]]:
-    """Return the title of the bias table, which is the measure and its setting, and its notes."""
-    table = bias_table(long, log=False)
-    return table.title, table.notes
+    return TITLES.get(str(_single(long["measure"])), TITLE), notes
 
 
 def refuse_crowd(size: Iterable[float], parts: Sequence[ResultBlock]) -> None:
@@ -411,6 +398,11 @@ def _place(block: ResultBlock) -> SortKey:
 def _single(values: pd.Series[Any]) -> Any:
     """Return the value that all rows share; None if they differ, or there are none."""
     return values.iloc[0] if values.nunique(dropna=False) == 1 else None
+
+
+def _number(values: pd.Series[Any]) -> float | None:
+    found = _single(values)
+    return None if found is None else float(found)
 
 
 def _words(row: Series, names: Iterable[str]) -> list[str]:

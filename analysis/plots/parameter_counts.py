@@ -77,9 +77,10 @@ def parameters(
         ax.set_title(grammar if axes is None or not part.name else f"{grammar}\n{part.name}", fontsize=style.MEDIUM)
     _label(drawn, counts, width, 1 if axes is not None else 2 if crowd else None)
     style.legend(figure, drawn, axes is None, _handles(looks, long))
-    usual, notes = describe(long, spread)
+    usual, notes = describe(long, spread, bars=True)
+    notes += [style.CHANCE_NOTE] if any(part.chance for part, _ in shown if not part.is_ratio) else []
     style.entitle(
-        figure, drawn, axes is None, title, f"{usual}, by its number of parameters", _notes(notes, every, long, shown)
+        figure, drawn, axes is None, title, f"{usual}, by its number of parameters", _notes(notes, every, long)
     )
     if crowd:
         figure.draw_without_rendering()  # fixes the positions of the axes, which moving marks needs
@@ -132,12 +133,9 @@ def _explain_no_parameters(long: pd.DataFrame) -> str:
     return f"None of these models has parameters ({models}); `icy plot heat` and `icy plot bars` draw them."
 
 
-def _notes(
-    usual: Sequence[str], every: pd.DataFrame, long: pd.DataFrame, shown: Sequence[tuple[ResultBlock, str]]
-) -> list[str]:
+def _notes(usual: Sequence[str], every: pd.DataFrame, long: pd.DataFrame) -> list[str]:
     notes = [note.replace(f"{CUT} cut", "with an arrow: cut") for note in usual]
     notes = [note for note in notes if not note.startswith(CUT)]  # accuracies have no arrows
-    notes += [style.CHANCE_NOTE] if any(part.chance for part, _ in shown if not part.is_ratio) else []
     without = sorted(set(every["model"].astype(str)) - set(long["model"].astype(str)))
     if long["model"].nunique() > style.PER_MODEL:
         notes.append("marks that would cover each other are moved aside")

@@ -72,7 +72,7 @@ def ratios(
     drawn[-1].set_xlabel(style.wrapped("updates to the target as a ratio to concat's", 0.6 * size[0], style.MEDIUM))
     marks = {name: replace(look, hollow=False) for name, look in looks.items()}
     style.legend(figure, drawn, axes is None, [look.handle(name, MARK, line=False) for name, look in marks.items()])
-    usual, notes = describe(long, spread)
+    usual, notes = describe(long, spread, bars=True)
     notes = [note.replace(CUT, "hollow, with an arrow:") for note in notes]
     style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure

@@ -1,4 +1,4 @@
-"""Sample sheets of the worlds of the multi-target games, and of turns (CBM24 figure 3)."""
+"""Turns of the multi-target games (CBM24 figure 3)."""
 
 from __future__ import annotations
 
@@ -22,72 +22,7 @@ PAPER = 0.85  # the gray between images on black
 TARGET, DISTRACTOR = style.COLORS[0], style.COLORS[1]
 FREE, MATCHED, VIOLATED = range(3)  # relation of a value to a rule: no condition, condition met, condition not met
 CELLS = ListedColormap(["white", "#b8d9ef", "#f5c9a5"])
-LABEL_HEIGHT, NAME_HEIGHT, CELL_HEIGHT = 0.22, 0.3, 0.24  # inches
-NAME_WIDTH = 1.5  # of the name of a row, in inches
-
-
-@style.with_own_settings
-def plot_looks(images: Floats, rows: Sequence[str], columns: Sequence[str] = (), title: str = "") -> Figure:
-    """Draw a sheet of images in rows.
-
-    Args:
-        images: images of objects, from 0 to 1, [row, column, channel, y, x].
-        rows: name of each row.
-        columns: name of each column; may be empty.
-        title: title of the figure.
-
-    Example:
-        >>> import numpy as np
-        >>> figure = plot_looks(np.zeros((2, 5, 3, 32, 32)), ["red", "blue"])
-        >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
-        ['red', 'blue']
-    """
-    down, across = images.shape[:2]
-    rows = [style.wrapped(name, NAME_WIDTH, style.MEDIUM) for name in rows]
-    room = 0.25 + max(style.text_size(line, style.MEDIUM)[0] for name in rows for line in name.split("\n")) / 72
-    side = (style.WIDTH - room) / across
-    figure = style.figure(style.WIDTH, side * down + (LABEL_HEIGHT if columns else 0) + (NAME_HEIGHT if title else 0))
-    axes = figure.subplots()
-    _tile(axes, images)
-    step = images.shape[-1] + GAP
-    axes.set_yticks(np.arange(down) * step + step / 2, rows, fontsize=style.MEDIUM)
-    axes.set_xticks(np.arange(len(columns)) * step + step / 2, columns, fontsize=style.MEDIUM)
-    axes.xaxis.tick_top()
-    axes.tick_params(length=0)
-    if title:
-        figure.suptitle(title, fontsize=style.LARGE)
-    return figure
-
-
-@style.with_own_settings
-def plot_vectors(vectors: Floats, blocks: int, names: Sequence[str], title: str = "") -> Figure:
-    """Draw objects that are one-hot vectors: a panel per object, with a row per block of its vector.
-
-    Args:
-        vectors: vectors of 0 and 1, [object, width].
-        blocks: number of blocks, one for each attribute.
-        names: names of the objects.
-        title: title of the figure.
-
-    Example:
-        >>> import numpy as np
-        >>> len(plot_vectors(np.eye(6)[:2], 2, ["first", "second"]).axes)
-        2
-    """
-    width = vectors.shape[-1] // blocks
-    each = style.WIDTH * 0.95 * blocks / width + NAME_HEIGHT
-    figure = style.figure(style.WIDTH, each * len(vectors) + LABEL_HEIGHT + (NAME_HEIGHT if title else 0))
-    panels = figure.subplots(len(vectors), 1, squeeze=False)[:, 0]
-    for axes, vector, name in zip(panels, vectors, names, strict=True):
-        _grid(axes, vector.reshape(blocks, width), ListedColormap(["white", style.COLORS[0]]), 1)
-        axes.set_title(name, fontsize=style.MEDIUM, loc="left", pad=2)
-        axes.set_yticks(np.arange(blocks) + 0.5, [str(block + 1) for block in range(blocks)], fontsize=style.SMALL)
-    panels[len(panels) // 2].set_ylabel("attribute", fontsize=style.MEDIUM)
-    panels[-1].set_xlabel("entry of the attribute's block", fontsize=style.MEDIUM)
-    panels[-1].set_xticks(np.arange(9.5, width, 10), np.arange(10, width + 1, 10), fontsize=style.SMALL)
-    if title:
-        figure.suptitle(title, fontsize=style.LARGE)
-    return figure
+NAME_HEIGHT, CELL_HEIGHT = 0.3, 0.24  # inches
 
 
 @style.with_own_settings
@@ -111,7 +46,7 @@ def plot_turns_of_images(images: Floats, rules: Sequence[str], targets: int) -> 
     for part, turn, rule in _turns(figure, images, rules):
         shares = zip(part.subplots(2, 1), (turn[:targets], turn[targets:]), _sides(), strict=True)
         for axes, candidates, (name, color) in shares:
-            _tile(axes, candidates[None], wide=max(counts))
+            draw_images(axes, candidates[None], wide=max(counts))
             _name_side(axes, name, color)
         part.axes[0].set_title(rule, fontsize=style.LARGE, loc="left", pad=3)
     return figure
@@ -144,7 +79,7 @@ def plot_turns_of_values(
         cuts = slice(0, targets), slice(targets, None)
         panels = part.subplots(1, 2, width_ratios=(targets, len(turn) - targets), squeeze=False)[0]
         for axes, cut, (name, color) in zip(panels, cuts, _sides(), strict=True):
-            _grid(axes, state[cut].T, CELLS, VIOLATED)
+            draw_grid(axes, state[cut].T, CELLS, VIOLATED)
             axes.set_aspect(CELL_HEIGHT / cell)
             for (column, row), value in np.ndenumerate(turn[cut]):
                 axes.text(column + 0.5, row + 0.5, str(value + 1), ha="center", va="center", fontsize=style.SMALL)
@@ -171,7 +106,7 @@ def _name_side(axes: Axes, name: str, color: str) -> None:
     axes.set(xticks=[], yticks=[])
 
 
-def _tile(axes: Axes, images: Floats, wide: int = 0) -> None:
+def draw_images(axes: Axes, images: Floats, wide: int = 0) -> None:
     """Draw images [row, column, channel, y, x] side by side, in rows at least as wide as `wide` images."""
     down, across, _, height, width = images.shape
     sheet = np.ones((down * (height + GAP) + GAP, max(across, wide) * (width + GAP) + GAP, 3))
@@ -183,7 +118,7 @@ def _tile(axes: Axes, images: Floats, wide: int = 0) -> None:
     axes.spines[:].set_visible(False)
 
 
-def _grid(axes: Axes, cells: Values, colors: ListedColormap, most: int) -> None:
+def draw_grid(axes: Axes, cells: Values, colors: ListedColormap, most: int) -> None:
     """Draw cells [row, column] as squares with thin lines between."""
     down, across = cells.shape
     axes.pcolormesh(cells, cmap=colors, vmin=0, vmax=most, edgecolors="#cccccc", linewidth=0.4)

@@ -10,15 +10,7 @@ from icy.analysis.style import COLORS, GRAY
 Spec = Facts
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # only identifies the language; never fetched
 ROW, COLUMN = 30, 52  # size of a cell of a heat map, in pixels
-BAR = 26  # height of a bar with its gap, in pixels
-TOOLTIPS = {
-    "panel": "side",
-    "label": "row",
-    "column": "column",
-    "text": "mean and spread",
-    "n": "runs",
-    "seeds": "seeds",
-}
+TOOLTIPS = {"label": "row", "column": "column", "text": "mean and spread", "n": "runs", "seeds": "seeds"}
 NAMED: Spec = {"type": "text", "align": "left", "dx": 7, "fontSize": 11}  # text to the right of a mark
 
 
@@ -47,24 +39,6 @@ def heat(log: bool = False, title: str = "") -> Spec:
                     "color": {"condition": {"test": dark, "value": "white"}, "value": "black"},
                 },
             },
-        ],
-    )
-
-
-def bars(log: bool = False) -> Spec:
-    """Bar chart: a bar per column of a table with a single row, with its interval."""
-    scale: Spec = {"type": "log", "nice": False} if log else {"zero": True}
-    mean = {"field": "shade", "type": "quantitative", "scale": scale, "title": "ratio to concat" if log else "mean"}
-    return _chart(
-        "A bar per grammar; its length is the mean, the line its interval.",
-        width="container",
-        height=BAR,  # per bar; the page's script multiplies it by their number
-        encoding={"y": _column("column"), "x": mean, "tooltip": _tips(**TOOLTIPS)},
-        layer=[
-            {"mark": {"type": "bar", "color": COLORS[0], "height": {"band": 0.7}}}
-            | ({"encoding": {"x2": {"datum": 1}}} if log else {}),
-            {"mark": {"type": "rule"}, "encoding": {"x": {**mean, "field": "low"}, "x2": {"field": "high"}}},
-            {"mark": NAMED, "encoding": {"text": {"field": "text"}, "x": {**mean, "field": "high"}}},
         ],
     )
 

@@ -67,8 +67,6 @@ def report_page(sections: Sequence[Section], title: str, methods: str) -> str:
             "heat": charts.heat(),
             "heat_log": charts.heat(True),
             "heat_scores": charts.heat(title="within its column"),
-            "bars": charts.bars(),
-            "bars_log": charts.bars(True),
             "tradeoff": charts.tradeoff(),
             "tradeoff_log": charts.tradeoff(True),
             "curves": charts.curves(),
@@ -211,7 +209,7 @@ def _row(section: Section, line: int) -> str:
 def _charts(place: int, section: Section) -> str:
     of = f" of {section.name}"
     found = []
-    if not section.single or not section.scores:  # scores of one row have different scales, so no chart is drawn
+    if len(section.rows) > 1 or not section.scores:  # scores of one row have different scales, so no chart is drawn
         found.append(_figure(f"heat-{place}", *section.described(), of, "wide"))
     if section.tradeoff():
         found.append(_figure(f"tradeoff-{place}", *section.described(describe_tradeoff), of))

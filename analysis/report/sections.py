@@ -63,17 +63,14 @@ class Section:
         object.__setattr__(self, "rows", _rows(long))
         varying = [name for name in ROW[1:] if long[name].nunique(dropna=False) > 1]
         object.__setattr__(self, "varying", varying)
-        object.__setattr__(self, "lines", [*zip(self._rows_of_lines(), self._labels(), strict=True)])
+        object.__setattr__(
+            self, "lines", [*zip(self.table.row_numbers or [-1] * len(self.table.rows), self._labels(), strict=True)]
+        )
 
     @property
     def scores(self) -> bool:
         """Whether the columns of the table are scores, each with its own scale, rather than grammars."""
         return not set(self.table.grammars) <= set(self.long["grammar"])
-
-    @property
-    def single(self) -> bool:
-        """Whether the table has a single row."""
-        return len(self.table.rows) == 1
 
     @cached_property
     def measured(self) -> pd.DataFrame:
@@ -121,7 +118,7 @@ class Section:
             "rows": self.names(),
             "columns": [self.table.heading(name) for name in self.table.grammars],
             "cells": self.cells(),
-            "chart": "heat_scores" if self.scores else ("bars" if self.single else "heat") + "_log" * self.log,
+            "chart": "heat_scores" if self.scores else "heat" + "_log" * self.log,
             "log": self.log,
             "run_names": list(RUN),
             "runs": runs,
@@ -159,42 +156,6 @@ class Section:
             for labels, _ in self.table.rows
         ]
 
-    def _rows_of_lines(self) -> list[int]:
-        """Return the index in `rows` of the row that each line of the table shows; -1 for none.
-
-        Each kind of job has its own table, and labels name all settings, some or none. So this is the row that most
-        labels match, then the row with the fewest unmatched settings, then the nearest in order.
-        """
-        settings = [self._setting_texts(row) for row in self.rows]
-        words = {word for texts in settings for text in texts for word in (text, text.partition("=")[2])}
-        of_model: dict[str, list[int]] = {}
-        alike: dict[tuple[str, ...], list[int]] = {}  # by model and settings
-        for place, row in enumerate(self.rows):
-            of_model.setdefault(str(row["model"]), []).append(place)
-            alike.setdefault((str(row["model"]), *sorted(settings[place])), []).append(place)
-
-        def fit(place: int, texts: Sequence[str]) -> tuple[int, int]:
-            rest, unmatched = list(texts), 0
-            for text in settings[place]:
-                value = next((one for one in (text, text.partition("=")[2]) if one in rest), None)
-                if value is None:
-                    unmatched += 1
-                else:
-                    rest.remove(value)
-            return -len(rest), -unmatched
-
-        found = []
-        for line, (labels, _) in enumerate(self.table.rows):
-            named = zip(self.table.labels, labels, strict=True)
-            texts = [part for name, text in named if name not in COUNTS for part in text.split(", ")]
-            models = [name for name in dict.fromkeys(texts) if name in of_model]
-            matched = sorted(text for text in texts if text in words)
-            # A bias table names all settings, so that one row nearly always fits exactly; else rows are compared.
-            fits = alike.get((models[0], *matched), []) if len(models) == 1 else []
-            fits = fits or sorted(place for name in models for place in of_model[name]) or [*range(len(self.rows))]
-            found.append(max(fits, key=lambda at: (*fit(at, texts), -abs(at - line)), default=-1))
-        return found
-
     def _setting_texts(self, row: Facts) -> list[str]:
         """Return the values of a row's varying settings, as text."""
         return [part for name in self.varying for part in _text(row[name]).split(", ") if part]
@@ -203,20 +164,19 @@ class Section:
         """Return the cells of the heat map: panel, row, column, center, interval, texts, and the value of its color."""
         table, spread = self.table, self.table.spread
         rows = [
-            (part.name, _row_of(line), line.label, line.cap, {name: line.cell(name, spread) for name in part.grammars})
+            (part.name, _row_of(line), line.label, {name: line.cell(name, spread) for name in part.grammars})
             for part in self.blocks
             for line in part.lines
         ]
         if self.scores:
             lines = zip(self.lines, table.rows, strict=True)
-            rows = [("", place, label, math.inf, dict(cells)) for (place, label), (_, cells) in lines]
+            rows = [("", place, label, dict(cells)) for (place, label), (_, cells) in lines]
         found, least = [], LEAST_RATIO if self.log else -math.inf  # above 0 for a logarithmic scale
-        for panel, place, label, cap, cells in rows:
+        for panel, place, label, cells in rows:
             for name, cell in cells.items():
                 if cell is None or not cell.seeds or not math.isfinite(cell.center):
                     continue
                 text = cell.text(table.decimals, table.signed)
-                low, high = cell.interval(cap)
                 about = {
                     "panel": panel,
                     "row": place,
@@ -225,8 +185,6 @@ class Section:
                     "shade": max(cell.center, least),
                     "shown": cell.lines(table.decimals),
                     "text": text + (f", {cell.censored} of {cell.seeds} cut" if 0 < cell.censored < cell.seeds else ""),
-                    "low": low,
-                    "high": high,
                 }
                 seeds = self._seeds(place, name)
                 found.append({**about, "mean": cell.center, "n": cell.seeds, "seeds": seeds})

@@ -166,6 +166,7 @@ def _bias_table(
         below=({LOG: "log"} if log_cells(rows) and not on_log_scale(rows) else {})
         | ({UPDATES: "updates"} if counted_cells(rows) else {}),
         spread=spread,
+        row_numbers=[int(first["row"]) for first, _, _ in rows],
     )
 
 

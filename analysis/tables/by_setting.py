@@ -110,6 +110,11 @@ def lines_of(
     ]
 
 
+def row_numbers(long: pd.DataFrame, labels: Iterable[str]) -> list[int]:
+    """Return the number of the first row of the long table (column `row`, if it has one) in each line of a table."""
+    return long.groupby(list(labels), sort=False, dropna=False)["row"].first().tolist() if "row" in long else []
+
+
 def whole_text(value: object) -> str:
     """Return a value of a long table as text; whole numbers have no decimal point."""
     return f"{value:g}" if isinstance(value, float) else str(value)

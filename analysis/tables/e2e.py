@@ -30,7 +30,7 @@ MEASURE_LABELS = {  # labels of measures, by column of the long table
     "sender_agreement": "sender agreement",
     "mean_length": "mean length",
     "length_by_rank": "length by rank",
-    "topsim_before": "topsim before the game",
+    "topsim_before": "topsim before",
     "topsim": "topsim",
 }
 
@@ -58,6 +58,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
     varying = [name for name in ROW if name != "model" and long[name].nunique(dropna=False) > 1]
     alike = columns_alike(long, varying)
     rows: list[tuple[list[str], dict[str, TableCell]]] = []
+    row_numbers: list[int] = []
     for _, group in long.groupby(["model", *varying], sort=False, dropna=False):
         first = group.iloc[0]
         about = [str(first["model"]), *(text_of(first[name]) for name in alike), str(group["seed"].nunique())]
@@ -73,6 +74,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
                 }
                 metric = used.get(measure.removesuffix("_before"))
                 rows.append(([*about, label if metric is None else metric.heading(label)], cells))
+                row_numbers.append(int(first["row"]))
     labels = ["model", *(heading(name) for name in alike), "seeds", "measure"]
     return BiasTable(
         f"end to end: {setting(long, varying)}" if len(long) else "No results.",
@@ -82,6 +84,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
         [*_notes(long, spread), *_companions(long, alike), *compared_notes(compare, references.values(), spread)],
         decimals=3,
         compared=compared or "published",
+        row_numbers=row_numbers,
     )
 
 
@@ -204,6 +207,6 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     if long["topsim"].notna().any():
         notes += _topsim_notes(long)
     if "topsim_before" in long and long["topsim_before"].notna().any():
-        notes.append("topsim before the game: of untrained models, or of models after pre-training")
+        notes.append("topsim before: before the game, of untrained models or after pre-training")
     notes += undefined_notes(long)
     return [*notes, *failures(long)]

@@ -15,7 +15,16 @@ from icy.core.text import counted
 from icy.records.load import Results
 from icy.records.long_table import SYNONYMS
 
-from .by_setting import failures, lines_of, results_in, setting_labels, spread_note, whole_text, with_options
+from .by_setting import (
+    failures,
+    lines_of,
+    results_in,
+    row_numbers,
+    setting_labels,
+    spread_note,
+    whole_text,
+    with_options,
+)
 from .printed_table import BiasTable, Line
 
 SCORES = {  # columns of the long table, and their headings
@@ -96,6 +105,7 @@ def games_table(results: Results, spread: str = "sd", *, compare: object = None,
         compared=compare or compared or "other",
         spread=spread,
         conventions=of_columns(long, shown, "games"),
+        row_numbers=row_numbers(long, labels),
     )
 
 

@@ -61,6 +61,7 @@ class BiasTable:
         spread: spread of the cells, a name of `icy.analysis.table_cells.SPREADS`.
         conventions: conventions of metrics, by column. Headings and notes show them; csv and json keep the names of
             the columns and have the conventions in `convention`.
+        row_numbers: number of the row of the long table (column `row`) that each line shows; empty if unknown.
     """
 
     title: str
@@ -79,6 +80,7 @@ class BiasTable:
     below: Mapping[str, str] = field(default_factory=dict)
     spread: str = "sd"
     conventions: Mapping[str, Convention] = field(default_factory=dict)
+    row_numbers: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         if UNSAFE.search(self.label):

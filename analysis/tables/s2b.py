@@ -16,7 +16,7 @@ from icy.config.presets import OLD_PRESETS
 from icy.core.text import counted
 from icy.records.load import Results
 
-from .by_setting import failures, lines_of, results_in, setting_labels, spread_note, with_options
+from .by_setting import failures, lines_of, results_in, row_numbers, setting_labels, spread_note, with_options
 from .metrics import table_of_scores
 from .printed_table import BiasTable, Line
 
@@ -158,6 +158,7 @@ def training_table(results: Results, spread: str = "sd", *, compare: object = No
         decimals=1,
         spread=spread,
         conventions=of_columns(long, headings, "s2b"),
+        row_numbers=row_numbers(long, labels),
     )
 
 
@@ -238,7 +239,7 @@ def recall_table(results: Results, spread: str = "sd", *, compare: object = None
         notes.append(f"{name}: {counted(updates, 'update')}, {observations:.0f} observations on average")
     return BiasTable(
         "recall", [*labels.values(), "seeds"], list(headings.values()), lines, [*notes, *failures(long)], decimals=1,
-        spread=spread,
+        spread=spread, row_numbers=row_numbers(long, labels),
     )  # fmt: skip
 
 

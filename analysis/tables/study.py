@@ -19,7 +19,7 @@ from icy.core.checks import boolean_column
 from icy.core.text import counted, listed
 from icy.records.load import Results
 
-from .by_setting import FURTHER, failures, results_in, with_options
+from .by_setting import FURTHER, failures, results_in, row_numbers, with_options
 from .printed_table import BiasTable, Line
 
 AGENT = ["agent_kind", "agent", "protocol", "preset", "dataset"]  # columns that identify rows of the report
@@ -283,6 +283,7 @@ def simulated_table(results: Results, spread: str = "sd", *, compare: object = N
         [*notes, *failures(long)],
         grouped=("dataset",),
         spread=spread,
+        row_numbers=row_numbers(long, shown),
     )
 
 

@@ -15,10 +15,10 @@ LINK = re.compile(r"\]\(((?:\.\./)*(?:benchmarks|results/\w+|tests/stress)/[\w-]
 
 
 def measured_pages() -> dict[Path, str]:
-    """Return the name in docs/benchmarks/ of each page of measurements, except findings and claims (in docs/)."""
+    """Return the name in docs/benchmarks/ of each page of measurements, except pages of results/findings (in docs/)."""
     paths = [path for place in PLACES for path in sorted(ROOT.glob(place)) if not path.name.endswith(".template.md")]
     names = {path: path.parent.name if path.name == "README.md" else path.stem for path in paths}
-    found = {path: f"{name}.md" for path, name in names.items() if name not in ("findings", "claims")}
+    found = {path: f"{name}.md" for path, name in names.items() if path.parent.name != "findings"}
     if len(set(found.values())) < len(found):
         twice = [name for name in found.values() if list(found.values()).count(name) > 1]
         raise ValueError(f"two pages of measurements have the name {twice[0]}: rename one of them")

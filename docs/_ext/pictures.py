@@ -60,7 +60,7 @@ def overview() -> Figure:
     figure = Figure(figsize=(9.6, 4.2))
     figure.subplots_adjust(left=0.005, right=0.995, top=0.93, bottom=0.005, wspace=0.1)
     for axes, name in zip(figure.subplots(1, len(names)), names, strict=True):
-        draw_messages(axes, icy.make_language(name, SHOWN, seed=SEED), labelled=False)
+        draw_messages(axes, icy.make_language(name, SHOWN, seed=SEED), labeled=False)
         axes.set_title(name, fontsize=CAPTION)
     return figure
 
@@ -75,9 +75,9 @@ def picture_of(name: str) -> Figure:
     )
     grid = figure.subplots(2, len(names), height_ratios=(3.4, 1), squeeze=False)
     for i, (column, one) in enumerate(zip(grid.T, names, strict=True)):
-        draw_messages(column[0], icy.make_language(one, SHOWN, seed=SEED), labelled=i == 0)
+        draw_messages(column[0], icy.make_language(one, SHOWN, seed=SEED), labeled=i == 0)
         column[0].set_title(one, fontsize=CAPTION + 1)
-        image = draw_information(column[1], one, labelled=i == 0)
+        image = draw_information(column[1], one, labeled=i == 0)
     below = grid[1, -1].get_position()
     bar = figure.colorbar(image, cax=figure.add_axes((below.x1 + 0.13 / across, below.y0, 0.11 / across, below.height)))
     bar.set_label("bits", fontsize=LABEL)
@@ -85,7 +85,7 @@ def picture_of(name: str) -> Figure:
     return figure
 
 
-def draw_messages(axes: Axes, language: Language, labelled: bool) -> None:
+def draw_messages(axes: Axes, language: Language, labeled: bool) -> None:
     """Draw tokens as colored squares, a row per meaning, with outlined words."""
     words = language.messages.reshape(language.space.size, language.space.attributes, -1)
     rows, attributes, width = words.shape
@@ -100,7 +100,7 @@ def draw_messages(axes: Axes, language: Language, labelled: bool) -> None:
         axes.add_collection(PatchCollection(outlines, facecolor="none", edgecolor="black", linewidth=0.6, zorder=4))
     axes.set(ylim=(rows, 0), xlim=(-0.1, attributes * (width + GAP) - GAP + 0.1), xticks=[])
     axes.tick_params(length=0, labelsize=LABEL)
-    axes.set_yticks(np.arange(rows) + 0.5, _labels(language.space.all()) if labelled else [])
+    axes.set_yticks(np.arange(rows) + 0.5, _labels(language.space.all()) if labeled else [])
     for spine in axes.spines.values():
         spine.set_visible(False)
 
@@ -116,18 +116,18 @@ def information(name: str) -> NDArray[np.float64]:
     return found.pivot(index="attribute", columns="position", values="information").to_numpy()
 
 
-def draw_information(axes: Axes, name: str, labelled: bool) -> AxesImage:
+def draw_information(axes: Axes, name: str, labeled: bool) -> AxesImage:
     """Draw the mutual information of attributes and positions."""
     table = information(name)
     attributes, length = table.shape
     image = axes.imshow(table, cmap="Greys", vmin=0, vmax=2, aspect="auto")
     word = length // attributes
     axes.set_xticks(np.arange(0, length, word), np.arange(0, length, word) + 1)
-    axes.set_yticks(range(attributes), range(1, attributes + 1) if labelled else [])
+    axes.set_yticks(range(attributes), range(1, attributes + 1) if labeled else [])
     for edge in range(word, length, word):
         axes.axvline(edge - 0.5, color=BORDER, linewidth=0.8)
     axes.tick_params(labelsize=LABEL)
     axes.set_xlabel("position", fontsize=LABEL)
-    if labelled:
+    if labeled:
         axes.set_ylabel("attribute", fontsize=LABEL)
     return image

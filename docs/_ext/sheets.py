@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import torch
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
-from icy.analysis.plots.worlds import plot_looks, plot_turns_of_images, plot_turns_of_values, plot_vectors
+from icy.analysis import style
+from icy.analysis.plots.worlds import (
+    GAP,
+    NAME_HEIGHT,
+    draw_grid,
+    draw_images,
+    plot_turns_of_images,
+    plot_turns_of_values,
+)
 from icy.core.noise import counter_hash
 from icy.core.streams import stream, stream_key
 from icy.games import Turns, TurnSettings, World, make_world
@@ -42,6 +55,37 @@ def sheet_of_thing(world: World) -> Figure:
     objects = _draw_objects(world, 3)
     names = [" ".join(names[v] for names, v in zip(world.values, values, strict=True)) for values in objects.tolist()]
     return plot_vectors(world.observe(objects, torch.zeros(3, dtype=torch.long)).numpy(), len(world.sizes), names)
+
+
+@style.with_own_settings
+def plot_looks(images: NDArray[np.floating[Any]], rows: Sequence[str]) -> Figure:
+    """Draw images of objects, from 0 to 1, [row, column, channel, y, x], with a name per row."""
+    down, across = images.shape[:2]
+    room = 0.25 + max(style.text_size(name, style.MEDIUM)[0] for name in rows) / 72
+    figure = style.figure(style.WIDTH, (style.WIDTH - room) / across * down)
+    axes = figure.subplots()
+    draw_images(axes, images)
+    step = images.shape[-1] + GAP
+    axes.set(xticks=[])
+    axes.set_yticks(np.arange(down) * step + step / 2, rows, fontsize=style.MEDIUM)
+    axes.tick_params(length=0)
+    return figure
+
+
+@style.with_own_settings
+def plot_vectors(vectors: NDArray[np.floating[Any]], blocks: int, names: Sequence[str]) -> Figure:
+    """Draw one-hot vectors of objects, [object, width]: a panel per object, with a row per block of its vector."""
+    width = vectors.shape[-1] // blocks
+    each = style.WIDTH * 0.95 * blocks / width + NAME_HEIGHT
+    figure, panels = style.panels(names, None, (style.WIDTH, each * len(vectors) + 0.22))
+    for axes, vector, name in zip(panels, vectors, names, strict=True):
+        draw_grid(axes, vector.reshape(blocks, width), ListedColormap(["white", style.COLORS[0]]), 1)
+        axes.set_title(name, fontsize=style.MEDIUM, loc="left", pad=2)
+        axes.set_yticks(np.arange(blocks) + 0.5, [str(block + 1) for block in range(blocks)], fontsize=style.SMALL)
+    panels[len(panels) // 2].set_ylabel("attribute", fontsize=style.MEDIUM)
+    panels[-1].set_xlabel("entry of the attribute's block", fontsize=style.MEDIUM)
+    panels[-1].set_xticks(np.arange(9.5, width, 10), np.arange(10, width + 1, 10), fontsize=style.SMALL)
+    return figure
 
 
 def turns_of_shape(world: World) -> Figure:

@@ -70,7 +70,7 @@ class SweepOptions(RunOptions, total=False):
     replacement: str | Iterable[str]
     max_length: Numbers | None
     length_cost: float | str | Iterable[float | str]
-    steps: int | None
+    updates: int | None
     cap: float | None
     most: int
     target: float | None
@@ -150,7 +150,7 @@ class EndToEndOptions(RunOptions, total=False):
     replacement: str | Iterable[str]
     max_length: Numbers | None
     length_cost: float | str | Iterable[float | str]
-    steps: int | None
+    updates: int | None
     cap: float
     most: int
     target: float

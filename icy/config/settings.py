@@ -18,8 +18,9 @@ from .types import Engine, NormalisationName, SymbolsName
 LARGEST_FLOAT = sys.float_info.max
 
 # How a stack of replicates is run (icy.training.learners), and how its updates are issued (icy.training.cuda_graphs).
-# Settings that a game from scratch does not depend on.
-PRETRAINING_SETTINGS = ("check_growth", "check_every", "max_steps", "steps_from_zero", "clock")
+# Settings of the grid of evaluations, and all settings that a game from scratch does not depend on.
+CHECKS = ("check_growth", "check_every", "clock")
+PRETRAINING_SETTINGS = (*CHECKS, "max_steps", "steps_from_zero")
 ENGINES: tuple[str, ...] = get_args(Engine)
 STACKINGS = tuple(name for name in ENGINES if "+" not in name)
 
@@ -256,8 +257,7 @@ PRESETS: dict[str, Mapping[str, Departure]] = {"default": {}, "published": PUBLI
 
 def checks_text(settings: Mapping[str, Any]) -> str:
     """Return the grid of checks of a configuration as text."""
-    name = "check_growth" if settings.get("check_every") is None else "check_every"
-    return f"{name}={settings.get(name)}"
+    return ", ".join(f"{name}={settings[name]}" for name in CHECKS if settings.get(name) is not None)
 
 
 def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> TrainingSettings:

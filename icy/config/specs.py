@@ -307,7 +307,7 @@ class EndToEndSpec(RunSpec):
             for all receivers).
         pretrain: grammars (names, chains or wildcards) or languages (see ProbeSpec) that both sides learn first, each
             in a separate run; or "none", to start from scratch.
-        representation: representation of the link: "soft", the receiver reads probabilities; "gumb", samples that
+        representation: form of messages: "soft", the receiver reads probabilities; "gumb", samples that
             gradients pass through; "discr", sampled tokens, both sides trained by REINFORCE; a channel of the games of
             CBM24: "gs", relaxed samples; "qt", binary words; "cb", learned codes; or several: a list, "soft,discr", or
             "all" that both models work with. All combinations of several representations, meanings, sizes and presets
@@ -322,7 +322,7 @@ class EndToEndSpec(RunSpec):
         length_cost: cost of a token, which is added to the loss: a number, by default 0; "lazy", which grows with the
             accuracy of the pair; "impatient", the receiver answers after every token; "lazimpa", both (Rita et al.
             2020); or several.
-        steps: updates of the game; from scratch 50000, after pre-training cap times concat's updates.
+        updates: updates of the game; from scratch 50000, after pre-training cap times concat's updates.
         cap: updates of the game after pre-training, as a multiple of concat's supervised updates at the same seed (of
             the slower side).
         most: limit of these updates; 0 for no limit.
@@ -352,7 +352,8 @@ class EndToEndSpec(RunSpec):
 
     function = "icy.e2e"
     job_kind = "e2e"
-    small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "steps": 400})
+    small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "updates": 400})
+    old_names = MappingProxyType({**RunSpec.old_names, "steps": "updates"})
     axes = (
         *("senders", "receivers", "replace_every", "replacement", "max_length", "length_cost"),
         *("representation", "pretrain_representation", "meanings", "frequencies", "vocab_size", "word_length"),
@@ -375,7 +376,7 @@ class EndToEndSpec(RunSpec):
     replacement: str | Iterable[str] = option("gradual", metavar="gradual|random|receivers[,...]")
     max_length: Numbers | None = option(None, metavar="N[,...]")
     length_cost: float | str | Iterable[float | str] = option(0, metavar="C|lazy|impatient|lazimpa[,...]")
-    steps: int | None = None
+    updates: int | None = None
     cap: float = 20
     most: int = 10_000
     target: float = 0.99

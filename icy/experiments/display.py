@@ -218,7 +218,7 @@ def _row_line(row: RowProgress, now: float, width: int) -> Text:
     line = Text(no_wrap=True, overflow="ellipsis")
     line.append(row.label.ljust(width), style="bold cyan")
     line.append("  ").append("━" * full, style="green").append("━" * (BAR - full), style="bright_black")
-    line.append(f"  {row.done}/{row.total}".ljust(7)).append(f"  {row.steps} steps".ljust(13))
+    line.append(f"  {row.done}/{row.total}".ljust(7)).append(f"  {row.steps} updates".ljust(15))
     return line.append(f"{elapsed}, {_left(row) or row.doing}", style="dim")
 
 

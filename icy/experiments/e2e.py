@@ -38,7 +38,7 @@ from .user_languages import UserGrammars, with_space
 from .user_models import Models, with_model_names
 from .watcher import Watcher
 
-SCRATCH_STEPS = 50_000  # the steps of Perkins21 table 6
+SCRATCH_UPDATES = 50_000  # the updates of Perkins21 table 6
 
 
 @standard_state()
@@ -78,7 +78,7 @@ def e2e(
     Example:
         >>> import icy, tempfile
         >>> out = tempfile.mkdtemp()
-        >>> result = icy.e2e("FC2L", "RNN1L:GRU", quick=True, seeds=1, steps=20, workers=1, out=out)
+        >>> result = icy.e2e("FC2L", "RNN1L:GRU", quick=True, seeds=1, updates=20, workers=1, out=out)
         >>> result.language().space
         MeaningSpace(attributes=3, values=4)
     """
@@ -192,10 +192,10 @@ def _lengths(spec: EndToEndSpec, pairs: list[PairEntry], name: str, scratch: boo
 
 
 def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEndProtocol:
-    steps = SCRATCH_STEPS if spec.steps is None and grammars == [SCRATCH] else spec.steps
+    updates = SCRATCH_UPDATES if spec.updates is None and grammars == [SCRATCH] else spec.updates
     if not isinstance(spec.most, int) or spec.most < 0:
         raise InvalidSettingError(f"most must be a number of updates, or 0 for no limit, not {spec.most}.")
-    return EndToEndProtocol(spec.target, spec.cap, spec.most or None, steps, spec.report_every)
+    return EndToEndProtocol(spec.target, spec.cap, spec.most or None, updates, spec.report_every)
 
 
 def _grammars(spec: EndToEndSpec, patterns: list[str]) -> list[str]:
@@ -207,7 +207,7 @@ def _grammars(spec: EndToEndSpec, patterns: list[str]) -> list[str]:
     if not patterns:
         raise InvalidSettingError(f"pretrain must be '{SCRATCH}' or names of grammars, but it is empty.")
     names = expand_grammars(patterns, "sender")
-    if spec.steps is not None:
+    if spec.updates is not None:
         return names
     return [BASELINE, *(name for name in names if name != BASELINE)]
 

@@ -121,9 +121,9 @@ def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
     yield from _idle_settings(spec, both, "e2e", f"in an end-to-end run with the representation '{own}'")
     if "round_ratio" in spec.settings:
         yield "round_ratio", "The setting 'round_ratio' does nothing in an end-to-end run, which gives no ratios."
-    if spec.steps is not None or scratch:
+    if spec.updates is not None or scratch:
         why = "from scratch, which does not train concat"
-        why = why if spec.steps is None else f"with {spec.steps} steps, which fix the length of the game"
+        why = why if spec.updates is None else f"with {spec.updates} updates, which fix the length of the game"
         yield from ((name, f"{name} does nothing {why}.") for name in ("cap", "most") if name in spec.given)
     if "replacement" in spec.given and not spec.replace_every:
         yield "replacement", "replacement does nothing without replace_every, the updates between two replacements."

@@ -76,7 +76,7 @@ class Row:
         return self.job.facts
 
     def baselines(self) -> dict[int, float | str]:
-        """Return the baseline's steps by seed, for the seeds on file."""
+        """Return the baseline's updates by seed, for the seeds on file."""
         return self.job.baselines_in(self.filed)
 
     def with_records(self, records: Sequence[Record]) -> Row:

@@ -32,9 +32,9 @@ class RowProgress:
         row: the row of the plan.
         latest: the last reading of every replicate that has been evaluated.
         finished: records since the run began.
-        baseline_steps: the known steps of the baseline, by seed.
+        baseline_steps: the known updates of the baseline, by seed.
         started: time of the first reading.
-        before: steps of each replicate at its first reading; above 0 if its training resumed from a checkpoint.
+        before: updates of each replicate at its first reading; above 0 if its training resumed from a checkpoint.
         updated: time of the last reading.
         phase: phase of the last reading.
         expected: updates that few similar records exceed (`ExpectedUpdates`), for replicates that may end early.
@@ -76,7 +76,7 @@ class RowProgress:
 
     @property
     def steps(self) -> int:
-        """Largest number of steps of the row's replicates."""
+        """Largest number of updates of the row's replicates."""
         return max((r.steps for r in self.latest.values()), default=0)
 
     def read(self, readings: Sequence[Reading], now: float) -> None:

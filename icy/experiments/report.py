@@ -11,6 +11,7 @@ import pandas as pd
 from icy.analysis.report.methods import methods
 from icy.analysis.report.page import report_page
 from icy.analysis.report.sections import Section
+from icy.analysis.tables.references import numbered
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
 from icy.core.text import listed
@@ -59,6 +60,7 @@ def report_sections(results: Results, spread: str = "sd", compare: Any = None) -
     records = {record["key"]: record for record in records_in(results) or ()}
     sections = []
     for name, part in by_protocol(long):
+        part = numbered(part)
         kind = kind_of_rows(part)
         options = {"compare": compare} if kind.table is None and compare is not None else {}
         own = [records[key] for key in part["key"] if key in records]

@@ -14,6 +14,7 @@ from icy.config.specs import RETRIES, RUNNING, EndToEndSpec, ReproduceSpec, Swee
 from icy.config.types import RepresentationName
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError, unknown
+from icy.core.fields import current_names
 from icy.core.registry import canonical
 from icy.core.surroundings import standard_state
 from icy.core.text import several, words
@@ -228,14 +229,14 @@ def _steps(request: Reproducing) -> Plan:
 def _pairs(request: Reproducing) -> Plan:
     """Plan the games of a table of pairs."""
     plans, specs = [], []
-    for (link, hidden), rows in request.wanted.groupby(["representation", "hidden_size"], sort=False):
+    for (representation, hidden), rows in request.wanted.groupby(["representation", "hidden_size"], sort=False):
         for grammars, models in _by_grammars(rows, keep_concat=True).items():
             senders, receivers = zip(*(str(model).split("+") for model in models), strict=True)
             spec = EndToEndSpec(
                 sender=senders,
                 receiver=receivers,
                 pretrain="none" if grammars == ("none",) else grammars,
-                representation=cast("RepresentationName", link),
+                representation=cast("RepresentationName", representation),
                 hidden=int(str(hidden)),
                 seeds=request.seeds(rows["n"].max()),
                 report_every=SCRATCH_REPORTS if grammars == ("none",) else DRIFT_REPORTS,
@@ -268,10 +269,10 @@ def _games(request: Reproducing) -> Plan:
 
     kind = job_kind(request.source.reproduce).load_spec()
     shared = request.shared()
-    settings = dict(shared.pop("settings"))
-    length = {"steps": settings.pop("steps")} if "steps" in settings else {}
+    settings = current_names(kind, shared.pop("settings"))
+    length = {"updates": settings.pop("updates")} if "updates" in settings else {}
     if request.spec.quick:
-        length = {"steps": QUICK_UPDATES, **length}
+        length = {"updates": QUICK_UPDATES, **length}
     plans = []
     for part in game_parts(request.source.id, request.wanted, request.spec.seeds):
         spec = kind.asked(**{**shared, **part, **length, "settings": settings})

@@ -219,7 +219,8 @@ def _types_of(spec: type[RunSpec]) -> dict[str, InFile]:
         return {}
     types = {field.name: _in_file(hints[field.name]) for field in fields(spec)}
     several = {name for name in spec.axes if name != "settings"}  # a table of lists, if it has several values
-    return {name: _along(one) if name in several else one for name, one in types.items() if one is not None}
+    known = {name: _along(one) if name in several else one for name, one in types.items() if one is not None}
+    return known | {old: known[name] for old, name in spec.old_names.items() if name in known}
 
 
 def _along(value: InFile) -> InFile:

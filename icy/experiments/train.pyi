@@ -32,7 +32,7 @@ class GamesArguments(RunOptions, total=False):
     receiver_hidden: int
     sender_sees: str
     perception: str | None
-    steps: int
+    updates: int
     seeds: Numbers
     preset: str
     game: Mapping[str, Any]

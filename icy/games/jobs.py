@@ -98,7 +98,7 @@ def _task(spec: GamesSpec) -> GameTask:
         receiver=registry.get(str(spec.receiver), SIDES[1]).name,
         perception=_perception(spec.perception, made),
         learning=GamesLearningSettings(**checked(GamesLearningSettings, spec.settings, "setting of games")),
-        steps=whole_number("number of updates", spec.steps),
+        steps=whole_number("number of updates", spec.updates),
         sender_sees=_one_of("value of sender_sees", spec.sender_sees, ("targets", "both")),
         sender_hidden=whole_number("hidden size of the sender", spec.sender_hidden),
         receiver_hidden=whole_number("hidden size of the receiver", spec.receiver_hidden),

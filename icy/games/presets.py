@@ -20,7 +20,7 @@ def _departs(settings: Mapping[str, object], reason: str) -> Departure:
 
 
 PUBLISHED: dict[str, Departure] = {
-    "long training": _departs({"steps": 400_000}, "200 epochs of 2,000 updates, an epoch as long as Mu & Goodman's"),
+    "long training": _departs({"updates": 400_000}, "200 epochs of 2,000 updates, an epoch as long as Mu & Goodman's"),
     "sizes": _departs({"shape.sizes": "published"}, "figures may be as small as in Mu & Goodman's images"),
     "batch min-max": _departs(
         {"qt.normalise": "batch"},
@@ -53,7 +53,7 @@ _AGENTS = {
     "sender_sees": "both",
 }
 _LEARNING = {
-    "steps": 16_000,
+    "updates": 16_000,
     "settings.batch_size": 128,
     "settings.learning_rate": 1e-4,
     "settings.clip_norm": 100.0,

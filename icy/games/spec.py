@@ -33,7 +33,7 @@ class GamesSpec(RunSpec):
         sender_sees: "targets", or "both" for targets and distractors.
         perception: name of the perception of both agents, of `icy list perceptions`; by default one that suits the
             world.
-        steps: number of updates; the best evaluation among them is the result.
+        updates: number of updates; the best evaluation among them is the result.
         seeds: how many, counted from 123, or which: [1, 2], "1,2", "123-127".
         preset: "default"; "published", the settings behind the printed numbers of CBM24; or a game of Mu & Goodman
             2021, as in "mugoodman21/concept". `icy list presets` describes them.
@@ -50,14 +50,19 @@ class GamesSpec(RunSpec):
 
     function = "icy games train"
     job_kind = "games"
-    small = MappingProxyType({"seeds": 2, "steps": 300, "keep_models": True})
+    small = MappingProxyType({"seeds": 2, "updates": 300, "keep_models": True})
     axes = (
         *("world", "representation", "sender", "receiver", "rule_length", "targets"),
         *("word_size", "message_length", "preset"),
     )
 
     old_names = MappingProxyType(
-        {**RunSpec.old_names, "channel": "representation", "channel_options": "representation_options"}
+        {
+            **RunSpec.old_names,
+            "channel": "representation",
+            "channel_options": "representation_options",
+            "steps": "updates",
+        }
     )
 
     world: str | Iterable[str] = "thing"
@@ -74,7 +79,7 @@ class GamesSpec(RunSpec):
     receiver_hidden: int = 40
     sender_sees: str = "targets"
     perception: str | None = None
-    steps: int = 20_000
+    updates: int = 20_000
     seeds: Numbers = 3
     preset: str = "default"
     game: Mapping[str, Any] = field(default_factory=dict)

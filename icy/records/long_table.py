@@ -220,7 +220,7 @@ def game_curves(records: Iterable[Record]) -> pd.DataFrame:
 
 def _first_topsim(record: Record) -> float | None:
     """Return the topsim of a pair before the first update of its game; None if its curve has no such point."""
-    first = dict(zip(points_of(record), next(iter(record.get("curve", ())), ()), strict=False))
+    first = dict(zip(points_of(record), next(iter(record.get("curve") or ()), ()), strict=False))
     return first.get("topsim") if first.get("steps") == 0 else None
 
 

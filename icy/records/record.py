@@ -38,10 +38,10 @@ class Record(TypedDict, total=False):
         vocab_size: number of tokens, V.
         word_length: tokens per word, w; of words of different lengths, the longest.
         hidden_size: hidden size, E.
-        representation: "soft", "gumb" or "discr"; for a pair, the representation of the link.
+        representation: "soft", "gumb" or "discr"; for a pair, between its sides.
         protocol: name of the protocol.
         target: accuracy at which the baseline counts as learned.
-        cap: the longest training, as a multiple of the baseline's steps.
+        cap: the longest training, as a multiple of the baseline's updates.
         max_updates: number of updates for every grammar, without a cap (since 0.2).
         held_out: share of the meanings that are held out from training.
         split: how held-out meanings are chosen.
@@ -50,7 +50,7 @@ class Record(TypedDict, total=False):
         report_every: updates between evaluations of a game.
         preset: name of the preset of the settings.
         parameters: number of parameters: "true" (trained) and "published" (as the papers count).
-        measure: measure of `value` in tables: "ratio" (steps / steps of the baseline), "held_out", or "accuracy" at
+        measure: measure of `value` in tables: "ratio" (updates / updates of the baseline), "held_out", or "accuracy" at
             the end.
         value: the value, if it is not computed from the fields below (since 0.2).
         failed: whether the replicate has no result.
@@ -61,8 +61,8 @@ class Record(TypedDict, total=False):
         traceback: traceback of an exception.
         steps: number of updates.
         baseline_steps: number of updates of the baseline with the same seed.
-        crossing: step at which the target was reached, interpolated between the checks around it; missing if the
-            target was not reached or the step is not interpolated (since 0.2).
+        crossing: number of updates at which the target was reached, interpolated between the checks around it;
+            missing if the target was not reached or the number is not interpolated (since 0.2).
         baseline_crossing: `crossing` of the baseline with the same seed (since 0.2).
         accuracy: accuracy at the end, 0 to 1: on the held-out meanings, if any; for a pre-trained pair, of its sender
             on the language. None if it diverged.
@@ -249,7 +249,7 @@ def is_better(record: Record, other: Record | None) -> bool:
 
 
 def value_of(record: Record) -> float:
-    """Return the value of a record: an accuracy, or its steps / steps of concat; NaN for a failure."""
+    """Return the value of a record: an accuracy, or its updates / updates of concat; NaN for a failure."""
     if record["failed"]:
         return math.nan
     if (value := record.get("value")) is not None:
@@ -259,7 +259,7 @@ def value_of(record: Record) -> float:
         return math.nan if accuracy is None else float(accuracy)
     baseline = record.get("baseline_crossing", record["baseline_steps"])
     if not baseline:
-        return math.nan  # concat was learned before the first step was counted
+        return math.nan  # concat was learned before the first update was counted
     if record["reason"] == "cap" and "baseline_crossing" in record:
         # The last check may be a few percent after the cap. A common budget ends with the last check.
         return float(record["cap"] if "max_updates" not in record else record["steps"] / baseline)

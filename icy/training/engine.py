@@ -57,7 +57,7 @@ class Run(Lockstep):
     """Trains a stack of replicates, from the beginning or from checkpoints, until all are finished.
 
     Args:
-        job: the job. Checkpoints of its replicates, if there are any, have the same step.
+        job: the job. Checkpoints of its replicates, if there are any, are after the same update.
         checkpoints: the checkpoints to save and to resume from; by default none.
     """
 
@@ -74,7 +74,7 @@ class Run(Lockstep):
                 raise InvalidSettingError(f"Seed {seed} has no run of {BASELINE}, the baseline of all other grammars.")
         self.averages = self.settings.training_readings and self.needs_baseline  # not in pre-training or in chains
         self.checked = 0  # updates at the last check
-        self.reached: dict[Replicate, float] = {}  # steps at which replicates reached the target
+        self.reached: dict[Replicate, float] = {}  # updates at which replicates reached the target
         self.curves: dict[Replicate, list[tuple[int, float]]] = {r: [] for r in replicates}
         self.seconds = dict.fromkeys(replicates, 0.0)
         self.right: dict[Replicate, float] = {}  # sums of accuracies on training batches since the last check
@@ -219,7 +219,7 @@ class Run(Lockstep):
         return decide(self.protocol, replicate.condition, reached, reading.steps, *limits)
 
     def _reached(self, reading: Reading) -> float | None:
-        """Return the step at which a replicate first reached the target; on a fixed grid, the step of a check."""
+        """Return the updates at which a replicate first reached the target; on a fixed grid, those of a check."""
         if reading.replicate in self.reached:
             return self.reached[reading.replicate]
         curve = self.curves[reading.replicate]
@@ -272,7 +272,7 @@ class Run(Lockstep):
         )
 
     def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
-        """Yield outcomes with the steps of their baselines; hold outcomes until their baseline has ended."""
+        """Yield outcomes with the updates of their baselines; hold outcomes until their baseline has ended."""
         waiting, self.early = [*self.early, *ended], []
         for outcome in waiting:
             baseline = self.baselines.get(outcome.replicate.seed)
@@ -284,7 +284,7 @@ class Run(Lockstep):
                 yield self._relative(outcome, baseline)
 
     def _relative(self, outcome: Outcome, baseline: float) -> Outcome:
-        """Return an outcome with the steps of its baseline."""
+        """Return an outcome with the updates of its baseline."""
         if not self.settings.interpolates:
             return replace(outcome, baseline_steps=int(baseline))
         return replace(outcome, baseline_steps=self.settings.checks_around(baseline)[1], baseline_crossing=baseline)

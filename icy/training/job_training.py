@@ -27,7 +27,7 @@ class JobTraining(ABC):
 
     Attributes:
         replicates: the replicates to train.
-        baselines: steps of the baselines on file, by seed; for a failed baseline, the reason.
+        baselines: updates of the baselines on file, by seed; for a failed baseline, the reason.
         device: "cpu", "cuda", ...
         engine: how replicates are stacked; one of ENGINES.
         folder: the results folder.
@@ -124,8 +124,8 @@ class JobTraining(ABC):
         return False
 
     def baselines_in(self, records: Iterable[Record]) -> dict[int, float | str]:
-        """Return the steps of the baselines in some records, by seed; for a failed baseline, the reason."""
-        # A pair may fail in the game, after its pre-training gave the steps.
+        """Return the updates of the baselines in some records, by seed; for a failed baseline, the reason."""
+        # A pair may fail in the game, after its pre-training gave the updates.
         return {r["seed"]: _steps_or_reason(r) for r in records if self.is_baseline(Replicate(r["grammar"], r["seed"]))}
 
     def length(self, baseline: float | None) -> int | None:
@@ -150,7 +150,7 @@ def check_engine(engine: str, device: str) -> None:
 
 
 def _steps_or_reason(record: Record) -> float | str:
-    """Return the steps of a baseline, or the reason for its failure."""
+    """Return the updates of a baseline, or the reason for its failure."""
     steps: float | None = record.get("baseline_crossing")
     steps = record.get("baseline_steps") if steps is None else steps
     if steps is None and not record["failed"]:

@@ -21,11 +21,11 @@ J = TypeVar("J", bound=Job)
 
 
 def in_groups(job: J, train: Callable[[J, Checkpoints], Iterator[Outcome]]) -> Iterator[Outcome]:
-    """Train a job's replicates as one stack, or as several stacks if their checkpoints have different steps.
+    """Train a job's replicates as one stack, or as several stacks if their checkpoints are after different updates.
 
     Args:
         job: the job to train.
-        train: trains a part of the job, in which all replicates have equal steps and the known baselines are included.
+        train: trains a part of the job, with the known baselines. All its replicates have made equally many updates.
     """
     if job.checkpoints:
         sweep_checkpoints(job.folder)

@@ -53,7 +53,7 @@ class NativePairLearner(NativeStack):
 
     Args:
         models: a pair per replicate, all of one architecture (icy.training.pairs.model).
-        loss: the loss of their link.
+        loss: the loss of the pairs.
         settings: optimizer, learning rate and clipping.
         device: the CPU.
         sample: a small batch of meanings [replicate, batch, attribute].
@@ -205,7 +205,7 @@ def described_link(link: object, sender: Program, of_loss: object) -> pairs.Link
     """Return the compiled code's description of a representation.
 
     Args:
-        link: the link.
+        link: the representation of a pair.
         sender: program of the sender.
         of_loss: the representation of the loss.
 

@@ -57,8 +57,8 @@ class Outcome:
         extra: further numbers, by their names in the record; see `JobKind.measures`.
         error: a sentence about the failure, for reasons that are not in FAILURES.
         files: files to keep with the record, by their path in the results folder.
-        crossing: the step at which the target was reached, if it was interpolated between two checks.
-        baseline_crossing: the same step of the baseline.
+        crossing: the number of updates at which the target was reached, if it was interpolated between two checks.
+        baseline_crossing: the same number of the baseline.
     """
 
     replicate: Replicate

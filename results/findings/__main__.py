@@ -1,6 +1,6 @@
 """Findings from icy's records, with intervals and limits: `python -m results.findings [--train]`.
 
-Writes findings.md and claims.md, pages of the documentation, and pictures, from the atlas that comes with icy, from
+Writes findings.md (short, with pictures), findings-in-full.md and claims.md, from the atlas that comes with icy, from
 results/reproduced, results/games, results/iterated, results/search and the records of generalise.toml and
 generalise-grammars.toml. --train trains missing rows of these two sweeps.
 """
@@ -10,7 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
+from icy.analysis.style import plot_style
 from results.findings.architectures import BUDGET, cells, families, hierarchy, order, shufdet, sides
 from results.findings.chains import transmission
 from results.findings.conditions import emergence, protocols, representations, reproduction, size
@@ -21,7 +24,7 @@ from results.pages import RecordFolder, describe_packs, fill_template, read_opti
 from results.search.__main__ import PEOPLE
 from results.search.__main__ import RECORDS as SEARCHES
 
-PAGE, CLAIMS = HERE / "findings.md", HERE / "claims.md"
+PAGE, FULL, CLAIMS = HERE / "findings.md", HERE / "findings-in-full.md", HERE / "claims.md"
 RECORDS = RecordFolder(HERE)
 SWEEPS = {GRAMMARS_SWEEP: RecordFolder(HERE, "generalise-grammars.parquet", "runs/grammars"),
           HERE / "generalise.toml": RECORDS}  # fmt: skip
@@ -35,24 +38,33 @@ PACKS = (
 
 def findings() -> dict[str, Finding]:
     """Return all findings by name."""
-    makers = (families, sides, order, cells, hierarchy, shufdet, protocols, representations, size)
-    found = {make.__name__: make() for make in makers}
-    held_out = generalisation(*(records.sweep(file, rerun="never") for file, records in SWEEPS.items()))
-    found |= {"generalisation": held_out, "emergence": emergence(), "transmission": transmission(), "people": people()}
-    return {**found, "reproduction": reproduction()}
+    sweeps = [records.sweep(file, rerun="never") for file, records in SWEEPS.items()]
+    makers = (families, sides, order, cells, hierarchy, shufdet, protocols, representations, size,
+              partial(generalisation, *sweeps), emergence, transmission, people, reproduction)  # fmt: skip
+    with plot_style("paper"):  # a column of a page is as wide as a phone
+        return {getattr(make, "func", make).__name__: make() for make in makers}
 
 
-def page(findings_by_name: Mapping[str, Finding]) -> str:
-    """Return the text of the page."""
-    in_a_line = {name: replace(one, more=" ".join(one.more.split())) for name, one in findings_by_name.items()}
-    return fill_template(PAGE, records=describe_packs(*PACKS), **in_a_line)
+def pages(findings_by_name: Mapping[str, Finding]) -> dict[Path, str]:
+    """Return the texts of the short page, of the page with all evidence, and of the claims."""
+    joined = {
+        name: replace(one, **{part: re.sub(r"\s*\n +", " ", getattr(one, part)) for part in ("numbers", "more")})
+        for name, one in findings_by_name.items()
+    }
+    found = {page: fill_template(page, records=describe_packs(*PACKS), **joined) for page in (PAGE, FULL)}
+    found = {page: re.sub(r"\n{3,}", "\n\n", text) for page, text in found.items()}  # some findings have no table
+    return {**found, CLAIMS: claims_page(findings_by_name)}
 
 
 def claims_page(findings_by_name: Mapping[str, Finding]) -> str:
-    """Return the text of the page of claims: a row per claim, with the command of its section of findings.md."""
-    template = PAGE.with_suffix(".template.md").read_text(encoding="utf-8")
-    commands = dict(re.findall(r"\{(\w+)\.result\}.*?```sh\n(.+?)\n```", template, re.DOTALL))
-    rows = [claim.row(commands[name]) for name, one in findings_by_name.items() for claim in one.claims]
+    """Return the text of the page of claims: a row per claim, with link and command of its section of the full page."""
+    template = FULL.with_suffix(".template.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^## (.+)\n\n\*\*\{(\w+)\.sentence\}(?s:.*?)```sh\n(.+?)\n```", template, re.MULTILINE)
+    found = {}
+    for heading, name, command in sections:
+        anchor = re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-"))
+        found[name] = command, f"../../results/findings/{FULL.name}#{anchor}"
+    rows = [claim.row(*found[name]) for name, one in findings_by_name.items() for claim in one.claims]
     heads = ["claim", "setting", "n", "number", "interval", "test", "corrected for", "command", "verdict"]
     lines = [heads, ["---"] * len(heads), *rows]  # cells have Markdown, so they are not escaped
     return fill_template(
@@ -74,9 +86,9 @@ def main(words: Sequence[str] | None = None) -> None:
     found = findings()
     for name, one in found.items():
         if one.figure is not None:
-            one.figure.savefig(PAGE.with_name(f"findings-{name}.png"), dpi=160)
-    PAGE.write_text(page(found))
-    CLAIMS.write_text(claims_page(found))
+            one.figure.savefig(PAGE.with_name(f"findings-{name}.png"), dpi=220)
+    for page, text in pages(found).items():
+        page.write_text(text)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from results.findings.data import (
     SEQUENCE,
     SIDES,
     SMALL,
+    Estimate,
     Table,
     across,
     correlation_text,
@@ -78,23 +79,26 @@ def families() -> Finding:
     fast, limits = (steps.loc[["receiver/FC", "receiver/FC2L"], g] for g in ("concat", "rot"))
     runs = long[long["grammar"].isin(["rot", "pairsum"])].set_index("model")["censored"].astype(bool)
     cut, other_cut = (runs.loc[part.models] for part in (plain, rest))
-    result = supported(
+    sentence = supported(
         plain.values["shufdet"].min() > rest.values["shufdet"].max() and cut.all() and other_cut.mean() < 0.25,
+        "Shuffling the words of messages slows down fully connected senders more than all other senders.",
+    )
+    numbers = supported(
+        two["concat"] < others["concat"].median() / 2 and others["shufdet"].median() < two["shufdet"],
         f"""
-        At {LARGE}, both fully connected senders have larger ratios on `shufdet` than each of the {len(rest)} others:
-        {mean_of(plain, "shufdet")} (FC1L and FC2L), against {mean_of(rest, "shufdet")}; on `rot` and `pairsum` all of
-        their {len(cut)} runs were cut, and {other_cut.sum()} of the others' {len(other_cut)}.
+        At {LARGE} (three seeds), the ratios of the two fully connected senders on `shufdet` are
+        {mean_of(plain, "shufdet")} (FC1L and FC2L). The {len(rest)} others have {mean_of(rest, "shufdet")}, and at
+        most {math.exp(rest.values["shufdet"].max()):.2f}. On `rot` and `pairsum` all {len(cut)} runs of the two were
+        cut, and {other_cut.sum()} of the others' {len(other_cut)}. A ratio is also large if `concat` is learned fast:
+        FC2L learns `concat` in {two["concat"]:.0f} updates (median of the others: {others["concat"].median():.0f}) and
+        `shufdet` in {two["shufdet"]:.0f} (median: {others["shufdet"].median():.0f}).
         """,
     )
     more = supported(
-        two["concat"] < others["concat"].median() / 2 < one["concat"]
-        and attention["concat"].max() < 100
-        and others["shufdet"].median() < two["shufdet"]
-        and fast.max() < 10,
+        others["concat"].median() / 2 < one["concat"] and attention["concat"].max() < 100 and fast.max() < 10,
         f"""
-        A ratio is also large if `concat` is learned fast. FC2L learns `concat` in {two["concat"]:.0f} updates
-        (median of the others: {others["concat"].median():.0f}) and `shufdet` in {two["shufdet"]:.0f} (median:
-        {others["shufdet"].median():.0f}; {(others["shufdet"] > two["shufdet"]).sum()} take more). FC1L learns `concat`
+        On `shufdet`, {(others["shufdet"] > two["shufdet"]).sum()} of the others take more updates than FC2L.
+        FC1L learns `concat`
         in {one["concat"]:.0f} and `shufdet` in more than {one["shufdet"]:,.0f}. Senders with attention learn `concat`
         in {spread(attention["concat"])} and `shufdet` in {spread(attention["shufdet"])}. The receivers FC and FC2L
         learn `concat` in {fast.iloc[0]:.0f} and {fast.iloc[1]:.0f} updates, so their daggers mean only more than
@@ -102,11 +106,16 @@ def families() -> Finding:
         """,
     )
     more += " " + _common_budget(lines, columns, others)
+    senders = {family: ratios.side("sender").families(family) for family in FAMILIES}
     return Finding(
-        result,
+        sentence,
+        numbers,
         more,
         markdown_table(["family", "models", "concat", *columns], lines),
-        pictures.by_family(ratios, updates),
+        pictures.marks(
+            {family: {"": mean_of(part, "shufdet")} for family, part in senders.items() if len(part)},
+            f"{pictures.RATIO}, on shufdet",
+        ),
         (
             Claim(
                 "two fully connected senders have larger ratios on `shufdet` than all other senders",
@@ -178,36 +187,48 @@ def sides() -> Finding:
         return bool(found[space, column, one, grammar].low > found[space, column, other, grammar].high)
 
     count = [len(parts[LARGE, "log"].side(side)) for side in SIDES]
-    result = supported(
+    sentence = supported(
         above(LARGE, "log", *SIDES, "rot")
         and above(LARGE, "log", *SIDES[::-1], "proj")
         and mixed["sender", "rot"].low > mixed["receiver", "rot"].high,
+        """Sums of tokens (`rot`) are harder for senders than for receivers, and random projections (`proj`) are harder
+        for receivers than for senders.""",
+    )
+    shown = {"rot": mixed, "proj": {(side, "proj"): found[LARGE, "log", side, "proj"] for side in SIDES}}
+    numbers = markdown_table(
+        [f"ratio at {LARGE}", *(f"{n} {side}s" for side, n in zip(SIDES, count, strict=True))],
+        [[g, *(str(of[side, g]) for side in SIDES)] for g, of in shown.items()],
+    )
+    numbers += "\n\n" + supported(
+        not above(SMALL, "log", *SIDES, "rot") and not above(SMALL, "log", *SIDES[::-1], "rot"),
         f"""
-        At {LARGE}, {count[0]} recurrent and hierarchical senders and {count[1]} receivers find different grammars hard:
-        `rot` takes senders {mixed["sender", "rot"]} and receivers {mixed["receiver", "rot"]} times concat's updates
-        (mixed model), and `proj` senders {found[LARGE, "log", "sender", "proj"]} and receivers
-        {found[LARGE, "log", "receiver", "proj"].worded} times.
+        Recurrent and hierarchical models, three seeds; `rot` by a mixed model. At {SMALL} it is unknown whether the
+        sides differ on `rot`: {found[SMALL, "log", "sender", "rot"]} and {found[SMALL, "log", "receiver", "rot"]}. A
+        target of 80 % is not equally far above chance for both sides.
         """,
     )
     more = supported(
-        above(LARGE, "value", *SIDES[::-1], "rot")
-        and above(LARGE, "value", *SIDES, "proj")
-        and not above(SMALL, "log", *SIDES, "rot")
-        and not above(SMALL, "log", *SIDES[::-1], "rot"),
+        above(LARGE, "value", *SIDES[::-1], "rot") and above(LARGE, "value", *SIDES, "proj"),
         f"""
-        The same after a budget: accuracies on `rot` of {both("value", "rot")}, on `proj` of {both("value", "proj")}. At
-        {SMALL} it is unknown whether the sides differ on `rot` (senders {found[SMALL, "log", "sender", "rot"]},
-        receivers {found[SMALL, "log", "receiver", "rot"]}). Senders are measured by tokens and receivers by
-        attributes, and chance differs, so a target of 80 % is not the same for both. In the mixed model, cell,
+        The same after a budget: accuracies on `rot` of {both("value", "rot")}, on `proj` of {both("value", "proj")}.
+        Senders are measured by tokens and receivers by attributes. In the mixed model, cell,
         architecture, model and seed (language) are random effects and cut runs are censored; "-": more than a third of
         the runs were cut.
         """,
     )
+    drawn = {
+        g: {f"{side}s": replace(of, low=best.low, high=best.high, mean=best.mean)
+            for side in SIDES for of in [found[LARGE, "log", side, g]]
+            for best in [of if mixed[side, g].text == "-" else mixed[side, g]]}
+        for g in LEARNED
+    }  # fmt: skip
     return Finding(
-        result,
+        sentence,
+        numbers,
         more,
         markdown_table(["recurrent and hierarchical", "models", *LEARNED], lines),
-        claims=tuple(
+        pictures.marks(drawn, pictures.RATIO),
+        tuple(
             Claim(
                 f"`{grammar}` is harder for {worse}s than for {other}s, relative to `concat`",
                 f"{LARGE}, SOFT, recurrent and hierarchical",
@@ -256,23 +277,23 @@ def order() -> Finding:
             line[-1] += f", {hard} {right}/{count}" + ("" if next(corrected) < 0.05 else "?")
     ws = [float(line[2].split()[0]) for line in lines]
     return Finding(
-        supported(
-            min(ws) > 0.8,
-            f"""
-            Models of a side have nearly the same order of the six grammars: Kendall's W (1: all equal, 0: by chance) is
-            {spread(ws, "{:.2f}")} over {spread([len(t.side(s)) for t in tables.values() for s in SIDES])} models.
-            """,
-        ),
+        supported(min(ws) > 0.8, "Models nearly agree on which grammars are easy and which are hard."),
         supported(
             all("?" in line[-1].split("pairsum")[1].split(",")[0] for line in lines if line[0].startswith("sender")),
-            """Much of this is that `perm` is easy and `hol` is hard, so there is also W of the other four grammars.
-            In brackets: the smallest W if the models of one cell are left out. After each grammar: the number of models
-            for which it is harder than the grammar before, of the models with a known order; "?": not significant even
-            if models were independent (sign test, Holm). So it is unknown whether `rot` or `pairsum` is harder
-            for senders.""",
+            f"""
+            Kendall's W of the order of six grammars (1: all models agree, 0: by chance) is {spread(ws, "{:.2f}")} over
+            {spread([len(t.side(s)) for t in tables.values() for s in SIDES])} models of a side. Much of this is that
+            `perm` is easy and `hol` is hard: W of the other four is
+            {spread((float(line[3].split()[0]) for line in lines), "{:.2f}")}. It is unknown whether `rot` or `pairsum`
+            is harder for senders: at {LARGE} `pairsum` is harder for {pair[1]} of {pair[2]} (p = {pair[3]:.2f}).
+            """,
         ),
+        """In brackets: the smallest W if the models of one cell are left out. After each grammar: the number of models
+        for which it is harder than the grammar before, of the models with a known order; "?": not significant even
+        if models were independent (sign test, Holm).""",
         markdown_table(["", "models", "W", f"W of {listed(middle)}", "from easy to hard, by geometric means"], lines),
-        claims=(
+        pictures.ranks({f"{side}s, {LARGE}": tables[LARGE].side(side).values for side in SIDES}),
+        (
             Claim(
                 "models of a side agree on the order of the grammars",
                 f"{LARGE} and {SMALL}, SOFT",
@@ -329,20 +350,19 @@ def cells() -> Finding:
     return Finding(
         supported(
             all(share["cell"] > share["architecture"] for share in shares[first].values()) and min(corrected) > 0.05,
-            f"""
-            Of {len(ARCHITECTURES)} recurrent senders ({listed(ARCHITECTURES)}) with {len(CELLS)} cells each
-            ({listed(CELLS)}) at {LARGE}, the cell explains {span(first, "cell")} of the variance of log ratios and the
-            architecture {span(first, "architecture")}. With four of each, it is not shown that the cell explains more:
-            of {len(tests)} F tests of cell against architecture, the smallest p is {min(tests):.2f}, and
-            {min(corrected):.2f} after Holm's correction.
-            """,
+            """The recurrent cell may matter more for a sender than the architecture around it, but four of each are too
+            few to show it.""",
         ),
+        f"""Of {len(ARCHITECTURES)} recurrent senders ({listed(ARCHITECTURES)}) with {len(CELLS)} cells each
+        ({listed(CELLS)}) at {LARGE}, the cell explains {span(first, "cell")} of the variance of log ratios and the
+        architecture {span(first, "architecture")}. Of {len(tests)} F tests of cell against architecture, the smallest p
+        is {min(tests):.2f}, and {min(corrected):.2f} after Holm's correction.""",
         f"""After a budget the cell explains {span(second, "cell")} of the variance of accuracies, at {SMALL}
         {span(third, "cell")} of that of log ratios. These are variance components of a balanced design with random
         effects, with seeds (language and initial weights) crossed with models. Grammars with cut runs in more than
         {100 * MOST_CUT:.0f} % of the models are left out; other cut runs count as they are.""",
         markdown_table(["", "grammar", *names, "p of F(3, 3)"], lines),
-        pictures.stacked(shares),
+        pictures.stacked({first: shares[first]}),
         (
             Claim(
                 "the cell of a recurrent sender matters more than the architecture around it",
@@ -359,7 +379,7 @@ def cells() -> Finding:
 
 
 def hierarchy() -> Finding:
-    lines, gaps, drawn = [], {}, {}
+    lines, gaps = [], {}
     columns = [(LARGE, "log"), (LARGE, "updates"), (LARGE, "value"), (SMALL, "log"), (SMALL, "updates")]
     tables = {key: measure(*key) for key in columns}
     for deep, flat in HIERARCHIES:
@@ -370,7 +390,6 @@ def hierarchy() -> Finding:
         gaps[deep] = found
         counts = [len(_pairs(tables[space, "log"], deep, flat)) for space in (LARGE, SMALL)]
         lines.append([f"{deep} / {flat}", " and ".join(map(str, counts)), *map(str, found.values())])
-        drawn[f"{deep} / {flat}"] = tables[LARGE, "log"], _pairs(tables[LARGE, "log"], deep, flat)
     senders = [(deep, flat) for deep, flat in HIERARCHIES if deep != "Hier"]
     pairs = [pair for names in senders for pair in _pairs(tables[LARGE, "log"], *names)]
     pooled = {column: quotient_of(tables[LARGE, column], tables[LARGE, column], "shufdet", pairs)
@@ -385,13 +404,13 @@ def hierarchy() -> Finding:
             and pooled["updates"].high < 1
             and lower == len(pairs)
             and all(one.low < 0 < one.high for one in accuracy),
-            f"""
-            At {LARGE} (words of four tokens, three seeds), senders with a hierarchy of words and tokens (HU-RNN) have
-            lower ratios on `shufdet` than senders of the same 4 cells without a hierarchy in {lower} of {len(pairs)}
-            pairs: {pooled["log"]} times over cells, so the difference is unknown, and updates of {pooled["updates"]}
-            times.
-            """,
+            """Senders with a hierarchy of words and tokens (HU-RNN) learn shuffled words in fewer updates; whether they
+            gain more there than on `concat` is unknown.""",
         ),
+        f"""At {LARGE} (words of four tokens, three seeds), senders with a hierarchy need {pooled["updates"]} times the
+        updates on `shufdet` of senders without, with the same {len(CELLS)} cells (p = {second:.2f} after
+        Holm's correction for two measures). Their ratios are {pooled["log"]} times as large, and smaller in {lower} of
+        {len(pairs)} pairs.""",
         supported(
             updates[0].high < 1 and small[2].low > 1,
             f"""
@@ -400,14 +419,20 @@ def hierarchy() -> Finding:
             {accuracy[0]}, {accuracy[1]} and {accuracy[2]}). At {SMALL} (words of two tokens)
             Hier has a larger ratio ({small[2]} times). Icy22
             designed HU-RNN to make shuffled words easier to learn; `icy reproduce icy22/table6` measures the
-            paper's own table. The figure has the other grammars.
+            paper's own table.
             """,
         ),
         markdown_table(
             ["`shufdet`", f"cells at {LARGE} and {SMALL}", *(f"{space}, {NAMES[column]}" for space, column in columns)],
             lines,
         ),
-        pictures.factors(drawn, LEARNED, "quotient of ratios at 5x10 (dots: cells; hollow: a bound)"),
+        pictures.marks(
+            {
+                f"{deep} / {flat}": {name: gaps[deep][LARGE, column] for column, name in list(NAMES.items())[:2]}
+                for deep, flat in HIERARCHIES
+            },
+            "with / without a hierarchy, on shufdet",
+        ),
         tuple(
             Claim(
                 f"a hierarchy lowers a sender's {what} on `shufdet`",
@@ -447,25 +472,27 @@ def shufdet() -> Finding:
                           *map(correlation_text, of.values())])  # fmt: skip
     above = {name: one for name, one in found.items() if one.correlation.low > 0}
     strongest = f"senders' `proj` at {SMALL}"
-    first, second = sorted(long["seed"].unique())
-    one, other = (Table.of(long[long["seed"].eq(seed)]) for seed in (first, second))
-    other = replace(other, values=other.values.assign(**dict.fromkeys(rest, other.values["shufdet"])))
-    drawn = {f"{side}s": (one.side(side), other.side(side)) for side in SIDES}
     shared = found[strongest]
     return Finding(
         supported(
             len(above) == 2 and strongest in above,
-            f"""
-            Models with larger ratios on one grammar have larger ratios on `shufdet` in {len(above)} of {len(found)}
-            cases ({listed([f"{name}, {one.correlation}" for name, one in above.items()])}), not corrected for
-            {len(found)} correlations. The others are unknown: their intervals contain 0 and reach
-            {max(one.correlation.high for name, one in found.items() if name not in above):+.2f}.
-            """,
+            """Whether a model that finds one grammar hard also finds shuffled words hard is mostly unknown.""",
         ),
+        f"""Models with larger ratios on one grammar have larger ratios on `shufdet` in {len(above)} of {len(found)}
+        cases ({listed([f"{name}, {one.correlation}" for name, one in above.items()])}), not corrected for
+        {len(found)} correlations. The other intervals contain 0 and reach
+        {max(one.correlation.high for name, one in found.items() if name not in above):+.2f}.""",
         f"""Ratios of the same seed share a `concat` run: with the same seeds, {strongest} correlates by
         {shared.same_seeds:+.2f}, not {shared.correlation.value:+.2f}.""",
         markdown_table(["", "models in cells", "reliability of `shufdet`", *rest], lines),
-        pictures.by_grammar(drawn, rest, f"ratio at {SMALL}, seed {first}", f"ratio on shufdet, seed {second}"),
+        pictures.marks(
+            {
+                name.replace("`", ""): {"": Estimate(low=one.low, high=one.high, mean=one.value)}
+                for name, one in ((name, one.correlation) for name, one in found.items())
+            },
+            "correlation with the ratio on shufdet",
+            0,
+        ),
         (
             Claim(
                 f"models with larger ratios on {listed(list(above))} have larger ratios on `shufdet`",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
+
 from icy.analysis.correlations import WithinModelCorrelation, within_model_order
-from icy.core.text import listed, markdown_table
+from icy.core.text import listed
 from icy.records.load import long_of
-from results.estimates import print_estimate, student_interval
+from results.findings import pictures
 from results.findings.finding import HERE, Claim, Finding, signed, supported
 from results.iterated import __main__ as iterated
 from results.pages import RecordFolder
@@ -26,35 +28,29 @@ def transmission() -> Finding:
     senders, cells = (within_model_order(ratios, survival, of) for of in (None, iterated.cell_of))
     missed, good = iterated.reached_text(long)
     strict = senders.correlations[senders.correlations.index.isin(good)]
-    runs = long.assign(model=long["model"].map(iterated.name_of)).groupby(["model", "grammar"])["value"]
-    values = {key: print_estimate(student_interval(of.to_numpy(float))) for key, of in runs}
+    points = pd.DataFrame({"x": ratios.loc[survival.index].stack(), "y": survival.stack()})
+    points["line"], points["name"] = (points.index.get_level_values(level) for level in ("model", "grammar"))
     own = iterated.specificity(done, survival)
     generations = max(point[0] for record in done.records for point in record["curve"])
     return Finding(
         supported(
             (senders.correlations < 0).all() and senders.median < -0.5,
-            f"""
-            In chains of {generations:.0f} learners at 4x5 (bottleneck {share}, words of three tokens, hidden size 64),
-            grammars with a larger ratio at 3x4 survive less within each of {len(survival)} senders: the median of
-            Spearman's correlations over {len(middle)} grammars ({listed(middle)}) is {senders.median:+.2f}
-            ({signed(senders.correlations)}). {decision(cells)} It is unknown whether this is a bias of the sender:
-            the ratios of other senders predict survival as well ({own.foreign:+.2f}).
-            """,
+            """Grammars that a sender learns late survive less when learners pass a language on; whether this is the
+            sender's own bias is unknown.""",
         ),
+        f"""In chains of {generations:.0f} learners at 4x5 (bottleneck {share}, words of three tokens, hidden size 64),
+        the median of Spearman's correlations of ratio (at 3x4) and survival, over {len(middle)} grammars, is
+        {senders.median:+.2f} in {len(survival)} senders ({signed(senders.correlations)}). {decision(cells)} The ratios
+        of other senders predict survival as well ({own.foreign:+.2f}).""",
         f"""*Survival*: share of the tokens that are the same in the first and the last language (chance: 0.25), means
-        of {CHAINS} chains with intervals by Student's t. These are {iterated.done_of("senders", long)}. A sign test
-        that counts senders as independent has p = {senders.p:.2f}. {own.text} {missed} The correlations of the other
-        {len(strict)} are {signed(strict)}. The hypothesis came from two earlier measurements with the same languages
-        and partly the same senders, so this is a replication, not a preregistered test
-        (`results/iterated/iterated.md`).""",
-        markdown_table(
-            ["survival", "correlation", *iterated.GRAMMARS],
-            [
-                [name, f"{value:+.2f}", *(values[name, grammar] for grammar in iterated.GRAMMARS)]
-                for name, value in senders.correlations.items()
-            ],
-        ),
-        claims=(
+        of {CHAINS} chains; the grammars are {listed(middle)}. These are {iterated.done_of("senders", long)}. A sign
+        test that counts senders as independent has p = {senders.p:.2f}. {own.text} {missed} The correlations of
+        the other {len(strict)} are {signed(strict)}. The hypothesis came from two earlier measurements with the same
+        languages and partly the same senders, so this is a replication, not a preregistered test
+        ([its page](../../results/iterated/iterated.md) has the survival of each sender).""",
+        "",
+        pictures.scatter({"": points}, f"{pictures.RATIO}, at 3x4", "survival"),
+        (
             Claim(
                 "within a sender, grammars with a larger ratio survive less",
                 f"chains of {generations:.0f} learners at 4x5, bottleneck {share}",

@@ -147,12 +147,18 @@ class Estimate:
         high: upper end.
         p: p-value of a mean of 1 of ratios (0 of differences), two-sided, with cells as clusters; of a bound, with cut
             runs at their cut. NaN if unknown.
+        mean: the mean; NaN if only a bound or a list is known.
+        values: values of the models.
+        bounds: whether each of `values` is only a bound.
     """
 
-    text: str
+    text: str = ""
     low: float = np.nan
     high: float = np.nan
     p: float = np.nan
+    mean: float = np.nan
+    values: tuple[float, ...] = ()
+    bounds: tuple[bool, ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -199,7 +205,7 @@ def mixed_of(table: Table, grammar: str) -> Estimate:
     effects = [name for name in ("cell", "architecture", "model", "seed") if parts[name].nunique() > 1]
     found = mixed_effects(parts, effects).means
     mean, low, high = (float(found[name].iloc[0]) for name in ("mean", "low", "high"))
-    return Estimate(f"{number(mean)} ({number(low)} to {number(high)})", low, high)
+    return Estimate(f"{number(mean)} ({number(low)} to {number(high)})", low, high, mean=mean)
 
 
 def quotient_of(
@@ -245,21 +251,22 @@ def estimate(values: pd.Series[float], ways: pd.Series[int], log: bool = True, s
     def text(value: float) -> str:
         return number(value, sign)
 
+    each = {"values": tuple(map(back, values)), "bounds": tuple(way != 0 for way in ways)}
     if len(values) <= LISTED:
-        pairs = zip(map(back, values), ways, strict=True)
-        return Estimate(listed([f"{text(value)}{'†' if way else ''}" for value, way in pairs]) or "-")
+        pairs = zip(*each.values(), strict=True)
+        return Estimate(listed([f"{text(value)}{'†' if bound else ''}" for value, bound in pairs]) or "-", **each)
     mean, low, high = over_cells(values)
     freedom = values.groupby([cluster_of(str(name)) for name in values.index]).ngroups - 1
     error = (high - low) / 2 / student(freedom) if freedom else np.nan
     p = 2 * float(scipy.stats.t.sf(abs(mean) / error, freedom)) if error else np.nan
     mean, low, high = map(back, (mean, low, high))
     if 1 in set(ways) and -1 in set(ways):
-        return Estimate("-")
+        return Estimate("-", **each)
     if 1 in set(ways):
-        return Estimate(f"> {text(low)}", low, np.inf, p)
+        return Estimate(f"> {text(low)}", low, np.inf, p, **each)
     if -1 in set(ways):
-        return Estimate(f"< {text(high)}", -np.inf, high, p)
-    return Estimate(f"{text(mean)} ({text(low)} to {text(high)})", low, high, p)
+        return Estimate(f"< {text(high)}", -np.inf, high, p, **each)
+    return Estimate(f"{text(mean)} ({text(low)} to {text(high)})", low, high, p, mean, **each)
 
 
 def across(one: Table, other: Table, grammar: str, other_grammar: str | None = None) -> AcrossModels | None:

@@ -55,11 +55,12 @@ class Claim:
         """Check the verdict."""
         assert self.verdict in VERDICTS, f"{self.claim}: '{self.verdict}' is not a verdict."
 
-    def row(self, command: str) -> list[str]:
-        """Return the row of the table, with the command that shows the records."""
+    def row(self, command: str, place: str) -> list[str]:
+        """Return the row of the table, with the command that shows the records, and a link to the claim's place."""
         verdict = f"**{self.verdict}**" + (f": {self.reason}" if self.reason else "")
-        parts = (self.claim, self.setting, self.n, self.number, self.interval, self.test, self.corrected)
-        return [" ".join(part.split()) for part in (*parts, f"`{self.command or command}`", verdict)]
+        claim, shown = f"[{self.claim}]({place})", f"`{self.command or command}`"
+        parts = (claim, self.setting, self.n, self.number, self.interval, self.test, self.corrected, shown, verdict)
+        return [" ".join(part.split()) for part in parts]
 
 
 def verdict_of(p: float, alone: float) -> str:
@@ -69,13 +70,19 @@ def verdict_of(p: float, alone: float) -> str:
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding: the result in a sentence, further remarks, the evidence, and its claims.
+    """A finding. The templates have its topic, and conditions that would overturn it.
 
-    The template of the page has the topic, a command that shows the records, and conditions that would overturn the
-    result.
+    Attributes:
+        sentence: the finding in plain words.
+        numbers: the numbers that show it, with setting, numbers of models or runs, and intervals.
+        more: further remarks, for the page with all evidence.
+        table: the evidence; "" if another page has it.
+        figure: a picture of the numbers, if the short page has the finding.
+        claims: rows of the page of claims.
     """
 
-    result: str
+    sentence: str
+    numbers: str
     more: str
     table: str
     figure: Figure | None = None

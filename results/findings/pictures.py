@@ -1,9 +1,8 @@
-"""Pictures of the findings: models as dots, by side, family or grammar."""
+"""Pictures of the findings: one panel as wide as a phone, with models as dots."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,42 +11,50 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from icy.analysis import style
-from results.findings.data import FAMILIES, GRAMMARS, SIDES, Table
+from results.findings.data import Estimate
 
-RATIO = "updates as a ratio to concat's"
-UPDATES = "updates"
+RATIO = "ratio to the updates for concat"
+LINE, GAP = 0.15, 0.12  # inches: height of an estimate, and between rows
 
 
-def by_family(ratios: Table, updates: Table) -> Figure:
-    """Draw ratios above and updates below, a panel per side: a dot per model, a bar at the mean of each family.
+def marks(rows: Mapping[str, Mapping[str, Estimate]], x: str, at: float | None = 1.0) -> Figure:
+    """Draw estimates: a row per name, and in it a color per series.
 
-    Models with cut runs are hollow. The mean of a family with cut runs is a bound, drawn as ">".
+    Faint dots are models (hollow: with cut runs), a bar is a mean, a line its interval, and ">" or "<" a bound.
+
+    Args:
+        rows: estimates by row and series; the series "" has no legend.
+        x: label of the values.
+        at: value of no effect, which has a line: 1 for ratios, on a logarithmic axis, or 0. Without one, all series of
+            a row are on one line.
     """
-    names = [f"{side}s" for side in SIDES]
-    figure, axes = style.panels(names * 2, None, (6.4, 6.0), 2, sharex="row", sharey=True)
-    for ax, (table, label), side in zip(axes, ((t, x) for t, x in ((ratios, RATIO), (updates, UPDATES)) for _ in SIDES),
-                                        SIDES * 2, strict=True):  # fmt: skip
-        for place, family in enumerate(FAMILIES):
-            of, color = table.side(side).families(family), style.COLORS[place]
-            for at, grammar in enumerate(GRAMMARS):
-                y = at + (place - (len(FAMILIES) - 1) / 2) * 0.15
-                _dots(ax, np.exp(of.values[grammar]), [y] * len(of), of.cut[grammar], color, markersize=2.5)
-                if len(of):
-                    mean, bar = math.exp(of.values[grammar].mean()), "$>$" if of.cut[grammar].any() else "|"
-                    ax.plot(
-                        [mean], [y], marker=bar, markersize=6, markeredgewidth=2 if bar == "|" else 0.8, color=color
-                    )
-        ax.set_ylim(len(GRAMMARS) - 0.5, -0.5)
-        if label == RATIO:
-            _logarithmic(ax, "x", label)
-            ax.axvline(1, color="black", linewidth=0.8)
-        else:
-            ax.set(xscale="log", xlabel=label)
-            style.count_axis(ax.xaxis, *ax.get_xlim())
-        ax.set_yticks(range(len(GRAMMARS)), GRAMMARS)
-        style.head(ax, f"{side}s", 3)
-        style.tidy(ax, "x")
-    _legend(figure, axes[0], dict(zip(FAMILIES, style.COLORS, strict=False)))
+    series = list(dict.fromkeys(name for row in rows.values() for name in row))
+    step = 0.0 if at is None else LINE  # between the series of a row
+    height = 0.6 + len(rows) * (max(LINE, step * len(series)) + GAP)
+    figure, (ax,) = style.panels(["marks"], None, (style.WIDTH, height))
+    for place, row in enumerate(rows.values()):
+        for name, one in row.items():
+            y = place + (series.index(name) - (len(series) - 1) / 2) * step / (step * len(series) + GAP)
+            color = style.COLORS[series.index(name)]
+            bounds = one.bounds or [False] * len(one.values)
+            alpha = 0.9 if np.isnan([one.low, one.high]).all() else 0.35
+            _dots(ax, one.values, [y] * len(one.values), bounds, color, markersize=3.5, alpha=alpha)
+            if np.isinf([one.low, one.high]).any():
+                end, mark = (one.low, "$>$") if np.isinf(one.high) else (one.high, "$<$")
+                ax.plot([end], [y], marker=mark, markersize=6, markeredgewidth=1, color=color)
+            else:
+                ax.plot([one.low, one.high], [y, y], color=color, linewidth=1.5)
+                ax.plot([one.mean], [y], "|", markersize=7, markeredgewidth=2, color=color)
+    if at is not None:
+        ax.axvline(at, color="black", linewidth=0.8, zorder=1)
+    if at == 1:
+        _logarithmic(ax)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_yticks(range(len(rows)), list(rows))
+    ax.set_xlabel(x, loc="right")  # a long label extends to the left, below the names
+    style.tidy(ax, "x")
+    if len(series) > 1:
+        _legend(figure, {name: style.Look(color) for name, color in zip(series, style.COLORS, strict=False)})
     return figure
 
 
@@ -59,115 +66,49 @@ def _dots(ax: Axes, x: Any, y: Any, cut: Any, color: str, marker: str = "o", **m
         ax.plot(x[mask], y[mask], marker, **marks)
 
 
-def by_grammar(
-    panels: Mapping[str, tuple[Table, Table]],
-    grammars: Sequence[str],
-    x: str,
-    y: str,
-    ratios: bool = True,
-) -> Figure:
-    """Draw the values of models in one table against their values in another, colored by grammar.
-
-    Models with cut runs are hollow.
-
-    Args:
-        panels: names of panels, with two tables each: logarithms of ratios, and logarithms of ratios or accuracies.
-        grammars: grammars to draw.
-        x: label of the first table's values.
-        y: label of the second table's values.
-        ratios: whether the second table also has ratios; if so, a line shows where both are equal.
-    """
-    looks = style.grammar_looks(grammars)
-    height = 0.6 + 2.4 * -(-len(panels) // 2)
-    figure, axes = style.panels(list(panels), None, (6.4, height), 2, sharey=True, sharex=True)
-    for ax, (name, (first, second)) in zip(axes, panels.items(), strict=True):
-        both = [model for model in first.models if model in set(second.models)]
-        for grammar, look in looks.items():
-            values = second.values.loc[both, grammar]
-            cut = first.cut.loc[both, grammar] | second.cut.loc[both, grammar]
-            x_of, y_of = np.exp(first.values.loc[both, grammar]), np.exp(values) if ratios else values
-            _dots(ax, x_of, y_of, cut, look.color, look.marker)
-        style.head(ax, name, 3)
+def ranks(panels: Mapping[str, pd.DataFrame]) -> Figure:
+    """Draw how each model ranks the columns of a table: a panel per table, a row per model, dark for a large value."""
+    figure, axes = style.panels(list(panels), None, (style.WIDTH, 3.0), len(panels))
+    for ax, (name, values) in zip(axes, panels.items(), strict=True):
+        order = values[values.mean().sort_values().index].rank(axis=1)
+        image = ax.imshow(order.sort_values(list(order)[::-1]), cmap="cividis_r", aspect="auto", interpolation="none")
+        ax.set_xticks(range(len(order.columns)), list(order), rotation=90)
+        ax.set_yticks([])
+        style.head(ax, name, style.WIDTH / len(panels))
         style.tidy(ax)
-    for place, ax in enumerate(axes):
-        _logarithmic(ax, "x", x if place >= len(axes) - 2 else "")
-        label = y if place % 2 == 0 else ""
-        if ratios:
-            _logarithmic(ax, "y", label)
-            ax.axline((1, 1), (2, 2), color="black", linewidth=0.6)
-        else:
-            ax.set(ylim=(-0.03, 1.03), ylabel=label)
-    colors, marks = ({g: getattr(look, name) for g, look in looks.items()} for name in ("color", "marker"))
-    _legend(figure, axes[0], colors, marks)
+    bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.6, aspect=30)
+    bar.set_ticks([1, len(order.columns)], labels=["easiest", "hardest"])
+    bar.ax.tick_params(labelsize=style.SMALL)
     return figure
 
 
-def both_ways(sides: Mapping[str, tuple[Table, Table, Table]], ordered: Mapping[str, Sequence[str]]) -> Figure:
-    """Draw accuracies against ratios, a dot per grammar, and against ratios and updates, a dot per model.
+def scatter(panels: Mapping[str, pd.DataFrame], x: str, y: str) -> Figure:
+    """Draw points: a panel per table with the columns x (logarithmic), y, and `name`, which determines the look.
 
-    Dots are means: of the models on a grammar (chains are gray), or of a model over grammars. Models are colored by
-    cell.
-
-    Args:
-        sides: names of panels, with tables of logarithms of ratios, logarithms of updates, and accuracies.
-        ordered: grammars of the means over grammars, of each side.
+    If a table has the column `line`, a line connects the points with the same value in it.
     """
-    figure, axes = style.panels(list(sides) * 3, None, (6.4, 7.6), 2, sharey="row")
-    cells = list(dict.fromkeys(cell for tables in sides.values() for cell in tables[0].clusters()))
-    looks = {cell: (style.COLORS[i % len(style.COLORS)], style.MARKERS[i % 3]) for i, cell in enumerate(cells)}
-    for i, (name, (ratios, updates, accuracies)) in enumerate(sides.items()):
-        top, by_ratio, by_updates = axes[i::2]
-        style.head(top, name, 3)
-        for grammar in (str(g) for g in ratios.values if g != "concat"):
-            x, y = math.exp(ratios.values[grammar].mean()), accuracies.values[grammar].mean()
-            chain = "+" in grammar
-            _dots(top, [x], [y], [False], style.GRAY if chain else style.COLORS[0])
-            label = "" if chain else grammar
-            top.annotate(label, (x, y), (4, 2), textcoords="offset points", fontsize=style.SMALL, color=style.DIM)
-        for ax, speeds in ((by_ratio, ratios), (by_updates, updates)):
-            for model, cell in zip(speeds.models, speeds.clusters(), strict=True):
-                means = (of.values.loc[[model], list(ordered[name])].to_numpy().mean() for of in (speeds, accuracies))
-                x, y = map(float, means)
-                _dots(ax, [math.exp(x)], [y], [False], looks[cell][0], looks[cell][1])
-        for ax, label in ((top, f"{RATIO}, of a grammar"), (by_ratio, "ratio, of a model")):
-            _logarithmic(ax, "x", label)
-        by_updates.set(xscale="log", xlabel="updates, of a model")
-        for ax in (top, by_ratio, by_updates):
-            ax.set(ylabel="" if i else "held-out accuracy")
-            style.tidy(ax)
-        style.count_axis(by_updates.xaxis, *by_updates.get_xlim())
-    _legend(figure, axes[2], *({cell: look[part] for cell, look in looks.items()} for part in (0, 1)))
-    return figure
-
-
-def factors(rows: Mapping[str, tuple[Table, Sequence[tuple[str, str]]]], grammars: Sequence[str], x: str) -> Figure:
-    """Draw quotients of pairs of models: a line of dots per grammar and row, with a bar at the mean.
-
-    Pairs are hollow if one model has cut runs, and left out if both have.
-    """
-    figure, (ax,) = style.panels(["factors"], None, (6.4, 2.9))
-    for place, (table, pairs) in enumerate(rows.values()):
-        a, b = (table.values.loc[list(of)].to_numpy() for of in zip(*pairs, strict=True))
-        cuts = [table.cut.loc[list(of)].to_numpy() for of in zip(*pairs, strict=True)]
-        for at, grammar in enumerate(grammars):
-            column, y = list(table.values).index(grammar), at + (place - (len(rows) - 1) / 2) * 0.2
-            one, both = cuts[0][:, column] ^ cuts[1][:, column], cuts[0][:, column] & cuts[1][:, column]
-            logs = (a - b)[~both, column]
-            _dots(ax, np.exp(logs), [y] * len(logs), one[~both], style.COLORS[place], markersize=3)
-            if not one.any():
-                ax.plot([np.exp(logs.mean())], [y], "|", markersize=8, markeredgewidth=2, color=style.COLORS[place])
-    _logarithmic(ax, "x", x)
-    ax.set_ylim(len(grammars) - 0.5, -0.5)
-    ax.set_yticks(range(len(grammars)), grammars)
-    ax.axvline(1, color="black", linewidth=0.8)
-    style.tidy(ax, "x")
-    _legend(figure, ax, dict(zip(rows, style.COLORS, strict=False)))
+    figure, axes = style.panels(list(panels), None, (style.WIDTH, 2.6), len(panels), sharey=True)
+    looks = style.grammar_looks(dict.fromkeys(name for table in panels.values() for name in table["name"]))
+    for ax, (title, table) in zip(axes, panels.items(), strict=True):
+        for _, part in table.sort_values("x").groupby("line") if "line" in table else ():
+            ax.plot(part["x"], part["y"], color=style.GRAY, linewidth=0.6)
+        for name, part in table.groupby("name", sort=False):
+            look = looks[str(name)]
+            hollow = [look.hollow] * len(part)
+            _dots(ax, part["x"], part["y"], hollow, look.color, look.marker, markersize=4.5)
+        style.head(ax, title, style.WIDTH / len(panels))
+        style.tidy(ax, "both")
+        _logarithmic(ax)
+    axes[0].set_ylabel(y)
+    axes[-1].set_xlabel(x, loc="right", fontsize=style.MEDIUM)
+    _legend(figure, looks)
     return figure
 
 
 def stacked(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
     """Draw shares of a whole as stacked bars: a panel per mapping, a bar per row."""
-    figure, axes = style.panels(list(panels), None, (6.4, 2.4), len(panels), sharey=True)
+    width = 6.4 if len(panels) > 1 else style.WIDTH
+    figure, axes = style.panels(list(panels), None, (width, 2.4), len(panels), sharey=True)
     rows = list(dict.fromkeys(row for panel in panels.values() for row in panel))
     names = list(next(iter(next(iter(panels.values())).values())))
     for ax, (title, panel) in zip(axes, panels.items(), strict=True):
@@ -181,36 +122,17 @@ def stacked(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
         ax.set_yticks(range(len(rows)), rows)
         style.head(ax, title, 2)
         style.tidy(ax)
-    _legend(figure, axes[0], dict(zip(names, style.COLORS, strict=False)))
+    _legend(figure, {name: style.Look(color) for name, color in zip(names, style.COLORS, strict=False)})
     return figure
 
 
-def by_sender(runs: pd.DataFrame, scores: Mapping[str, str]) -> Figure:
-    """Draw scores of senders, a panel per score: a dot per seed, a bar at the mean; the last score sorts senders."""
-    names = [str(name) for name in runs.groupby("sender")[list(scores)[-1]].mean().sort_values().index]
-    figure, axes = style.panels(list(scores), None, (6.4, 4.2), len(scores), sharey=True)
-    for ax, (score, label) in zip(axes, scores.items(), strict=True):
-        for at, name in enumerate(names):
-            values, color = runs.loc[runs["sender"].eq(name), score], style.COLORS[0]
-            ax.plot(values, [at] * len(values), "o", markersize=3, color=color, alpha=0.5)
-            ax.plot([values.mean()], [at], "|", markersize=8, markeredgewidth=2, color=color)
-        ax.set(xlabel=label, ylim=(-0.7, len(names) - 0.3))
-        ax.set_yticks(range(len(names)), names, fontsize=style.SMALL)
-        style.tidy(ax, "x")
-    return figure
+def _logarithmic(ax: Axes) -> None:
+    """Make the horizontal axis logarithmic, with plain numbers at its ticks."""
+    ax.set_xscale("log")
+    style.ratio_axis(ax.xaxis, *ax.get_xlim())
 
 
-def _logarithmic(ax: Axes, axis: str, label: str) -> None:
-    """Make an axis logarithmic, with plain numbers at its ticks."""
-    ax.set(**{f"{axis}scale": "log", f"{axis}label": label})
-    limits = ax.get_xlim() if axis == "x" else ax.get_ylim()
-    style.ratio_axis(ax.xaxis if axis == "x" else ax.yaxis, *limits)
-
-
-def _legend(figure: Figure, ax: Axes, colors: Mapping[str, str], marks: Mapping[str, str] | None = None) -> None:
-    """Draw a legend of colors, and of `marks` if there are any, below a figure."""
-    of = {name: "o" if marks is None else marks[name] for name in colors}
-    handles = [ax.plot([], [], of[name], color=color, label=name)[0] for name, color in colors.items()]
-    long = max(map(len, colors)) > 10
-    place: dict[str, Any] = {"loc": "outside lower center", "ncols": 3 if long else len(colors)}
-    figure.legend(handles=handles, fontsize=style.SMALL, frameon=False, **place)
+def _legend(figure: Figure, looks: Mapping[str, style.Look]) -> None:
+    """Draw a legend of marks below a figure."""
+    handles = [look.handle(name, line=False) for name, look in looks.items()]
+    style.legend(figure, figure.axes, True, handles, loc="outside lower center", ncols=len(looks))

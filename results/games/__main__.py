@@ -128,15 +128,15 @@ def _rows(part: pd.DataFrame) -> list[tuple[Any, ...]]:
 
 
 def _draw_curves(ax: Axes, result: ProbeResult, part: pd.DataFrame, measure: str) -> None:
-    place, labelled = POINTS.index(measure), set()
+    place, labeled = POINTS.index(measure), set()
     kinds = list(dict.fromkeys(part["grammar"]))
     for record in [r for r in result.records if r["key"] in set(part["key"]) and not r["failed"]]:
         label = f"{record['representation']}, {record['grammar']}"
         style = "-" if record["grammar"] == kinds[0] else "--"
         xs, ys = zip(*[(point[0], point[place]) for point in record["curve"]], strict=True)
-        shown = None if label in labelled else label
+        shown = None if label in labeled else label
         ax.plot(xs, ys, style, color=_color(record["representation"]), linewidth=0.8, alpha=0.8, label=shown)
-        labelled.add(label)
+        labeled.add(label)
 
 
 def _color(representation: str) -> str:

@@ -14,8 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
-from icy.analysis.plots.study import draw_design
+from icy.analysis import style
 from icy.core.text import markdown_table
 from icy.study.game import StudyGame, StudyGameSettings, Trial, instance_of
 from icy.study.game.cards import card_order
@@ -110,6 +114,57 @@ def figure_rows(found: pd.DataFrame) -> pd.DataFrame:
     records = corrected.to_dict("records")
     items = [f"{row['test']}" + ("" if row["item"] == "any" else f": {row['item']}") for row in records]
     return corrected.assign(item=items, told=corrected["right"], untold=uncorrected["right"])
+
+
+@style.with_own_settings
+def draw_design(design: pd.DataFrame, title: str | None = None, width: float = style.WIDTH) -> Figure:
+    """Draw how much earlier cards reveal about each held-out item: a panel per dataset and preset, bars per item.
+
+    The two bars of an item show how many earlier cards have its color, and how many have its shape. The marks show the
+    accuracy of a perfect composer, with and without correction of errors in earlier held-out items.
+
+    Args:
+        design: one row per dataset, preset and held-out item: `item` (its name or number), `colour`, `shape`, `told`
+            (errors are corrected) and `untold` (they are not).
+        title: title; by default a description, "" for none.
+        width: width of the figure, in inches.
+    """
+    keys = list(dict.fromkeys(zip(design["dataset"], design["preset"], strict=True)))
+    names = [f"{dataset}, {preset}" for dataset, preset in keys]
+    figure, axes = style.panels(names, None, (width, 2.4), len(names), sharey=True)
+    seconds = [ax.twinx() for ax in axes]
+    for ax, second, (dataset, preset) in zip(axes, seconds, keys, strict=True):
+        part = design[(design["dataset"] == dataset) & (design["preset"] == preset)]
+        _draw_items(ax, second, part)
+        style.head(ax, f"{dataset}, {preset}", width / len(names))
+    for second in seconds[:-1]:
+        second.tick_params(labelright=False)
+    seconds[-1].set_ylabel("composer right, %", fontsize=style.MEDIUM)
+    axes[0].set_ylabel("other cards that showed it")
+    style.legend(figure, axes, True, _design_handles(), loc="outside lower center", ncols=4)
+    style.entitle(figure, axes, True, title, "Held-out items that the order of cards makes answerable")
+    return figure
+
+
+def _draw_items(ax: Axes, second: Axes, part: pd.DataFrame) -> None:
+    places = np.arange(len(part))
+    for offset, name, color in ((-0.19, "colour", style.COLORS[1]), (0.19, "shape", style.COLORS[0])):
+        ax.bar(places + offset, part[name], 0.36, color=color)
+    for name, face in (("told", "white"), ("untold", "black")):
+        second.plot(places, 100 * part[name], "D", color="black", markerfacecolor=face, markersize=4.5, clip_on=False)
+    ax.set_xticks(places, [text.replace(" ", "\n") for text in part["item"]])
+    ax.set(ylim=(0, 3.2), yticks=range(4))
+    second.set(ylim=(0, 160), yticks=[0, 50, 100])
+    style.tidy(ax, "y")
+    second.spines[["top"]].set_visible(False)
+    second.tick_params(labelsize=style.SMALL, length=2.5, pad=2)
+
+
+def _design_handles() -> list[Artist]:
+    bars = [Patch(color=style.COLORS[1], label="its color"), Patch(color=style.COLORS[0], label="its shape")]
+    marks = {"composer, errors corrected": True, "composer, not corrected": False}
+    looks = {name: style.Look("black", marker="D", hollow=hollow) for name, hollow in marks.items()}
+    return [*bars, *(look.handle(name, 4.5, line=False) for name, look in looks.items())]
 
 
 def page(found: pd.DataFrame, games: int) -> str:

@@ -6,13 +6,20 @@ study-report.md, study-report.csv, study-report.png and study-course.png.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from icy.analysis import style
 from icy.analysis.literature.people import published_people
-from icy.analysis.plots.study import draw_course, draw_study
+from icy.analysis.order import in_order
+from icy.analysis.plots.study import draw_study
+from icy.analysis.row_types import Facts
 from icy.analysis.tables.study import contrasts_table, report_table, study_report
+from icy.core.errors import InvalidSettingError
 from icy.core.text import markdown_table
 from icy.records.load import load_records, long_of
 from icy.study.rows import items_of_records, rows_of_long
@@ -20,6 +27,7 @@ from results.pages import describe_packs, fill_template
 
 PAGE = Path(__file__).with_name("study-report.md")
 GAMES = PAGE.with_name("games.parquet")
+WINDOW = 8  # number of examples of the moving average: as many as between two cards
 IN_COURSE = ("composer", "careless", "memoriser", "FC2L", "HierZero:GRU")
 
 
@@ -57,6 +65,64 @@ def page(report: pd.DataFrame, records: list[dict[str, object]]) -> str:
         contrasts=markdown_table(contrasts.columns, contrasts.to_numpy().tolist()),
         trained=trained_table(report),
     )
+
+
+@style.with_own_settings
+def draw_course(items: pd.DataFrame, title: str | None = None, width: float = style.WIDTH) -> Figure:
+    """Draw the accuracy over the course of a game: a panel per dataset and grammar, a line per agent.
+
+    Lines are moving averages of ordinary items over the number of examples between two cards; marks are held-out items.
+    Bands and error bars are standard errors over instances, which the column `seed` numbers, if there is one.
+
+    Args:
+        items: one row per item, as `icy.study.rows.items_of_records` returns: agent, dataset, grammar, example (from
+            1), correct and held_out.
+        title: title; by default a description, "" for none.
+        width: width of the figure, in inches.
+
+    Raises:
+        InvalidSettingError: `items` is empty.
+    """
+    if not len(items):
+        raise InvalidSettingError("Cannot draw a course without items.")
+    datasets, grammars = sorted(items["dataset"].unique(), reverse=True), in_order(items["grammar"].unique())
+    names = [f"{dataset}, {grammar}" for dataset in datasets for grammar in grammars]
+    across = len(grammars)
+    figure, axes = style.panels(names, None, (width, 1.5 * len(datasets) + 0.6), across, sharex=True, sharey=True)
+    agents = list(dict.fromkeys(items["agent"]))
+    looks = style.model_looks(agents)
+    for ax, name in zip(axes, names, strict=True):
+        dataset, _, grammar = name.partition(", ")
+        part = items[(items["dataset"] == dataset) & (items["grammar"] == grammar)]
+        for agent, own in part.groupby("agent", sort=False):
+            _draw_line(ax, own, looks[str(agent)])
+        style.head(ax, name, width / across)
+        ax.set(ylim=(0, 102))
+        style.tidy(ax, "y")
+    style.outer_labels(axes, across, "example", ["right, %"] * len(axes))
+    handles = [replace(looks[agent], dash="-").handle(agent) for agent in agents]
+    style.legend(figure, axes, True, handles)
+    usual = "Secret Spy Codes: right answers over the course of a game"
+    several = "seed" in items and items.groupby("agent")["seed"].nunique().max() > 1
+    notes = [f"lines: ordinary items, over {WINDOW} examples; marks: held-out items"]
+    notes += ["bands and error bars: standard error of the mean over instances"] if several else []
+    style.entitle(figure, axes, True, title, usual, notes)
+    return figure
+
+
+def _draw_line(ax: Axes, own: pd.DataFrame, look: style.Look) -> None:
+    each = own.assign(seed=own.get("seed", 0), right=100 * own["correct"])
+    usual, marks = (
+        part.pivot_table(index="example", columns="seed", values="right")
+        for _, part in each.groupby(each["held_out"].astype(bool))
+    )
+    smooth = usual.rolling(WINDOW, min_periods=1, center=True).mean()
+    mean, error = smooth.mean(axis=1), smooth.sem(axis=1).fillna(0)
+    ax.plot(mean.index, mean, color=look.color, linestyle=look.dash, linewidth=1.0)
+    ax.fill_between(mean.index, mean - error, mean + error, color=look.color, alpha=0.15, linewidth=0)
+    marked: Facts = {"markerfacecolor": look.face, "markersize": 3.5, "linewidth": 0.7, "clip_on": False}
+    error = marks.sem(axis=1).fillna(0)
+    ax.errorbar(marks.index, marks.mean(axis=1), yerr=error, fmt=look.marker, color=look.color, **marked)
 
 
 def main() -> None:

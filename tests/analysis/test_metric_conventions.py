@@ -63,8 +63,7 @@ WITHOUT = {
     *("chain_plots.chain_curves", "chain_plots.chain_paths", "pairing_map.pairings"),
     *("bar_panels.bars", "heat_map.heat", "learning_curves.curves", "parameter_counts.parameters"),
     *("ratio_dots.ratios", "tradeoff_front.tradeoff", "differences.differences", "stimuli.plot_stimuli"),
-    *("study.draw_study", "study.draw_course", "study.draw_design", "worlds.plot_looks", "worlds.plot_vectors"),
-    *("worlds.plot_turns_of_images", "worlds.plot_turns_of_values"),
+    *("study.draw_study", "worlds.plot_turns_of_images", "worlds.plot_turns_of_values"),
 }
 
 

@@ -20,6 +20,6 @@ def test_every_way_learns_and_its_seconds_are_told_apart(monkeypatch: pytest.Mon
     monkeypatch.setattr(bench, "WAYS", few)
     found = bench.measured(game, 1)
     for (spent,) in found.values():
-        assert min(spent[phase] for phase in ("forward", "backward", "optimiser")) > 0
+        assert min(spent[phase] for phase in ("forward", "backward", "optimizer")) > 0
         assert set(spent) <= set(bench.PHASES)
     assert found["pair, by reward"][0]["dealing"] >= 0

@@ -134,7 +134,7 @@ def test_table_and_figure(tmp_path: Path) -> None:
     assert [len(ax.lines) for ax in axes] == [3, 3, 2, 3, 3]  # with the line by chance
     before = [r["curve"][0][3] for r in result.records]
     assert result.to_dataframe("long")["topsim_before"].tolist() == before
-    assert "topsim before the game (hamming)" in text
+    assert "topsim before (hamming)" in text
     steps, mean = axes[0].lines[0].get_data()
     concat = result.curves().query("grammar == 'concat'").groupby("steps")["sender_accuracy"].mean()
     np.testing.assert_allclose(mean, concat.loc[steps])
@@ -192,7 +192,7 @@ def test_pre_training_that_never_reaches_its_target_is_a_result(tmp_path: Path) 
         ({"most": -1}, InvalidSettingError, "or 0 for no limit"),
         ({"target": 2}, InvalidSettingError, "above 0 and at most 1"),
         ({"cap": 0}, InvalidSettingError, "above 0"),
-        ({"stepps": 3}, UnknownNameError, "did you mean steps"),
+        ({"updatess": 3}, UnknownNameError, "did you mean updates"),
         ({"vocab_size": 2, "pretrain": "perm", "word_length": 1}, icy.IcyError, "words"),
     ],
 )

@@ -124,7 +124,7 @@ def test_saved_models_of_other_frequencies_do_not_start_a_pair(tmp_path: Path) -
     how: dict[str, Any] = {"meanings": "3x4", "hidden": 8, "word_length": 2, "seeds": 1}
     kept = tmp_path / "kept"
     icy.probe(["sender/FC2L", "receiver/FC2L"], "concat", **how, keep_models=True, out=kept, workers=1, progress=False)
-    given = EndToEndSpec("FC2L", "FC2L", pretrain="concat", pretrained=kept, steps=1, out=tmp_path / "out", **how)
+    given = EndToEndSpec("FC2L", "FC2L", pretrain="concat", pretrained=kept, updates=1, out=tmp_path / "out", **how)
     assert len(pair_jobs(given)) == 1
     with pytest.raises(InvalidSettingError, match=r"no saved model of sender/FC2L .* frequencies zipf:1"):
         pair_jobs(replace(given, frequencies="zipf:1"))

@@ -24,8 +24,8 @@ CHAIN: dict[str, Any] = {"model": "FC1L", "grammar": "perm", "quick": True}
         (ProbeSpec, {**PROBE, "settings": {"temperature": 2.0}}, "'temperature' does nothing in a probe under 'soft'"),
         (ProbeSpec, {**PROBE, "settings": {"soft_feedback": True}}, "'soft_feedback' does nothing in a probe"),
         (EndToEndSpec, {**GAME, "settings": {"entropy_weight": 0.1}}, "'entropy_weight' does nothing in an end-to-end"),
-        (EndToEndSpec, {**GAME, "pretrain": "rot", "steps": 100, "cap": 20}, "cap does nothing with 100 steps"),
-        (EndToEndSpec, {**GAME, "pretrain": "rot", "most": 9}, "most does nothing with 400 steps"),  # of quick
+        (EndToEndSpec, {**GAME, "pretrain": "rot", "steps": 100, "cap": 20}, "cap does nothing with 100 updates"),
+        (EndToEndSpec, {**GAME, "pretrain": "rot", "most": 9}, "most does nothing with 400 updates"),  # of quick
         (EndToEndSpec, {**GAME, "target": 0.9}, "target does nothing from scratch"),
         (EndToEndSpec, {**GAME, "settings": {"max_steps": 9}}, "'max_steps' does nothing from scratch"),
         (EndToEndSpec, {**GAME, "settings": {"round_ratio": True}}, "'round_ratio' does nothing in an end-to-end"),

@@ -104,9 +104,9 @@ def test_a_file_of_another_kind_is_not_even_opened() -> None:
 
 
 def test_every_option_has_a_type_in_a_file() -> None:
-    """Options of whole sweeps, and of end-to-end runs as parts."""
-    assert set(_types_of(SweepSpec)) == {*names(SweepSpec)} - {"parts"}
-    assert set(_types_of(EndToEndSpec)) == {*names(EndToEndSpec)}
+    """Options of whole sweeps, and of end-to-end runs as parts, also by their old names."""
+    assert set(_types_of(SweepSpec)) == {*names(SweepSpec), "start"} - {"parts"}
+    assert set(_types_of(EndToEndSpec)) == {*names(EndToEndSpec), "start", "steps"}
 
 
 def test_values_of_a_sweep_in_python_have_the_type_that_files_have(tmp_path: Path) -> None:

@@ -134,6 +134,14 @@ def test_every_claim_has_a_verdict_and_a_command() -> None:
         assert re.match(r"\*\*(shown|not shown|unknown)\*\*", row[8])
 
 
+def test_claims_of_the_findings_link_their_sections() -> None:
+    heads = re.findall(r"^## (.+)$", bench.FULL.read_text(), re.MULTILINE)
+    anchors = {re.sub(r"[^\w-]", "", head.lower().replace(" ", "-")) for head in heads}
+    places = [match[1] for row in claims() if (match := re.match(r"\[.+\]\(\S+/findings-in-full\.md#(\S+)\)$", row[0]))]
+    assert len(places) == len(claims()) - 11
+    assert set(places) == anchors
+
+
 def test_claims_of_other_pages_have_their_numbers() -> None:
     """The last eleven rows are not made of the findings."""
     zipf, *others, nearest = claims()[-11:]
@@ -167,7 +175,8 @@ def test_claims_of_other_pages_have_their_numbers() -> None:
 
 
 def test_nothing_is_called_preregistered_that_was_measured_before() -> None:
-    for page in ("findings/findings.md", "iterated/iterated.md"):
+    assert "preregistered" not in bench.PAGE.read_text()
+    for page in ("findings/findings-in-full.md", "iterated/iterated.md"):
         text = " ".join(Path("results", page).read_text().split())
         assert "preregistered" not in text.replace("not a preregistered test", "")
         assert "were committed before" not in text
@@ -222,14 +231,27 @@ def test_models_with_failed_seeds_are_left_out() -> None:
         assert long.groupby("model")["seed"].nunique().eq(3).all()
 
 
+def test_the_page_is_short_and_every_finding_has_a_sentence_a_picture_and_numbers() -> None:
+    text = bench.PAGE.read_text()
+    assert len(text.split()) <= 2500
+    assert all(line.count("|") <= 6 for line in text.splitlines() if line.startswith("|"))  # fits on a phone
+    found = re.findall(
+        r"^### .+\n\n\*\*([^*]+)\*\*\n\n!\[([^]]+)\]\((findings-\w+\.png)\)\n\n((?:.+\n+)+?)(?=^##)", text, re.MULTILINE
+    )
+    assert len(found) == text.count("\n### ") == len(list(bench.HERE.glob("findings-*.png")))
+    for sentence, alt, picture, numbers in found:
+        assert len(sentence.split()) <= 35
+        assert len(alt.split()) >= 8
+        assert bench.PAGE.with_name(picture).is_file()
+        assert re.search(r"\d", numbers)
+
+
 @pytest.mark.slow
-def test_the_page_says_what_the_records_show(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    committed = bench.PAGE.read_text()
+def test_the_pages_say_what_the_records_show(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for records in bench.SWEEPS.values():
         monkeypatch.setattr(records, "runs", tmp_path)
     found = bench.findings()
-    assert bench.page(found) == committed
-    assert bench.claims_page(found) == bench.CLAIMS.read_text()
-    pictures = set(re.findall(r"\]\(([\w-]+\.png)\)", committed))
-    assert pictures == {f"findings-{name}.png" for name, one in found.items() if one.figure is not None}
-    assert all(bench.PAGE.with_name(name).is_file() for name in pictures)
+    for page, text in bench.pages(found).items():
+        assert page.read_text() == text
+    drawn = {f"findings-{name}.png" for name, one in found.items() if one.figure is not None}
+    assert drawn == set(re.findall(r"\]\(([\w-]+\.png)\)", bench.PAGE.read_text()))

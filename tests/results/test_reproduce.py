@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 
 from icy.analysis.literature.verdicts import Verdict
 from results.reproduced import __main__ as reproduce
+from results.reproduced import claims
 from tests.pages import text
 
 
@@ -85,3 +87,42 @@ def test_the_summary_has_the_verdicts_of_the_cells_on_file() -> None:
         assert measured == f"{found.measured} of {found.cells}"
         counts = [found.decided, found.agree, found.by_chance, found.phrase, found.equivalent, found.further]
         assert row == [str(one) for one in (*counts, found.shift, found.upwards, found.by_design)]
+
+
+# -- claims in words ---------------------------------------------------------------------------------------------------
+
+
+def test_an_interval_of_an_effect_has_a_verdict() -> None:
+    verdicts = [claims.verdict_of(*ends) for ends in ((0.1, 0.5), (-0.5, -0.1), (-0.1, 0.5), (0.0, 0.5))]
+    assert verdicts == [claims.CONFIRMED, claims.CONTRADICTED, claims.UNKNOWN, claims.UNKNOWN]
+
+
+def test_a_correlation_has_an_interval_by_fisher() -> None:
+    assert [round(end, 3) for end in claims.fisher(0.5, 28)] == [0.5, 0.156, 0.736]
+
+
+def test_printed_means_are_compared_by_welch() -> None:
+    one, other = (pd.Series({"mean": mean, "standard_error": 1.0, "n": 3}) for mean in (12.0, 10.0))
+    gap, p = claims.welch(one, other)  # t = sqrt(2) with 4 degrees of freedom
+    assert gap == 2.0
+    assert p == pytest.approx(0.230, abs=5e-4)
+
+
+def test_a_model_with_a_hierarchy_is_compared_with_the_same_cell_without() -> None:
+    names = ["sender/HierZero:GRU", "sender/HierAutoReg:RNN", "receiver/Hier:LSTM", "sender/FC2L"]
+    flat = ["sender/RNNZero:GRU", "sender/RNNAutoReg:RNN", "receiver/RNN1L:LSTM", ""]
+    assert [claims.flat_of(name) for name in names] == flat
+
+
+def test_every_claim_has_a_command_and_an_unknown_claim_says_what_would_decide() -> None:
+    rows = [line for line in text("results/reproduced/claims.md").splitlines() if re.search(r"\| `(icy|python)", line)]
+    verdicts = [re.findall(r"\*\*(\w+)\*\*: (.+) \|$", line)[0] for line in rows]
+    assert f"checks {len(rows)} of these claims" in text("results/reproduced/claims.md")
+    for verdict, reason in verdicts:
+        assert verdict in (claims.CONFIRMED, claims.CONTRADICTED, claims.UNKNOWN)
+        assert verdict != claims.UNKNOWN or re.search(r"would (decide|narrow)", reason), reason
+
+
+@pytest.mark.slow
+def test_the_page_of_claims_follows_from_the_records() -> None:
+    assert claims.page(claims.all_claims()) == text("results/reproduced/claims.md")

@@ -56,9 +56,9 @@ def test_settings_may_have_several_values(several: Any, tmp_path: Path) -> None:
 
 def test_pairs_have_rows_for_each_combination(tmp_path: Path) -> None:
     several = {**SMALL, "hidden": "8,16", "representation": ["soft", "gumb"], "pretrain_representation": "soft,gumb"}
-    scratch = EndToEndSpec("FC1L", "FC1L", steps=5, out=tmp_path, **several)
+    scratch = EndToEndSpec("FC1L", "FC1L", updates=5, out=tmp_path, **several)
     assert len(facts(scratch)) == 4  # runs from scratch have no pre-training
-    assert len(facts(EndToEndSpec("FC1L", "FC1L", "perm", steps=5, out=tmp_path, **several))) == 8
+    assert len(facts(EndToEndSpec("FC1L", "FC1L", "perm", updates=5, out=tmp_path, **several))) == 8
 
 
 def test_a_model_is_left_out_where_it_does_not_work(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

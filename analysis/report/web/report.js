@@ -67,24 +67,14 @@ function drawPictures(place) {
   const of = (values) => values.filter((value) => rows.has(value.row)), room = (name) => document.getElementById(`${name}-${place}`)?.clientWidth ?? 0;
   const clicked = (datum) => choose(place, datum.row), pointed = (datum) => preview(place, datum.row);
   const ratios = RATIOS.filter((one) => low <= one && one <= high), cells = of(section.cells), points = of(section.tradeoff);
-  let heat = structuredClone(data.charts[section.chart]);
-  if (heat.layer[0].encoding?.color) {
-    const { color } = heat.layer[0].encoding, { x, y } = heat.encoding;
-    x.sort = columns;
-    color.scale.domain = [low, high];
-    if (log) color.legend.values = ratios;
-    y.axis = { labelLimit: Math.max(0.35 * room("heat"), room("heat") - columns.length * heat.width.step - LEGEND) };
-    if (cells.length > MOST_NUMBERS) heat.layer.length = 1;
-    heat = inPanels(heat, cells, 1);
-  } else { // bars of a single row, with room for the number at the end of the longest
-    const { x, y } = heat.encoding, most = Math.max(high, ...cells.map((cell) => cell.high)), least = Math.min(low, ...cells.map((cell) => cell.low));
-    y.sort = columns;
-    heat.height *= cells.length;
-    x.axis = log ? { values: RATIOS } : {};
-    for (const { encoding } of [heat, ...heat.layer]) if (encoding?.x?.scale) encoding.x.scale.domain = [least, log ? most * (most / least) ** 0.3 : most + 0.3 * (most - least)];
-  }
-  draw(`heat-${place}`, heat, cells, clicked, undefined, pointed);
-  const tradeoff = structuredClone(data.charts[`tradeoff${log ? "_log" : ""}`]), count = Math.min(3, new Set(points.map(({ panel }) => panel)).size);
+  const heat = structuredClone(data.charts[section.chart]), { color } = heat.layer[0].encoding, { x, y } = heat.encoding;
+  x.sort = columns;
+  color.scale.domain = [low, high];
+  if (log) color.legend.values = ratios;
+  y.axis = { labelLimit: Math.max(0.35 * room("heat"), room("heat") - columns.length * heat.width.step - LEGEND) };
+  if (cells.length > MOST_NUMBERS) heat.layer.length = 1;
+  draw(`heat-${place}`, inPanels(heat, cells, 1), cells, clicked, undefined, pointed);
+  const tradeoff = structuredClone(data.charts[`tradeoff${log ? "_log" : ""}`]), count = Math.min(room("tradeoff") < 460 ? 1 : 3, new Set(points.map(({ panel }) => panel)).size);
   tradeoff.width = Math.max(140, room("tradeoff") / count - 70);
   for (const [axis, ends] of [["x", ["left", "right"]], ["y", ["low", "high"]]]) {
     const values = points.flatMap((one) => ends.map((end) => one[end])), least = Math.min(...values), most = Math.max(...values);

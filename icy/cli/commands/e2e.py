@@ -19,7 +19,7 @@ Examples:
   icy e2e --sender HierZero:GRU --receiver Hier:GRU
   icy e2e --sender FC2L --receiver RNN1L:GRU --representation discr --quick
   icy e2e --sender RNNZero:GRU --receiver RNN:GRU --pretrain perm --pretrain rot --plot drift.png
-  icy e2e --sender FC1L --sender FC2L --receiver FC --steps 5000 --format csv
+  icy e2e --sender FC1L --sender FC2L --receiver FC --updates 5000 --format csv
   icy e2e --sender FC1L --receiver FC1L --pretrain perm --quick --pretrained kept
   icy e2e --sender FC2L --receiver RNN1L:GRU --senders 3 --receivers 3 --quick
   icy e2e --sender FC2L --receiver RNN1L:GRU --max-length 5 --length-cost lazy --representation gumb --quick

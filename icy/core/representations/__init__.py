@@ -18,7 +18,7 @@ from .gumbel import TEMPERATURE, Gumbel, GumbelSoftmax
 from .losses import INSIDE_LOG, SMALLEST_DEVIATION, advantage, cross_entropy, entropy, squared_error
 from .mixins import VOCABULARY, WITH_START, Answering, SpokenSymbols, Symbols, WithoutParameters
 from .protocol import Answered, Losses, Meanings, Representation, Scores, Sent, StepScores, Targets, Words
-from .quantised import Quantized
+from .quantized import Quantized
 from .samples import largest, one_hot, relaxed, sampled, straight_through, without_start
 from .soft import SOFT, Soft
 

@@ -1,4 +1,4 @@
-"""CB: words are the codes of a codebook, by vector quantisation (van den Oord et al. 2017; CtD 2025)."""
+"""CB: words are the codes of a codebook, by vector quantization (van den Oord et al. 2017; CtD 2025)."""
 
 from dataclasses import dataclass
 

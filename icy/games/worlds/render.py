@@ -33,14 +33,14 @@ class Figures(NamedTuple):
         center: x and y of the center of mass.
         half: two half axes or half sides; for a triangle, twice the radius of its inscribed circle as both numbers.
         angle: angle of rotation in radians.
-        colour: red, green and blue, from 0 to 1.
+        color: red, green and blue, from 0 to 1.
     """
 
     form: Integer[Tensor, " figure"]
     center: Float[Tensor, "figure 2"]
     half: Float[Tensor, "figure 2"]
     angle: Float[Tensor, " figure"]
-    colour: Float[Tensor, "figure 3"]
+    color: Float[Tensor, "figure 3"]
 
     def part(self, which: slice) -> "Figures":
         """Select figures by a slice."""
@@ -86,7 +86,7 @@ def _draw(figures: Figures, images: Float[Tensor, "figure 3 pixel"], canvas: int
     inside = torch.arange(window, device=images.device)
     x = inside + (corner[:, :1] - figures.center[:, :1] + 0.5)
     y = inside + (corner[:, 1:] - figures.center[:, 1:] + 0.5)
-    levels = (figures.colour * LEVELS)[..., None, None] * _coverage(figures, x, y)[:, None]
+    levels = (figures.color * LEVELS)[..., None, None] * _coverage(figures, x, y)[:, None]
     levels = levels.round_().mul_(1 / LEVELS)
     column, row = (corner[:, axis, None].long() + inside for axis in range(2))
     places = (row * canvas)[:, :, None] + column[:, None, :]

@@ -87,7 +87,7 @@ class Shape(World):
             self._centers(objects, radius(form, half), uniform[:, [X, Y]]),
             half,
             self.figure_sizes.angle(uniform[:, ANGLE]),
-            self._colours(objects[:, 1], uniform[:, [HUE, SATURATION, VALUE]]),
+            self._colors(objects[:, 1], uniform[:, [HUE, SATURATION, VALUE]]),
         )
 
     def _centers(
@@ -105,7 +105,7 @@ class Shape(World):
             high = torch.minimum(high, (objects[:, 2:] + 1 - MARGIN) * cell)
         return low + uniform * (high - low)
 
-    def _colours(
+    def _colors(
         self, colors: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 3"]
     ) -> Float[Tensor, "figure 3"]:
         """Draw variations of the named colors, as red, green and blue."""

@@ -46,7 +46,7 @@ class Pair(nn.Module):
         """Return the scores of sender and receiver; with `messages`, also the receiver's scores for these messages.
 
         A representation that samples messages does so only in training; in evaluation messages are greedy.
-        `Representation.as_sent` converts the sender's scores, for comparison with words of the link.
+        `Representation.as_sent` converts the sender's scores, for comparison with words of the representation.
         """
         sent = self.sender(meanings)
         noise = current_noise(sent.device) if self.training else None
@@ -79,7 +79,7 @@ def make_pair(task: PairTask, seed: int, settings: TrainingSettings, taught: boo
         taught: whether the weights of pre-training will be loaded; some representations depend on this.
 
     Raises:
-        IncompatibleError: a side does not learn by gradient, or does not work with the link.
+        IncompatibleError: a side does not learn by gradient, or does not work with the representation.
     """
     link, feedback = make_link(task, seed, settings, taught), task.feedback(settings)
     # A sender that reads its own symbols reads them as the representation converts them, with its parameters.

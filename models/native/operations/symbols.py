@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icy.core import representations
-from icy.core.representations import codebook, gumbel, quantised
+from icy.core.representations import codebook, gumbel, quantized
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import MOST_CHOICES, Lowering, lowers
 from icy.models.native.slabs import At, Code, Slab, Space
@@ -93,7 +93,7 @@ def _emitted_gumbel(
     return _drawn(low, scores, step, training, float(tau) if training else None, 1, hard or not training)
 
 
-@lowers(quantised.emitted_digits)
+@lowers(quantized.emitted_digits)
 def _emitted_digits(low: Lowering, node: Node, parts: int, scores: Value, levels: int, normalise: str) -> Value:
     if normalise != "sigmoid":
         raise NotNativeError(f"its words depend on the batch (normalise={normalise})")

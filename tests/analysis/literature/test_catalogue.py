@@ -349,7 +349,7 @@ BY_NUMBER = {
 # Names by number alone, since the notes on the papers do not describe them. A name leaves the list with its entry.
 UNKNOWN = {
     *(f"perkins21/table{n}" for n in (1, 2, 4, 5, 12)),
-    *(f"icy22/table{n}" for n in (1, 7, 8, 11)),
+    *(f"icy22/table{n}" for n in (7, 8, 11)),
     *(f"icy22/figure{n}" for n in (1, 2, 4, 5, 6)),
     *("metarg22/table2", "metarg22/figure1", "metarg22/figure2", "metarg22/figure5"),
     *(f"metarg24/figure{n}" for n in (1, 2, 3, 4, 7)),

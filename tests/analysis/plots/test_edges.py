@@ -19,9 +19,11 @@ from icy.analysis.plots import chain_curves, chain_paths, pairings, plot_style
 from icy.analysis.plots.differences import differences
 from icy.analysis.plots.metric_bars import plot_metrics
 from icy.analysis.plots.stimuli import plot_stimuli
-from icy.analysis.plots.study import draw_course, draw_design, draw_study
-from icy.analysis.plots.worlds import plot_looks, plot_turns_of_images, plot_turns_of_values, plot_vectors
+from icy.analysis.plots.study import draw_study
+from icy.analysis.plots.worlds import plot_turns_of_images, plot_turns_of_values
 from icy.analysis.tables.study import study_report
+from results.study_design.__main__ import draw_design
+from results.study_report.__main__ import draw_course
 from tests.analysis.atlas.test_placement import ABOUT, ZOO_OF_TWO, spread
 from tests.analysis.plots.helpers import written
 from tests.analysis.plots.test_differences import CUT, EASY
@@ -74,8 +76,6 @@ MADE: dict[str, Callable[[], Figure]] = {
     "stimuli": lambda: plot_stimuli(
         np.array([2, 3]), *np.array([[[-0.5, 0.5, 0.9]] * 2, [[0.1] * 3] * 2]), np.zeros((2, 3, 4)), LONG
     ),
-    "looks": lambda: plot_looks(np.zeros((2, 5, 3, 32, 32)), ["red", LONG], title="a title"),
-    "vectors": lambda: plot_vectors(np.eye(20)[:2], 2, ["first", LONG], "a title"),
     "turns of images": lambda: plot_turns_of_images(np.zeros((2, 8, 3, 16, 16)), ["red", LONG], 4),
     "turns of values": lambda: plot_turns_of_values(
         np.zeros((2, 8, 3), int), np.array([[1, -1, 0]] * 2), ["1.2", LONG], ["first", "second", "third"], 4

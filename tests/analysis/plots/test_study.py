@@ -6,9 +6,11 @@ import pandas as pd
 import pytest
 
 from icy.analysis.literature.people import published_people
-from icy.analysis.plots.study import WINDOW, draw_course, draw_design, draw_study
+from icy.analysis.plots.study import draw_study
 from icy.analysis.tables.study import study_report
 from icy.core.errors import InvalidSettingError
+from results.study_design.__main__ import draw_design
+from results.study_report.__main__ import WINDOW, draw_course
 from tests.analysis.tables.test_study import VALUES, rows
 
 

@@ -1,4 +1,4 @@
-"""Sample sheets: positions of images, and colors of the values that a rule demands."""
+"""Turns of games: positions of images, and colors of the values that a rule demands."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ from icy.analysis.plots.worlds import (
     FREE,
     GAP,
     MATCHED,
-    PAPER,
     VIOLATED,
-    plot_looks,
     plot_turns_of_images,
     plot_turns_of_values,
-    plot_vectors,
 )
 
 IMAGES = np.random.default_rng(0).random((2, 3, 3, 8, 8))
@@ -34,29 +31,6 @@ def sheet(figure: Figure, panel: int = 0) -> NDArray[Any]:
 def cells(figure: Figure, panel: int) -> NDArray[Any]:
     """Return the numbers that the cells of a panel are coloured by, [row, column]."""
     return np.asarray(figure.axes[panel].collections[0].get_array()).reshape(-1)
-
-
-def test_images_are_in_rows_with_gaps() -> None:
-    figure = plot_looks(IMAGES, ["first", "second"], ["a", "b", "c"], "a title")
-    pixels = sheet(figure)
-    assert pixels.shape == (2 * (8 + GAP) + GAP, 3 * (8 + GAP) + GAP, 3)
-    top, left = (8 + GAP) + GAP, 2 * (8 + GAP) + GAP
-    np.testing.assert_array_equal(pixels[top : top + 8, left : left + 8], IMAGES[1, 2].transpose(1, 2, 0))
-    assert (pixels[:GAP] == PAPER).all()
-    axes = figure.axes[0]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["first", "second"]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b", "c"]
-    assert figure.get_suptitle() == "a title"
-    figure.draw_without_rendering()
-
-
-def test_vectors_are_drawn_block_by_block() -> None:
-    vectors = np.zeros((2, 12))
-    vectors[0, [1, 11]] = 1
-    figure = plot_vectors(vectors, 2, ["one", "two"])
-    assert cells(figure, 0).tolist() == vectors[0].tolist()
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["one", "two"]
-    figure.draw_without_rendering()
 
 
 def test_targets_are_above_distractors() -> None:

@@ -84,7 +84,9 @@ def test_the_style_of_papers_is_a_vector_figure_with_its_text_for_the_caption(fo
     assert b"/MediaBox [ 0 0 234 " in (folder / "heat.pdf").read_bytes()  # 3.25 inches
     drawn, caption = result.stderr.splitlines()
     assert drawn == "Drawn: heat.pdf."
-    assert caption.startswith("For the caption: Acquire: updates to the target")
+    assert caption.startswith(
+        "For the caption: How much longer than concat each model takes to learn a grammar. Acquire: "
+    )
     assert "† cut at the cap of 20" in caption
 
 
@@ -95,7 +97,7 @@ def test_the_style_of_papers_is_a_vector_figure_with_its_text_for_the_caption(fo
         ([], 2, "Name a plot: heat, bars"),
         (["heat"], 1, "The file or folder icy-results does not exist"),
         (["heat", "bias", "--save", "x.gif"], 2, "A plot is written as .png, .pdf or .svg"),
-        (["heat", "bias", "--spread", "sd"], 2, "The plot 'heat' has no --spread"),
+        (["pairings", "bias", "--spread", "sd"], 2, "The plot 'pairings' has no --spread"),
         (["heat", "bias", "-m", "FC3L"], 2, "No model in these results is called 'FC3L'; did you mean FC2L"),
         (["heat", "bias", "-g", "rott"], 2, "did you mean rot"),
         (["heat", "bias", "--where", "protocl=budget"], 2, "did you mean protocol"),

@@ -107,9 +107,9 @@ def test_figures_do_not_depend_on_their_batch() -> None:
 
 
 def test_images_have_256_levels_and_the_figures_colour() -> None:
-    some = figures(BOX)._replace(colour=torch.rand(200, 3, generator=torch.Generator().manual_seed(1)))
+    some = figures(BOX)._replace(color=torch.rand(200, 3, generator=torch.Generator().manual_seed(1)))
     images = drawn(some)
     levels = images * 255
     assert (levels - levels.round()).abs().max() < 1e-4
-    assert (images.amax((2, 3)) - some.colour).abs().max() < 0.5 / 255 + 1e-6
+    assert (images.amax((2, 3)) - some.color).abs().max() < 0.5 / 255 + 1e-6
     assert render(some.part(slice(0, 0)), 64, 20).shape == (0, 3, 64, 64)

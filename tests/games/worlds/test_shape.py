@@ -47,7 +47,7 @@ def test_areas_are_those_of_the_figures(sizes: str, tolerance: float) -> None:
     world = Shape(sizes=sizes)
     objects, keys = drawn(world)
     figures = world.figures(objects, keys)
-    covered = world.observe(objects, keys).amax(1).sum((1, 2)) / figures.colour.amax(1)
+    covered = world.observe(objects, keys).amax(1).sum((1, 2)) / figures.color.amax(1)
     ratio = covered / area(figures.form, figures.half)
     assert (ratio - 1).abs().max() < tolerance
     for shape in range(5):
@@ -112,7 +112,7 @@ def test_a_smaller_canvas_shows_the_same_figures() -> None:
     objects, keys = drawn(large, 100)
     one, two = large.figures(objects, keys), small.figures(objects, keys)
     torch.testing.assert_close(two.half * 2, one.half)
-    assert torch.equal(one.colour, two.colour)
+    assert torch.equal(one.color, two.color)
     assert torch.equal(one.angle, two.angle)
 
 
@@ -120,7 +120,7 @@ def test_without_noise_colours_are_exact() -> None:
     world = Shape(noise=0)
     objects, keys = drawn(world, 60)
     expected = torch.tensor([colorsys.hsv_to_rgb(*COLOURS[world.values[1][c]]) for c in objects[:, 1].tolist()])
-    torch.testing.assert_close(world.figures(objects, keys).colour, expected)
+    torch.testing.assert_close(world.figures(objects, keys).color, expected)
 
 
 def test_positions_can_be_more_or_none() -> None:

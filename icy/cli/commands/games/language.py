@@ -72,7 +72,7 @@ def language_command(
 
 
 def _attributes(player: GameAgents) -> dict[Hashable, int]:
-    """Return the number of each concept's attribute, for its colour."""
+    """Return the number of each concept's attribute, for its color."""
     world = player.setup.made_world
     numbers = [attribute for attribute, size in enumerate(world.sizes) for _ in range(size)]
     concepts: tuple[Hashable, ...] = world.concepts

@@ -10,7 +10,7 @@ Examples:
   icy games train --quick
   icy games train --world thing --representation gs --representation qt --rule-length 1,4 --seeds 3 -o games
   icy games train --rule-length 4 --distractor-kind near --distractor-kind uniform --keep-models -o games
-  icy games train --world shape --world-options canvas=32 --representation qt --steps 50000
+  icy games train --world shape --world-options canvas=32 --representation qt --updates 50000
   icy games train --sender HierZero:GRU --receiver RNN1L:GRU --set learning_rate=0.001 --dry-run
   icy games train --preset mugoodman21/concept --seeds 5
 

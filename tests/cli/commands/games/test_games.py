@@ -13,7 +13,7 @@ from icy.core.registry import registry
 from icy.games.oracles import ORACLES
 
 SMALL = [
-    *("--rule-length", "2", "--targets", "3", "--steps", "8", "--seeds", "2", "--workers", "1"),
+    *("--rule-length", "2", "--targets", "3", "--updates", "8", "--seeds", "2", "--workers", "1"),
     *("--sender-hidden", "8", "--receiver-hidden", "8"),
     *("--world-options", "attributes=3", "--world-options", "values=4", "--set", "epoch=4", "--set", "turns=40"),
 ]
