@@ -85,9 +85,7 @@ def power_command(
         click.echo(f"{both}: {unit} that find {goal} with a power of {power:g} at alpha {alpha:g}\n")
         print_rows(*_power_table(table, crossed), format_)
         ratios = table["measure"].eq("ratio").all()
-        effects = (
-            f"{'ratios' if ratios else 'accuracies'} of {one} {'divided by' if ratios else 'minus'} those of {other}"
-        )
+        effects = f"{'ratios' if ratios else 'accuracies'} of {one} {'divided by' if ratios else 'minus'} {other}"
         over = "pairs" if per_language == 1 else f"means of {per_language} pairs of a language"
         which = _LANGUAGES.format(counted(per_language, "seed")) if crossed else _SEEDS
         click.echo("\n" + "\n".join([f"effect: of the pilot, {effects}; spread: over {over}", which, *_LEGEND]))
