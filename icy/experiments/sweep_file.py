@@ -237,8 +237,8 @@ def _check(table: Fields, types: Mapping[str, InFile], where: Callable[[str], st
         expected = types.get(_field(name))
         if expected is not None and not expected.accepts(value):
             example = "learning_rate = [0.001, 0.004]" if _field(name) == "settings" else "NAME = 2"
-            table = f", as in {name} = {{{example}}}" if expected.table else ""
-            raise InvalidSettingError(f"{where(name)}: {name} must be {expected}{table}, not {quoted(value)}.")
+            shown = f", as in {name} = {{{example}}}" if expected.table else ""
+            raise InvalidSettingError(f"{where(name)}: {name} must be {expected}{shown}, not {quoted(value)}.")
 
 
 # -- lines -------------------------------------------------------------------------------------------------------------

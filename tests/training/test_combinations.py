@@ -51,7 +51,7 @@ def test_settings_may_have_several_values(several: Any, tmp_path: Path) -> None:
     rows = [make_plan(one).rows[-1].job for one in (spec, alone)]
     assert rows[0].key(rows[0].replicates[0]) == rows[1].key(rows[1].replicates[0])
     assert len(facts(SweepSpec("sender/FC1L", grammar="perm", out=tmp_path, **SMALL, **rates))) == 2
-    assert len(facts(EndToEndSpec("FC1L", "FC1L", steps=5, out=tmp_path, **SMALL, **rates))) == 2
+    assert len(facts(EndToEndSpec("FC1L", "FC1L", updates=5, out=tmp_path, **SMALL, **rates))) == 2
 
 
 def test_pairs_have_rows_for_each_combination(tmp_path: Path) -> None:
