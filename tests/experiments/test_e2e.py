@@ -187,7 +187,6 @@ def test_pre_training_that_never_reaches_its_target_is_a_result(tmp_path: Path) 
         ({"representation": "softt"}, UnknownNameError, "did you mean soft"),
         ({"pretrain": ["none", "perm"]}, InvalidSettingError, "not both"),
         ({"pretrain": "permm"}, UnknownNameError, "did you mean perm"),
-        ({"pretrain": "shuf"}, IncompatibleError, "sender"),
         ({"steps": 0}, InvalidSettingError, "at least 1, not 0"),
         ({"most": -1}, InvalidSettingError, "or 0 for no limit"),
         ({"target": 2}, InvalidSettingError, "above 0 and at most 1"),
