@@ -407,9 +407,9 @@ def entitle(
         figure.caption = " ".join(sentences)
     shown = ("" if CAPTIONED else usual) if title is None else title
     if shown:
-        figure.suptitle(wrapped(shown, width, LARGE), x=0.01, ha="left", fontsize=LARGE)
+        figure.suptitle(balanced(shown, width, LARGE), x=0.01, ha="left", fontsize=LARGE)
     if notes and not CAPTIONED:
-        text = "\n".join(wrapped(note, width, SMALL) for note in notes)
+        text = "\n".join(balanced(note, width, SMALL) for note in notes)
         figure.set_figheight(figure.get_figheight() + 1.35 * SMALL * max(0, text.count("\n") + 1 - NOTES) / 72)
         figure.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color=DIM)
 
@@ -425,6 +425,22 @@ def wrapped(text: str, width: float, size: float) -> str:
             gap = ""
         gap = " "
     return "\n".join(lines)
+
+
+def balanced(text: str, width: float, size: float) -> str:
+    """Break a text as `wrapped` does, into as few lines, but at "; " if possible, else into lines of similar length."""
+    usual = wrapped(text, width, size)
+    if "\n" not in usual:
+        return usual
+    lines = text.split("; ", 1)[:1]
+    for part in text.split("; ")[1:]:
+        longer = f"{lines[-1]}; {part}"
+        fits = HINTED * text_size(longer, size)[0] <= 72 * width
+        lines = [*lines[:-1], longer] if fits else [*lines[:-1], f"{lines[-1]};", part]
+    narrower = (wrapped(text, share * width, size) for share in (0.6, 0.7, 0.8, 0.9))
+    even = [usual, *(one for one in narrower if one.count("\n") == usual.count("\n"))][:2][-1]
+    sizes = [HINTED * text_size(line, size)[0] for line in lines]
+    return "\n".join(lines) if len(lines) == usual.count("\n") + 1 and max(sizes) <= 72 * width else even
 
 
 def _pieces(word: str, width: float, size: float) -> list[str]:

@@ -12,12 +12,12 @@ from matplotlib.ticker import MultipleLocator
 
 from icy.analysis import style
 from icy.analysis.row_types import Facts
-from icy.analysis.table_cells import COARSE, CUT, TableCell, checked_spread
+from icy.analysis.table_cells import CUT, TableCell, checked_spread
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .panels import Line, ResultBlock, blocks, describe, limits, measured, refuse_crowd
+from .panels import Line, ResultBlock, blocks, describe, limits, mark_mean, measured, notes_on_ends, refuse_crowd
 
 UNMEASURED = "–"
 FEW = 5  # up to this many models, bars are drawn in groups by default
@@ -38,8 +38,9 @@ def bars(
 ) -> Figure:
     """Draw bars with errors, in the form of Icy22 figure 3.
 
-    Bars of ratios start at 1, the ratio of concat, on a logarithmic axis, with geometric means. A dagger marks a mean
-    over runs if some were cut at the cap. A dotted line shows the accuracy of a guess.
+    Bars of ratios start at 1, the ratio of concat, on a logarithmic axis, with geometric means. An arrow marks a mean
+    over runs if some were cut at the cap, because the true ratio is larger. A dotted line shows the accuracy of a
+    guess.
 
     Args:
         results: a ProbeResult, or its long table.
@@ -74,6 +75,9 @@ def bars(
     draw = _by_measure if (by or ("measure" if most <= FEW else "grammar")) == "measure" else _by_grammar
     figure, drawn = draw(parts, spread, width or style.WIDTH, axes)
     usual, notes = describe(long, spread, bars=True)
+    ratio = all(part.is_ratio for part in parts)
+    notes = [note.replace(CUT, "arrow:" if ratio else f"{CUT}, or arrow on a bar of ratios:") for note in notes]
+    notes += notes_on_ends(parts, dict.fromkeys(g for part in parts for g in _shown(part)), spread)
     notes += [f"{UNMEASURED} not measured"] if _has_gaps(parts, spread) else []
     notes += [style.CHANCE_NOTE] if any(part.chance for part in parts if not part.is_ratio) else []
     style.entitle(figure, drawn, axes is None, title, usual, notes)
@@ -114,13 +118,13 @@ def _by_measure(
 def _groups(ax: Axes, part: ResultBlock, labels: Sequence[str], spread: str, room: float) -> None:
     """Draw one panel, with `room` inches for each grammar."""
     lines, grammars = part.lines, _shown(part)
+    _scale(ax, "y", part, spread)
     thick = 0.8 / len(lines)
     for i, line in enumerate(lines):
         places = np.arange(len(grammars)) - 0.4 + (i + 0.5) * thick
         fill = _fill(labels.index(line.label))
         _bars(ax, "y", places, [(line, line.cell(g, spread)) for g in grammars], part, thick * 0.92, fill)
     ax.set_xticks(range(len(grammars)), grammars, **style.tilt(grammars, room))
-    _scale(ax, "y", part, spread)
     style.tidy(ax, grid="y")
     ax.set_ylabel(part.axis)
     ax.tick_params(axis="x", length=0, labelsize=style.MEDIUM)
@@ -165,10 +169,10 @@ def _by_grammar(
 
 def _panel(ax: Axes, part: ResultBlock, lines: Sequence[Line], grammar: str, spread: str) -> None:
     fill = {"facecolor": style.COLORS[0], "linewidth": 0}
+    _scale(ax, "x", part, spread)
     _bars(ax, "x", np.arange(len(lines)), [(line, line.cell(grammar, spread)) for line in lines], part, 0.75, fill)
     ax.set_yticks(range(len(lines)), [line.label for line in lines])
     ax.set_ylim(len(lines) - 0.4, -0.6)
-    _scale(ax, "x", part, spread)
     style.tidy(ax, grid="x")
     ax.tick_params(axis="y", length=0)
     ax.set_title(grammar, fontsize=style.MEDIUM)
@@ -192,22 +196,25 @@ def _bars(
     at = [place for place, _, _ in found]
     means = np.array([cell.center for _, _, cell in found])
     errors = np.array([line.bar(cell) for _, line, cell in found]).reshape(-1, 2).T
+    errors[:, ~errors.any(axis=0)] = np.nan  # a bar of no length would read as certainty
     if along == "y":
         ax.bar(at, means - base, thick, bottom=base, yerr=errors, error_kw=ERROR, **fill)
     else:
         ax.barh(at, means - base, thick, left=base, xerr=errors, error_kw=ERROR, **fill)
     for place, (line, cell) in zip(places, cells, strict=True):
-        if text := _remark(cell):
+        if cell is not None and cell.seeds:
+            mark_mean(ax, along, float(place), line, cell, "black")
+        if text := _remark(line, cell):
             end = base if cell is None or not cell.seeds else cell.center + line.bar(cell)[1]
             _write(ax, along, float(place), end, text)
 
 
-def _remark(cell: TableCell | None) -> str:
+def _remark(line: Line, cell: TableCell | None) -> str:
     if cell is None:
         return UNMEASURED
     if not cell.seeds:
         return "failed"
-    return (COARSE if cell.coarse else "") + (CUT if cell.censored else "")
+    return CUT if cell.censored and line.long["measure"].iloc[0] != "ratio" else ""
 
 
 def _write(ax: Axes, along: str, place: float, end: float, text: str) -> None:

@@ -14,19 +14,22 @@ from matplotlib.figure import Figure
 
 from icy.analysis import style
 from icy.analysis.order import in_order
-from icy.core.conventions import Convention, read_conventions
+from icy.core.conventions import Convention, lower_is_better, read_conventions
 
 CHANCE = "thick line below a bar: 95 % of the values by chance"
+OWN_SCALE = ("tre", "conflict_count", "mutual_information", "message_entropy", "unique_messages")  # may exceed 1
 PALE = 0.6  # share of the color of bars in white, so that the line of the spread is visible on every color
-BAR, HEAD = 0.24, 0.5  # inches, the heights of a bar with its gap, and of title and notes
+BAR, ROOMY, HEAD = 0.24, 0.32, 0.5  # inches: heights of a bar with its gap, of a labeled bar, of title and notes
+LOWER = "\nlower is better"
 
 
 @style.with_own_settings
 def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
     """Draw a panel per metric with a bar per language and its standard deviation over seeds.
 
-    If there is only one language, draw a bar per metric, labeled with its value. Values from -1 to 1 are in one panel,
-    and other values are in a second panel. The conventions of metrics are below the panels.
+    If there is only one language, draw a bar per metric, labeled with its value. Metrics from -1 to 1 share a panel,
+    and each other metric has a panel of its own, because its values have another scale. The conventions of metrics are
+    below the panels.
 
     Args:
         scores: rows of `icy.metrics.evaluate`, with the column `name`.
@@ -37,7 +40,7 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
     """
     conventions = read_conventions(scores.get("conventions", ()))
     used = [conventions.get(metric, Convention(metric)) for metric in metrics]
-    headings = [one.heading(one.metric.replace("_", " ")) for one in used]
+    headings = [f"{one.heading(one.metric.replace('_', ' '))}{LOWER * lower_is_better(one.metric)}" for one in used]
     looks = style.grammar_looks(in_order(map(str, scores["name"])))
     parts = {name: scores[scores["name"].astype(str) == name] for name in looks}
     bars = [[_Bar.of(parts[name], metric, name, look.color) for name, look in looks.items()] for metric in metrics]
@@ -52,9 +55,11 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
         title = "How compositional the languages are"
     else:
         every = [replace(row[0], label=heading) for row, heading in zip(bars, headings, strict=True)]
-        panels = [some for large in (False, True) if (some := [bar for bar in every if bar.is_large == large])]
+        large = [bar.is_large or metric in OWN_SCALE for bar, metric in zip(every, metrics, strict=True)]
+        shared = [bar for bar, own in zip(every, large, strict=True) if not own]
+        panels = [shared] * bool(shared) + [[bar] for bar, own in zip(every, large, strict=True) if own]
         sizes = [len(some) for some in panels]
-        size = style.WIDTH, HEAD + BAR * len(every) + 0.4 * len(panels)
+        size = style.WIDTH, HEAD + ROOMY * len(every) + 0.4 * len(panels)
         figure, axes = style.panels([""] * len(panels), None, size, gridspec_kw={"height_ratios": sizes})
         for ax, some in zip(axes, panels, strict=True):
             _draw(ax, some, values=True)
@@ -113,9 +118,9 @@ def _draw(ax: Axes, bars: Sequence[_Bar], values: bool) -> None:
     """Draw bars with the lines of their spread and, below, of chance values; write `values` after the bars."""
     lengths, spreads = (np.nan_to_num([getattr(bar, name) for bar in bars]) for name in ("mean", "spread"))
     colors = [1 - PALE * (1 - np.array(to_rgb(bar.color))) for bar in bars]
-    ax.barh(range(len(bars)), lengths, 0.7, color=colors, xerr=spreads, error_kw={"elinewidth": 1})
+    ax.barh(range(len(bars)), lengths, 0.6, color=colors, xerr=spreads, error_kw={"elinewidth": 1})
     for y, bar in enumerate(bars):
-        ax.plot(bar.chance, [y + 0.45] * 2, color="black", linewidth=2 * style.LINE, solid_capstyle="butt")
+        ax.plot(bar.chance, [y + 0.4] * 2, color="black", linewidth=2 * style.LINE, solid_capstyle="butt")
         shown = (bar.text if values or math.isnan(bar.mean) else "") + "‡" * bar.is_noted
         ax.annotate(
             shown, (max(bar.ends[:3]), y), (3, 0), textcoords="offset points", va="center", fontsize=style.SMALL
@@ -123,7 +128,7 @@ def _draw(ax: Axes, bars: Sequence[_Bar], values: bool) -> None:
     ends = [end for bar in bars for end in bar.ends]
     low, high = min(ends), max(ends)
     high = max(high, 1.0) if max(map(abs, ends)) <= 1 else high
-    low -= 0.02 * (high - low) * (low < 0)
+    low -= 0.04 * (high - low) * (low < 0)
     ax.set(xlim=(low, high + (0.2 if values else 0.05) * (high - low)), ylim=(len(bars) - 0.35, -0.6))
     ax.set_xticks([tick for tick in ax.get_xticks() if low <= tick <= high * 1.01])
     ax.set_yticks(range(len(bars)), [bar.label for bar in bars])

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
+from icy.analysis import style
 from icy.analysis.order import COMPOSITIONAL, NOISE, ORDERED, in_order, place_of, place_of_model, without_hashes
 from icy.analysis.row_types import Series, SortKey
 from icy.analysis.table_cells import COARSE, CUT, LEAST_RATIO, TableCell, cell_in_row
@@ -25,6 +27,7 @@ from icy.records.load import NONE, Results, long_of, records_in
 from icy.records.long_table import ROW
 from icy.records.record import Record
 
+ARROW_LENGTH = 9  # points
 LARGEST = 25.0  # largest width or height of a readable figure, in inches; two and a half pages
 MOST_NAMED = 12  # up to this many models, points of a trade-off have names; else ranks, and names are in a legend
 BLOCK = ("role", "protocol", "measure", "representation")  # columns in which the results of one block agree
@@ -328,10 +331,19 @@ def describe(long: pd.DataFrame, spread: str, bars: bool = False) -> tuple[str, 
         bars: whether the chart has error bars.
     """
     table = bias_table(long, spread, log="only")
-    notes = [table.title, *table.notes]
+    notes = [f"{table.title}; {seeds_note(long)}", *table.notes]
     if bars and (long["censored"].astype(bool) & long["measure"].eq("ratio") & long["cap"].notna()).any():
         notes = [f"{note}; error bars end at the cap" if note.startswith(GEOMETRIC) else note for note in notes]
     return TITLES.get(str(_single(long["measure"])), TITLE), notes
+
+
+def seeds_note(long: pd.DataFrame) -> str:
+    """Return the number of seeds of each mean of a chart that did not fail, such as "3 seeds" or "2 to 5 seeds"."""
+    good = long[~long["failed"].astype(bool)]
+    names = [name for name in dict.fromkeys((*BLOCK, *ROW, "grammar")) if name in good]
+    seeds = good.groupby(names, dropna=False, sort=False)["seed"].nunique()
+    least, most = (int(seeds.min()), int(seeds.max())) if len(seeds) else (0, 0)
+    return counted(most, "seed") if least == most else f"{least} to {most} seeds"
 
 
 def refuse_crowd(size: Iterable[float], parts: Sequence[ResultBlock]) -> None:
@@ -368,6 +380,47 @@ def limits(lines: Iterable[Line], grammars: Iterable[str], spread: str, ratio: b
         return (min(mean - down for mean, down, _ in found) - 0.05 if lowest < 0 else 0.0), max(1.05, high)
     low = min([0.9, *(max(mean - down, mean / 2, LEAST_RATIO) for mean, down, _ in found)])
     return low / 1.1, max(2.0, high) * 1.35
+
+
+def mark_mean(ax: Axes, along: str, place: float, line: Line, cell: TableCell, color: str) -> None:
+    """Mark a mean after its error bar: an arrow if the true ratio is larger, because runs were cut, else ~ if coarse.
+
+    An error bar that leaves the axis at its lower end has an arrow there.
+
+    Args:
+        ax: axes, with their final limits.
+        along: "x" or "y", the axis of the values.
+        place: coordinate on the other axis.
+        line: the line of the mean.
+        cell: the mean and its error.
+        color: color of the marks.
+    """
+    low, high = cell.interval(line.cap)
+    least, upright = (ax.get_xlim() if along == "x" else ax.get_ylim())[0], along == "y"
+
+    def put(text: str, end: float, points: float, **more: Any) -> None:
+        xy, offset = ((place, end), (0, points)) if upright else ((end, place), (points, 0))
+        ax.annotate(text, xy, offset, textcoords="offset points", color=color, **more)
+
+    arrow = {**style.ARROW, "color": color}
+    if cell.censored and line.long["measure"].iloc[0] == "ratio":
+        put("", high, ARROW_LENGTH, arrowprops={**arrow, "arrowstyle": style.ARROW["arrowstyle"].replace("-|>", "<|-")})
+    elif cell.coarse:
+        ends = ("center", "bottom") if upright else ("left", "center_baseline")
+        put(COARSE, high, 1.5, ha=ends[0], va=ends[1], fontsize=style.SMALL)
+    if low < least:
+        put("", least, ARROW_LENGTH, arrowprops=arrow)
+
+
+def notes_on_ends(parts: Sequence[ResultBlock], grammars: Iterable[str], spread: str) -> list[str]:
+    """Return a note on error bars that leave the axis at its lower end; empty if there are none."""
+    names = list(grammars)
+    for part in parts:
+        found = [(line, cell) for line in part.lines for g in names if (cell := line.cell(g, spread)) and cell.seeds]
+        least = limits(part.lines, names, spread, part.is_ratio)[0]
+        if any(cell.interval(line.cap)[0] < least for line, cell in found):
+            return ["arrow at the end of the axis: the error bar is longer"]
+    return []
 
 
 def color_ends(parts: Iterable[ResultBlock], spread: str) -> tuple[float, float]:

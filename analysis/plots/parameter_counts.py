@@ -13,14 +13,14 @@ from matplotlib.lines import Line2D
 
 from icy.analysis import style
 from icy.analysis.order import place_of_model
-from icy.analysis.table_cells import COARSE, CUT, TableCell, cell_in_row, checked_spread
+from icy.analysis.table_cells import CUT, TableCell, cell_in_row, checked_spread
 from icy.analysis.tables.bias import parameter_counts
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 from icy.records.long_table import ROW
 
-from .panels import Line, ResultBlock, blocks, describe, limits, measured, refuse_crowd
+from .panels import Line, ResultBlock, blocks, describe, limits, mark_mean, measured, refuse_crowd
 
 PANEL_HEIGHT, LARGE_PANEL = 1.55, 2.1  # inches, for few models and for many
 MARK = 4.0  # points
@@ -211,13 +211,8 @@ def _series(ax: Axes, line: Line, points: Sequence[Point], look: style.Look, asi
     )
     if aside:  # errors of many models would hide their marks
         bars.set(alpha=0.35, zorder=1)
-    for place, mean, (_, up), (_, cell) in zip(sizes, means, errors, points, strict=True):
-        if cell.censored and line.long["measure"].iloc[0] == "ratio":
-            start = mean + up
-            ax.annotate("", (place, start * 1.5), (place, start), arrowprops={**style.ARROW, "color": look.color})
-        elif cell.coarse:
-            ax.annotate(COARSE, (place, mean + up), (0, 2), textcoords="offset points", ha="center",
-                        fontsize=style.SMALL, color=look.color)  # fmt: skip
+    for place, (_, cell) in zip(sizes, points, strict=True):
+        mark_mean(ax, "y", place, line, cell, look.color)
 
 
 def _handles(looks: dict[str, style.Look], long: pd.DataFrame) -> list[Line2D]:

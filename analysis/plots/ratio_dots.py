@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 
 from icy.analysis import style
 from icy.analysis.order import in_order
-from icy.analysis.table_cells import COARSE, CUT, TableCell, checked_spread
+from icy.analysis.table_cells import CUT, TableCell, checked_spread
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .panels import Line, ResultBlock, blocks, describe, limits, measured, refuse_crowd
+from .panels import Line, ResultBlock, blocks, describe, limits, mark_mean, measured, notes_on_ends, refuse_crowd
 
 ROW_HEIGHT, LEAST_HEIGHT = 0.3, 0.18  # usual height of a row, and least height to fit on a page, in inches
 BAND = 0.72  # fraction of a row's height over which the dots of its grammars are spread
@@ -73,7 +73,7 @@ def ratios(
     marks = {name: replace(look, hollow=False) for name, look in looks.items()}
     style.legend(figure, drawn, axes is None, [look.handle(name, MARK, line=False) for name, look in marks.items()])
     usual, notes = describe(long, spread, bars=True)
-    notes = [note.replace(CUT, "hollow, with an arrow:") for note in notes]
+    notes = [note.replace(CUT, "hollow, with an arrow:") for note in notes] + notes_on_ends(parts, looks, spread)
     style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure
 
@@ -113,18 +113,13 @@ def _row(ax: Axes, y: int, line: Line, part: ResultBlock, looks: dict[str, style
     for i, grammar in enumerate(part.grammars):
         cell = line.cell(grammar, spread)
         if cell is not None and cell.seeds:
-            _dot(ax, y + (i - (len(part.grammars) - 1) / 2) * step, cell, line.bar(cell), looks[grammar])
+            _dot(ax, y + (i - (len(part.grammars) - 1) / 2) * step, line, cell, looks[grammar])
 
 
-def _dot(ax: Axes, y: float, cell: TableCell, error: tuple[float, float], look: style.Look) -> None:
-    down, up = error
+def _dot(ax: Axes, y: float, line: Line, cell: TableCell, look: style.Look) -> None:
+    down, up = line.bar(cell)
     ax.errorbar([cell.center], [y], xerr=[[down], [up]], fmt="none", ecolor=look.color, elinewidth=0.9)
     face = "white" if cell.censored else look.color
     ax.plot([cell.center], [y], look.marker, markersize=MARK, markerfacecolor=face, markeredgecolor=look.color,
             markeredgewidth=0.9, clip_on=False, zorder=3)  # fmt: skip
-    if cell.censored:
-        start = cell.center + up
-        ax.annotate("", (start * 1.16, y), (start, y), arrowprops={**style.ARROW, "color": look.color})
-    elif cell.coarse:
-        ax.annotate(COARSE, (cell.center + up, y), (1.5, 0), textcoords="offset points", va="center_baseline",
-                    fontsize=style.SMALL, color=look.color)  # fmt: skip
+    mark_mean(ax, "x", y, line, cell, look.color)

@@ -87,7 +87,7 @@ class Section:
         if self.scores:
             return "How each row scores; colors compare the rows of a column", []
         title, notes = by(self.measured, self.table.spread)
-        return title, [note for note in notes if note not in (self.table.title, *self.table.notes)]
+        return title, [note for note in notes if note not in self.table.notes and not note.startswith(self.table.title)]
 
     @cached_property
     def log(self) -> bool:

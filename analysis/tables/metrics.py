@@ -10,7 +10,7 @@ import pandas as pd
 from icy.analysis.order import in_order
 from icy.analysis.table_cells import NOTED, SPREADS, TableCell, cell_of_values, checked_spread
 from icy.analysis.wording import range_text
-from icy.core.conventions import read_conventions
+from icy.core.conventions import lower_is_better, read_conventions
 from icy.core.text import listed
 
 from .printed_table import BiasTable
@@ -72,6 +72,7 @@ def table_of_scores(
     if tested := shown != list(metrics):
         which = f", the largest over {several}" if several else ""
         notes = [f"chance: mean ± standard deviation over permutations of the messages; p: their test{which}", *notes]
+    notes += [f"lower is better: {listed(errors)}"] if (errors := list(filter(lower_is_better, metrics))) else []
     below = {"p": "p"} if tested else {}
     return BiasTable("", labels, shown, lines, notes, 3, below=below, conventions=known)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from icy.analysis import plots, style
+from icy.analysis.figures import ShownFigure
 from icy.core.errors import InvalidSettingError
+from icy.experiments.results import ProbeResult
 from icy.records.select import select
-from tests.analysis.plots.helpers import GRAMMARS, MODELS, acquire, arrows, budget, geometric, texts
+from tests.analysis.plots.helpers import GRAMMARS, MODELS, acquire, arrows, budget, geometric, record, texts
 
 
 def test_ratios_are_dots_on_a_logarithmic_axis() -> None:
@@ -27,8 +29,28 @@ def test_cut_ratios_are_hollow_with_an_arrow() -> None:
     hollow = [line for line in ax.lines if line.get_markerfacecolor() == "white"]
     assert {line.get_marker() for line in hollow} == {style.GRAMMARS[g].marker for g in ("rot", "hol")}
     assert len(hollow) == len(arrows(ax)) == 4
-    assert all(arrow.xyann[0] < arrow.xy[0] for arrow in arrows(ax))
+    assert {arrow.xyann for arrow in arrows(ax)} == {(9, 0)}  # points to the right
     assert "cap" in texts(ax)
+
+
+def test_an_error_bar_that_leaves_the_axis_has_an_arrow_and_a_note() -> None:
+    about = {
+        "protocol": "acquire",
+        "measure": "ratio",
+        "accuracy": 0.8,
+        "baseline_steps": 100,
+        "target": 0.8,
+        "cap": 20,
+    }
+    steps = {"rot": (100, 900), "perm": (200, 210)}
+    two = [record(MODELS[0], g, seed, steps=n, **about) for g in steps for seed, n in enumerate(steps[g])]
+    figure = plots.ratios(ProbeResult(two), spread="ci95")
+    assert isinstance(figure, ShownFigure)
+    (down,) = arrows(figure.axes[0])
+    assert down.xy[0] == pytest.approx(figure.axes[0].get_xlim()[0])
+    assert "Arrow at the end of the axis: the error bar is longer." in figure.caption
+    assert "; 2 seeds." in figure.caption
+    assert not arrows(plots.ratios(ProbeResult(two), spread="sem").axes[0])
 
 
 def test_errors_without_ratios_name_a_command() -> None:
