@@ -153,10 +153,8 @@ def _reconstruction(ax: Axes, runs: pd.DataFrame, looks: dict[str, style.Look]) 
 def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: str) -> None:
     """Draw one grammar: the mean over seeds until the shortest run ends, then a line per seed."""
     every = part.pivot_table(index="steps", columns="key", values="accuracy")
-    shared = every.dropna()
-    mean = shared.mean(axis=1)
+    shared, mean, wide = mean_and_band(every, spread)
     if every.shape[1] > 1:
-        wide = shared.apply(SPREADS[spread][1], axis=1) if len(shared) else mean
         ax.fill_between(shared.index, mean - wide, mean + wide, color=look.color, alpha=0.2, linewidth=0)
     ax.plot(shared.index, mean, color=look.color, linestyle=look.dash, linewidth=style.LINE, label=label)
     for key in every:
@@ -176,6 +174,23 @@ def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: st
             clip_on=False,
             zorder=3,
         )
+
+
+def mean_and_band(
+    every: pd.DataFrame, spread: str, most: int | None = None
+) -> tuple[pd.DataFrame, pd.Series[float], pd.Series[float]]:
+    """Return the evaluations that all runs have, and their mean and spread over runs.
+
+    Args:
+        every: values, with a row per evaluation and a column per run; NaN after the end of a run.
+        spread: a name of SPREADS.
+        most: maximum number of evaluations, which include the last; None for all.
+    """
+    shared = every.dropna()
+    step = -(-len(shared) // most) if most else 1
+    shared = shared.iloc[::-1].iloc[:: max(1, step)].iloc[::-1]
+    mean = shared.mean(axis=1)
+    return shared, mean, shared.apply(SPREADS[spread][1], axis=1) if len(shared) and every.shape[1] > 1 else mean * 0
 
 
 def _updates_axis(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) -> None:
