@@ -433,15 +433,6 @@ def color_ends(parts: Iterable[ResultBlock], spread: str) -> tuple[float, float]
     return max(min([low, *centers]), least), max([high, *centers])
 
 
-def error_lengths(mean: float, spread: float, ratio: bool, cap: float = math.inf) -> tuple[float, float]:
-    """Return the lengths of an error bar, down and up.
-
-    The error bar of a ratio ends above 0, for a logarithmic axis, and at the cap, the largest ratio that is measured.
-    """
-    length = spread if math.isfinite(spread) else 0.0
-    return (min(length, 0.9 * mean), min(length, max(0.0, cap - mean))) if ratio else (length, length)
-
-
 def _place(block: ResultBlock) -> SortKey:
     first = block.long.iloc[0]
     representation = place_of("representation", first["representation"])
