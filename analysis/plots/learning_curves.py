@@ -22,7 +22,7 @@ from icy.records.kinds import kind_of, points_of
 from icy.records.load import Results, long_of
 from icy.records.record import Record
 
-from .panels import CURVES, ResultBlock, blocks, describe, records_of
+from .panels import CURVES, ResultBlock, blocks, describe, mean_and_band, records_of
 
 PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # the axis is logarithmic if the longest run has more than this many times the steps of the shortest
@@ -174,23 +174,6 @@ def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: st
             clip_on=False,
             zorder=3,
         )
-
-
-def mean_and_band(
-    every: pd.DataFrame, spread: str, most: int | None = None
-) -> tuple[pd.DataFrame, pd.Series[float], pd.Series[float]]:
-    """Return the evaluations that all runs have, and their mean and spread over runs.
-
-    Args:
-        every: values, with a row per evaluation and a column per run; NaN after the end of a run.
-        spread: a name of SPREADS.
-        most: maximum number of evaluations, which include the last; None for all.
-    """
-    shared = every.dropna()
-    step = -(-len(shared) // most) if most else 1
-    shared = shared.iloc[::-1].iloc[:: max(1, step)].iloc[::-1]
-    mean = shared.mean(axis=1)
-    return shared, mean, shared.apply(SPREADS[spread][1], axis=1) if len(shared) and every.shape[1] > 1 else mean * 0
 
 
 def _updates_axis(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) -> None:

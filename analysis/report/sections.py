@@ -12,8 +12,17 @@ import pandas as pd
 
 from icy.analysis.metric_conventions import conventions_of
 from icy.analysis.order import in_order
-from icy.analysis.plots.learning_curves import mean_and_band
-from icy.analysis.plots.panels import MOST_NAMED, Line, ResultBlock, blocks, color_ends, describe, measured, ranked
+from icy.analysis.plots.panels import (
+    MOST_NAMED,
+    Line,
+    ResultBlock,
+    blocks,
+    color_ends,
+    describe,
+    mean_and_band,
+    measured,
+    ranked,
+)
 from icy.analysis.row_types import Facts
 from icy.analysis.style import grammar_looks, model_looks
 from icy.analysis.table_cells import LEAST_RATIO
