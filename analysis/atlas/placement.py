@@ -158,8 +158,8 @@ class Placement:
         """Return the means that the figure draws: a row per grammar; geometric for ratios, if the runs are known."""
         if self.measure != "ratio" or runs is None:
             return table[self.grammars].T
-        logs = np.log(runs["value"].clip(lower=LEAST_RATIO).astype(float))
-        means = np.exp(logs.groupby([runs["grammar"], runs["label"]]).mean()).unstack("label")
+        logs = pd.Series(np.log(runs["value"].clip(lower=LEAST_RATIO).astype(float)), index=runs.index)
+        means: pd.DataFrame = np.exp(logs.groupby([runs["grammar"], runs["label"]]).mean()).unstack("label")
         return means.reindex(index=self.grammars, columns=table.index)
 
     def bars(self, name: str) -> list[tuple[float, float]]:
@@ -169,7 +169,7 @@ class Placement:
         own, center, found = self.runs[self.runs["label"] == name], self.centers(self.mine, self.runs)[name], []
         for grammar in self.grammars:
             runs = own[own["grammar"] == grammar]
-            known = self.spreads is not None and pd.notna(self.spreads.at[name, grammar])
+            known = self.spreads is not None and bool(self.spreads.notna().at[name, grammar])
             spread = float(np.log(runs["value"].clip(lower=LEAST_RATIO).astype(float)).std()) if known else 0.0
             mean = float(center[grammar])
             low, high = mean / math.exp(spread), max(mean, min(mean * math.exp(spread), self.cap))
@@ -257,7 +257,7 @@ def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
     mine = placement.centers(placement.mine, placement.runs)
     others = placement.centers(placement.others, placement.other_runs)
     for place, grammar in enumerate(names):
-        _column(ax, place, others.loc[grammar].dropna(), log)
+        _column(ax, place, others.T[grammar].dropna(), log)
     handles = [_line(ax, mine[name], placement.bars(name), name, look) for name, look in _looks(placement)]
     handles += [_ring(ax, others[name], name, color, place) for place, (name, color) in enumerate(_nearest(placement))]
     handles.append(style.Look(style.GRAY).handle("other models of the atlas", 3.2, line=False))

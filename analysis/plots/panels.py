@@ -423,7 +423,12 @@ def mark_mean(ax: Axes, along: str, place: float, line: Line, cell: TableCell, c
 
     arrow = {**style.ARROW, "color": color}
     if cell.censored and line.long["measure"].iloc[0] == "ratio":
-        put("", high, ARROW_LENGTH, arrowprops={**arrow, "arrowstyle": style.ARROW["arrowstyle"].replace("-|>", "<|-")})
+        put(
+            "",
+            high,
+            ARROW_LENGTH,
+            arrowprops={**arrow, "arrowstyle": str(style.ARROW["arrowstyle"]).replace("-|>", "<|-")},
+        )
     elif cell.coarse:
         ends = ("center", "bottom") if upright else ("left", "center_baseline")
         put(COARSE, high, 1.5, ha=ends[0], va=ends[1], fontsize=style.SMALL)

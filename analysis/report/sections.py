@@ -273,17 +273,19 @@ class Section:
     def _means(self) -> list[list[object]]:
         """Return the mean curves over seeds: row, grammar, index of the value, x, mean, and lower and upper end."""
         of_key = {record["key"]: curve for record in self.records if (curve := record.get("curve"))}
-        keys = self.long.groupby(["row", "grammar"], sort=False)["key"].agg(list) if of_key else {}
+        keys: Any = self.long.groupby(["row", "grammar"], sort=False)["key"].agg(list) if of_key else {}
         chosen = {where: own for where, some in dict(keys).items() if len(own := [k for k in some if k in of_key]) > 1}
         most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(chosen) * len(self.points))))
         found: list[list[object]] = []
         for (row, grammar), own in chosen.items():
             for y in range(1, len(self.points)):
                 runs = {
-                    key: {p[0]: float(p[y]) for p in of_key[key] if len(p) > y and all(map(_is_number, (p[0], p[y])))}
+                    key: {p[0]: p[y] for p in of_key[key] if len(p) > y and all(map(_is_number, (p[0], p[y])))}
                     for key in own
                 }
-                shared, mean, wide = mean_and_band(pd.DataFrame(runs).sort_index(), self.table.spread, most)
+                shared, mean, wide = mean_and_band(
+                    pd.DataFrame(runs, dtype=float).sort_index(), self.table.spread, most
+                )
                 lines = (shared.index, mean, mean - wide, mean + wide)
                 found += [[int(row), str(grammar), y, *([_plain(v) for v in line] for line in lines)]] * bool(len(mean))
         return found
