@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from icy.analysis import style
-from icy.analysis.plots.panels import error_lengths
 from icy.analysis.row_types import Facts
 from icy.analysis.statistics import CONFIDENCE, holm, t_test
 from icy.analysis.table_cells import LEAST_RATIO
@@ -155,12 +154,30 @@ class Placement:
         values = table[self.grammars].astype(float)
         return values.clip(lower=LEAST_RATIO).apply(np.log2) if self.measure == "ratio" else values
 
+    def centers(self, table: pd.DataFrame, runs: pd.DataFrame | None) -> pd.DataFrame:
+        """Return the means that the figure draws: a row per grammar; geometric for ratios, if the runs are known."""
+        if self.measure != "ratio" or runs is None:
+            return table[self.grammars].T
+        logs = pd.Series(np.log(runs["value"].clip(lower=LEAST_RATIO).astype(float)), index=runs.index)
+        means: pd.DataFrame = np.exp(logs.groupby([runs["grammar"], runs["label"]]).mean()).unstack("label")
+        return means.reindex(index=self.grammars, columns=table.index)
+
     def bars(self, name: str) -> list[tuple[float, float]]:
         """Return the lengths of the error bars of a new model, down and up, for each of `grammars`."""
-        spreads = self.mine * 0 if self.spreads is None else self.spreads
-        both = [table.loc[[name], self.grammars].to_numpy(float)[0].tolist() for table in (self.mine, spreads)]
-        ratio = self.measure == "ratio"
-        return [error_lengths(mean, spread, ratio, self.cap) for mean, spread in zip(*both, strict=True)]
+        if self.runs is None:
+            return [(0.0, 0.0)] * len(self.grammars)
+        own, center, found = self.runs[self.runs["label"] == name], self.centers(self.mine, self.runs)[name], []
+        for grammar in self.grammars:
+            runs = own[own["grammar"] == grammar]
+            known = self.spreads is not None and bool(self.spreads.notna().at[name, grammar])
+            spread = float(np.log(runs["value"].clip(lower=LEAST_RATIO).astype(float)).std()) if known else 0.0
+            mean = float(center[grammar])
+            low, high = mean / math.exp(spread), max(mean, min(mean * math.exp(spread), self.cap))
+            if self.measure != "ratio":
+                spread = float(runs["value"].std()) if known else 0.0
+                low, high = mean - spread, mean + spread
+            found.append((mean - low, high - mean))
+        return found
 
     def plot(self, axes: Axes | None = None) -> Figure:
         """Draw a column per grammar, with a dot per model of the atlas and a large mark per new model."""
@@ -237,9 +254,10 @@ def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
     log = placement.measure == "ratio"
     if log:
         ax.set_yscale("log")
+    mine = placement.centers(placement.mine, placement.runs)
+    others = placement.centers(placement.others, placement.other_runs)
     for place, grammar in enumerate(names):
-        _column(ax, place, placement.others[grammar].dropna(), log)
-    mine, others = (table[names].T for table in (placement.mine, placement.others))
+        _column(ax, place, others.T[grammar].dropna(), log)
     handles = [_line(ax, mine[name], placement.bars(name), name, look) for name, look in _looks(placement)]
     handles += [_ring(ax, others[name], name, color, place) for place, (name, color) in enumerate(_nearest(placement))]
     handles.append(style.Look(style.GRAY).handle("other models of the atlas", 3.2, line=False))
@@ -268,7 +286,8 @@ def _among(placement: Placement) -> str:
 def _notes(placement: Placement) -> list[str]:
     spreads = placement.spreads
     several = spreads is not None and bool(spreads.notna().to_numpy().any())
-    note = "points: means over seeds" + ("; error bars: standard deviation over seeds" if several else "")
+    log = "geometric " if placement.measure == "ratio" else ""
+    note = f"points: {log}means over seeds" + (f"; error bars: {log}standard deviation over seeds" if several else "")
     return [note, *placement.notes()]
 
 

@@ -22,7 +22,7 @@ from icy.records.kinds import kind_of, points_of
 from icy.records.load import Results, long_of
 from icy.records.record import Record
 
-from .panels import CURVES, ResultBlock, blocks, describe, records_of
+from .panels import CURVES, ResultBlock, blocks, describe, mean_and_band, records_of
 
 PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # the axis is logarithmic if the longest run has more than this many times the steps of the shortest
@@ -153,10 +153,8 @@ def _reconstruction(ax: Axes, runs: pd.DataFrame, looks: dict[str, style.Look]) 
 def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: str) -> None:
     """Draw one grammar: the mean over seeds until the shortest run ends, then a line per seed."""
     every = part.pivot_table(index="steps", columns="key", values="accuracy")
-    shared = every.dropna()
-    mean = shared.mean(axis=1)
+    shared, mean, wide = mean_and_band(every, spread)
     if every.shape[1] > 1:
-        wide = shared.apply(SPREADS[spread][1], axis=1) if len(shared) else mean
         ax.fill_between(shared.index, mean - wide, mean + wide, color=look.color, alpha=0.2, linewidth=0)
     ax.plot(shared.index, mean, color=look.color, linestyle=look.dash, linewidth=style.LINE, label=label)
     for key in every:

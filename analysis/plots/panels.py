@@ -7,16 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from icy.analysis import style
 from icy.analysis.order import COMPOSITIONAL, NOISE, ORDERED, in_order, place_of, place_of_model, without_hashes
 from icy.analysis.row_types import Series, SortKey
-from icy.analysis.table_cells import COARSE, CUT, LEAST_RATIO, TableCell, cell_in_row
+from icy.analysis.table_cells import COARSE, CUT, LEAST_RATIO, SPREADS, TableCell, cell_in_row
 from icy.analysis.tables.bias import bias_table
 from icy.analysis.tables.bias_notes import GEOMETRIC
 from icy.analysis.wording import LETTERS, heading
@@ -26,6 +25,9 @@ from icy.languages.meanings import MeaningSpace
 from icy.records.load import NONE, Results, long_of, records_in
 from icy.records.long_table import ROW
 from icy.records.record import Record
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ARROW_LENGTH = 9  # points
 LARGEST = 25.0  # largest width or height of a readable figure, in inches; two and a half pages
@@ -382,6 +384,23 @@ def limits(lines: Iterable[Line], grammars: Iterable[str], spread: str, ratio: b
     return low / 1.1, max(2.0, high) * 1.35
 
 
+def mean_and_band(
+    every: pd.DataFrame, spread: str, most: int | None = None
+) -> tuple[pd.DataFrame, pd.Series[float], pd.Series[float]]:
+    """Return the evaluations that all runs have, and their mean and spread over runs.
+
+    Args:
+        every: values, with a row per evaluation and a column per run; NaN after the end of a run.
+        spread: a name of SPREADS.
+        most: maximum number of evaluations, which include the last; None for all.
+    """
+    shared = every.dropna()
+    step = -(-len(shared) // most) if most else 1
+    shared = shared.iloc[::-1].iloc[:: max(1, step)].iloc[::-1]
+    mean = shared.mean(axis=1)
+    return shared, mean, shared.apply(SPREADS[spread][1], axis=1) if len(shared) and every.shape[1] > 1 else mean * 0
+
+
 def mark_mean(ax: Axes, along: str, place: float, line: Line, cell: TableCell, color: str) -> None:
     """Mark a mean after its error bar: an arrow if the true ratio is larger, because runs were cut, else ~ if coarse.
 
@@ -404,7 +423,12 @@ def mark_mean(ax: Axes, along: str, place: float, line: Line, cell: TableCell, c
 
     arrow = {**style.ARROW, "color": color}
     if cell.censored and line.long["measure"].iloc[0] == "ratio":
-        put("", high, ARROW_LENGTH, arrowprops={**arrow, "arrowstyle": style.ARROW["arrowstyle"].replace("-|>", "<|-")})
+        put(
+            "",
+            high,
+            ARROW_LENGTH,
+            arrowprops={**arrow, "arrowstyle": str(style.ARROW["arrowstyle"]).replace("-|>", "<|-")},
+        )
     elif cell.coarse:
         ends = ("center", "bottom") if upright else ("left", "center_baseline")
         put(COARSE, high, 1.5, ha=ends[0], va=ends[1], fontsize=style.SMALL)
@@ -431,15 +455,6 @@ def color_ends(parts: Iterable[ResultBlock], spread: str) -> tuple[float, float]
     low, high = (1.0, 2.0) if parts[0].is_ratio else (0.0, 1.0)
     least = LEAST_RATIO if parts[0].is_ratio else -math.inf  # above 0 for a logarithmic scale
     return max(min([low, *centers]), least), max([high, *centers])
-
-
-def error_lengths(mean: float, spread: float, ratio: bool, cap: float = math.inf) -> tuple[float, float]:
-    """Return the lengths of an error bar, down and up.
-
-    The error bar of a ratio ends above 0, for a logarithmic axis, and at the cap, the largest ratio that is measured.
-    """
-    length = spread if math.isfinite(spread) else 0.0
-    return (min(length, 0.9 * mean), min(length, max(0.0, cap - mean))) if ratio else (length, length)
 
 
 def _place(block: ResultBlock) -> SortKey:

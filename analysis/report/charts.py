@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from icy.analysis.row_types import Facts
-from icy.analysis.style import COLORS, GRAY
+from icy.analysis.style import GRAY
 
 Spec = Facts
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # only identifies the language; never fetched
@@ -51,6 +51,7 @@ def tradeoff(log: bool = False) -> Spec:
         {"field": name, "type": "quantitative", "scale": scale, "title": f"{measure} on {grammars}"}
         for name, grammars in (("x", "noise grammars"), ("y", "compositional grammars"))
     )
+    own = {"field": "color", "type": "nominal", "scale": None, "legend": None}
     front = {"type": "line", "color": GRAY, "strokeDash": [4, 3], "interpolate": "step-before" if log else "step-after"}
     return _chart(
         "Trade-off: a point per row, by its mean on noise and on compositional grammars.",
@@ -61,30 +62,44 @@ def tradeoff(log: bool = False) -> Spec:
             {"mark": {"type": "rule", "opacity": 0.3}, "encoding": {"x": {"field": "left"}, "x2": {"field": "right"}}},
             {"mark": {"type": "rule", "opacity": 0.3}, "encoding": {"y": {"field": "low"}, "y2": {"field": "high"}}},
             {"mark": front, "transform": [{"filter": "datum.front"}], "encoding": {"order": {"field": "x"}}},
-            {"mark": {"type": "point", "filled": True, "size": 60, "color": COLORS[0], "cursor": "pointer"}},
+            {"mark": {"type": "point", "filled": True, "size": 60, "cursor": "pointer"}, "encoding": {"color": own}},
             {"mark": NAMED, "encoding": {"text": {"field": "name"}}},
         ],
     )
 
 
 def curves() -> Spec:
-    """Learning curves: a line per run of a row, in the colors of `icy plot curves`, and the target and chance."""
-    grammar = {"field": "grammar", "type": "nominal", "title": None}
+    """Learning curves of a row: mean and band over seeds, as in `icy plot curves`, and lines at target and chance.
+
+    Grammars with one seed, and seeds that the reader asks for, are thin lines.
+    """
+    key = {"symbolType": "stroke", "symbolOpacity": 1, "symbolStrokeWidth": 2}
+    grammar = {"field": "grammar", "type": "nominal", "title": None, "legend": key}
     level = {"field": "y", "type": "quantitative"}
     return _chart(
-        "Learning curves of one row: a line per run, colored by grammar.",
+        "Learning curves of one row: mean and band over seeds, colored by grammar.",
         width="container",
         height=280,
         layer=[
             {
-                "mark": {"type": "line", "strokeWidth": 1.4},
+                "mark": {"type": "line"},
                 "encoding": {
                     "x": {"field": "x", "type": "quantitative", "title": "updates"},
                     "y": {"field": "y", "type": "quantitative", "scale": {"zero": False}, "title": None},
                     "color": {**grammar, "scale": {}},
                     "strokeDash": {**grammar, "scale": {}},
                     "detail": {"field": "seed"},
+                    "strokeWidth": {"condition": {"test": "datum.seed === 'mean'", "value": 2}, "value": 0.9},
                     "tooltip": _tips(grammar="grammar", seed="seed", x="updates", y="value"),
+                },
+            },
+            {
+                "mark": {"type": "area", "opacity": 0.2, "tooltip": None},
+                "encoding": {
+                    "x": {"field": "x", "type": "quantitative"},
+                    "y": {"field": "low", "type": "quantitative"},
+                    "y2": {"field": "high"},
+                    "color": grammar,
                 },
             },
             {"data": {"name": "levels"}, "mark": {"type": "rule", "strokeDash": [2, 2]}, "encoding": {"y": level}},

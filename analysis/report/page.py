@@ -219,11 +219,13 @@ def _charts(place: int, section: Section) -> str:
         rows = "".join(f'<option value="{at}">{escaped(name)}</option>' for at, name in enumerate(section.names()))
         tools = (
             f'<p class="tools"><label>Row <select data-chosen="{place}">{rows}</select></label> '
-            f'<label>Curve <select data-curve="{place}">{ys}</select></label></p>'
+            f'<label>Curve <select data-curve="{place}">{ys}</select></label> '
+            f'<label><input type="checkbox" data-seeds="{place}"> Each seed</label></p>'
         )
         pointed = f' <span data-of="{place}"></span>'  # name of the row under the pointer
         title = CURVES.get(str(section.long["measure"].iloc[0]), CURVES[""])
-        found.append(_figure(f"curves-{place}", title, [], of, "", tools, pointed))
+        note = f"thick line and band: mean ± {SPREADS[section.table.spread][0]}, while all seeds run; thin line: a seed"
+        found.append(_figure(f"curves-{place}", title, [note], of, "", tools, pointed))
     return f'<div class="charts">{"".join(found)}</div>'
 
 

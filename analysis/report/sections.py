@@ -12,9 +12,19 @@ import pandas as pd
 
 from icy.analysis.metric_conventions import conventions_of
 from icy.analysis.order import in_order
-from icy.analysis.plots.panels import MOST_NAMED, Line, ResultBlock, blocks, color_ends, describe, measured, ranked
+from icy.analysis.plots.panels import (
+    MOST_NAMED,
+    Line,
+    ResultBlock,
+    blocks,
+    color_ends,
+    describe,
+    mean_and_band,
+    measured,
+    ranked,
+)
 from icy.analysis.row_types import Facts
-from icy.analysis.style import grammar_looks
+from icy.analysis.style import grammar_looks, model_looks
 from icy.analysis.table_cells import LEAST_RATIO
 from icy.analysis.tables.printed_table import BiasTable
 from icy.analysis.tables.references import numbered
@@ -125,6 +135,7 @@ class Section:
             "points": self.axes,
             "counted": self.counted,
             "curves": curves,
+            "means": self._means(),
             "tradeoff": self.tradeoff(),
             "looks": self._looks(),
             "levels": self._levels(),
@@ -210,11 +221,20 @@ class Section:
         found = []
         for part in self.blocks:
             points = ranked(part, self.table.spread)
+            looks = model_looks(point.line.model for point in points)
             for point in points:
                 (x, y), ((left, right), (low, high)) = point.place, point.ends
                 row = _row_of(point.line)
                 about = {"panel": part.name, "row": row, "label": point.line.label, "front": point.front}
-                about |= {"x": x, "y": y, "left": left, "right": right, "low": low, "high": high}
+                about |= {
+                    "color": looks[point.line.model].color,
+                    "x": x,
+                    "y": y,
+                    "left": left,
+                    "right": right,
+                    "low": low,
+                    "high": high,
+                }
                 name = point.name if len(points) <= MOST_NAMED else str(point.rank)
                 found.append({**about, "name": name, "n": point.noise.seeds, "seeds": self._seeds(row)})
         return found
@@ -249,6 +269,26 @@ class Section:
             runs.append([*(_plain(about.get(name)) for name in RUN[:-1]), len(curves) if shown else -1])
             curves += [shown] if shown else []
         return curves, runs
+
+    def _means(self) -> list[list[object]]:
+        """Return the mean curves over seeds: row, grammar, index of the value, x, mean, and lower and upper end."""
+        of_key = {record["key"]: curve for record in self.records if (curve := record.get("curve"))}
+        keys: Any = self.long.groupby(["row", "grammar"], sort=False)["key"].agg(list) if of_key else {}
+        chosen = {where: own for where, some in dict(keys).items() if len(own := [k for k in some if k in of_key]) > 1}
+        most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(chosen) * len(self.points))))
+        found: list[list[object]] = []
+        for (row, grammar), own in chosen.items():
+            for y in range(1, len(self.points)):
+                runs = {
+                    key: {p[0]: p[y] for p in of_key[key] if len(p) > y and all(map(_is_number, (p[0], p[y])))}
+                    for key in own
+                }
+                shared, mean, wide = mean_and_band(
+                    pd.DataFrame(runs, dtype=float).sort_index(), self.table.spread, most
+                )
+                lines = (shared.index, mean, mean - wide, mean + wide)
+                found += [[int(row), str(grammar), y, *([_plain(v) for v in line] for line in lines)]] * bool(len(mean))
+        return found
 
     def failures(self) -> list[list[str]]:
         """Return model, grammar, seed and error of runs that failed."""

@@ -2,11 +2,14 @@
 const chosen = data.sections.map(() => 0);
 const names = (section) => Object.fromEntries(section.run_names.map((name, at) => [name, at]));
 
-function curvesOf(section, row, y) {
-  const at = names(section), values = [];
+// The mean curves of a row; curves of seeds if they are asked for, and of grammars without a mean.
+function curvesOf(section, row, y, seeds) {
+  const at = names(section), values = [], means = section.means.filter((one) => one[0] === row && one[2] === y);
+  for (const [, grammar, , xs, mean, low, high] of means)
+    xs.forEach((x, i) => values.push({ x, y: mean[i], low: low[i], high: high[i], grammar, seed: "mean" }));
   for (const run of section.runs) {
     const curve = section.curves[run[at.curve]];
-    if (run[at.row] !== row || !curve) continue;
+    if (run[at.row] !== row || !curve || (!seeds && means.some(([, grammar]) => grammar === run[at.grammar]))) continue;
     curve[0].forEach((x, i) => { if (curve[y][i] !== null) values.push({ x, y: curve[y][i], grammar: run[at.grammar], seed: run[at.seed] }); });
   }
   return values;
@@ -21,10 +24,12 @@ function drawCurves(place, row = chosen[place]) {
   encoding.color.scale = { domain: grammars, range: colors };
   encoding.strokeDash.scale = { domain: grammars, range: dashes };
   const levels = encoding.y.title === "accuracy" ? section.levels[row] : []; // lines at the target and at chance
-  for (const layer of spec.layer.slice(1)) layer.data = { values: levels };
-  if (!levels.length) spec.layer.length = 1;
+  const seeds = document.querySelector(`[data-seeds="${place}"]`)?.checked, values = curvesOf(section, row, Number(select.value), seeds);
+  for (const layer of spec.layer.slice(2)) layer.data = { values: levels };
+  if (!levels.length) spec.layer.length = 2;
+  if (!values.some(({ seed }) => seed === "mean")) spec.layer.splice(1, 1); // no band
   document.querySelector(`[data-of="${place}"]`).textContent = `of ${row === chosen[place] ? "" : "the row under the pointer: "}${section.rows[row]}`;
-  draw(`curves-${place}`, spec, curvesOf(section, row, Number(select.value)), null, "These runs have no curves.");
+  draw(`curves-${place}`, spec, values, null, "These runs have no curves.");
 }
 
 function choose(place, row) {
@@ -113,7 +118,7 @@ data.sections.forEach((section, place) => {
     drawPictures(place);
   });
   document.querySelector(`[data-chosen="${place}"]`)?.addEventListener("change", (event) => choose(place, Number(event.target.value)));
-  document.querySelector(`[data-curve="${place}"]`)?.addEventListener("change", () => drawCurves(place));
+  for (const name of ["curve", "seeds"]) document.querySelector(`[data-${name}="${place}"]`)?.addEventListener("change", () => drawCurves(place));
   const runs = document.querySelector(`[data-runs="${place}"]`);
   runs.addEventListener("toggle", () => showRuns(runs, section), { once: true });
 });

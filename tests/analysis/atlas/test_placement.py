@@ -80,7 +80,7 @@ def test_senders_and_receivers_are_drawn_one_below_the_other() -> None:
         "Among 4 senders",
         "Among 1 receivers",
     ]
-    assert "error bars: standard deviation over seeds" in all_text(figure)
+    assert "error bars: geometric standard deviation over seeds" in all_text(figure)
     assert len(plot_placements(placements[:1]).axes) == 1
 
 
@@ -166,9 +166,10 @@ def test_new_rows_have_error_bars() -> None:
     assert placed.spreads is not None
     assert placed.spreads.loc["sender/New", ["rot", "shufdet"]].tolist() == pytest.approx([math.sqrt(2), math.sqrt(8)])
     figure = placed.plot()
-    assert ends(figure)[0] == pytest.approx((3 - math.sqrt(2), 3 + math.sqrt(2)))
-    assert ends(figure)[1] == pytest.approx((18 - math.sqrt(8), 20))  # no further than the cap
-    assert "error bars: standard deviation over seeds" in all_text(figure)
+    factors = [math.exp(math.log(ratio) / math.sqrt(2)) for ratio in (4 / 2, 20 / 16)]
+    assert ends(figure)[0] == pytest.approx((math.sqrt(8) / factors[0], math.sqrt(8) * factors[0]))
+    assert ends(figure)[1] == pytest.approx((math.sqrt(320) / factors[1], 20))  # no further than the cap
+    assert "error bars: geometric standard deviation over seeds" in all_text(figure)
     single = ATLAS.place(mine[mine["seed"].eq(123)]).plot()
     assert ends(single)[0] == (2.0, 2.0)
     assert "error bars" not in all_text(single)

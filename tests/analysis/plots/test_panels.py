@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from icy.analysis import plots
-from icy.analysis.plots.panels import blocks, describe, error_lengths, lines_of
+from icy.analysis.plots.panels import blocks, describe, lines_of
 from icy.analysis.statistics import student
 from icy.analysis.tables.bias import bias_table
 from icy.core.errors import InvalidSettingError
@@ -108,14 +108,6 @@ def test_ratios_of_coarse_checks_are_marked_and_noted() -> None:
 
 
 # -- error bars --------------------------------------------------------------------------------------------------------
-
-
-def test_an_error_bar_stays_between_0_and_the_cap() -> None:
-    assert error_lengths(16.0, 6.0, True, 20.0) == (6.0, 4.0)
-    assert error_lengths(20.5, 6.0, True, 20.0) == (6.0, 0.0)  # of the papers' programs
-    assert error_lengths(2.0, 6.0, True) == (pytest.approx(1.8), 6.0)
-    assert error_lengths(0.9, 0.2, False, 20.0) == (0.2, 0.2)
-    assert error_lengths(0.9, math.nan, False) == (0.0, 0.0)
 
 
 def often_cut() -> pd.DataFrame:

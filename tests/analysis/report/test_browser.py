@@ -116,7 +116,10 @@ def test_tables_sort_by_number_and_filter(tmp_path: Path) -> None:
 def test_a_row_shows_its_curves_by_click_and_by_keyboard(report: Path) -> None:
     with opened(report) as page:
         lines = page.locator("#curves-0 .mark-line path")
-        assert lines.count() == 6  # three grammars, two seeds
+        assert lines.count() == 3  # a mean per grammar
+        assert page.locator("#curves-0 .mark-area path").count() == 3
+        page.get_by_label("Each seed").check()
+        page.wait_for_function("document.querySelectorAll('#curves-0 .mark-line path').length === 9")  # and two seeds
         page.locator("#table-0").get_by_role("button", name="sender/FC2L").press("Enter")
         assert page.locator("[data-chosen]").input_value() == "1"
         assert "chosen" in (page.locator("#table-0 tbody tr").nth(1).get_attribute("class") or "")
