@@ -159,8 +159,8 @@ class Placement:
         if self.measure != "ratio" or runs is None:
             return table[self.grammars].T
         logs = pd.Series(np.log(runs["value"].clip(lower=LEAST_RATIO).astype(float)), index=runs.index)
-        means: pd.DataFrame = np.exp(logs.groupby([runs["grammar"], runs["label"]]).mean()).unstack("label")
-        return means.reindex(index=self.grammars, columns=table.index)
+        means: pd.DataFrame = logs.groupby([runs["grammar"], runs["label"]]).mean().unstack("label")
+        return means.reindex(index=self.grammars, columns=table.index).apply(np.exp)
 
     def bars(self, name: str) -> list[tuple[float, float]]:
         """Return the lengths of the error bars of a new model, down and up, for each of `grammars`."""

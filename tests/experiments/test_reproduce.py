@@ -134,7 +134,6 @@ def test_names_of_other_tables_are_passed_over(caplog: pytest.LogCaptureFixture)
         ({"table": "icy22/table9", "representation": "soft"}, InvalidSettingError, "has no representations"),
         ({"table": "icy22/figure7"}, InvalidSettingError, "`icy e2e .*measures and draws it"),
         ({"table": "metarg24/llm"}, InvalidSettingError, "does not measure.*`icy s2b text"),
-        ({"table": "metarg24/table1"}, InvalidSettingError, "has no numbers of metarg24/table1"),
         ({"table": "icy22/table3", "seed": 3}, UnknownNameError, "seeds"),
         ({"table": "metarg22/recall", "only": "dnc"}, InvalidSettingError, "figure8 has no agent dnc; it has LSTM"),
         ({"table": "icy22/table3", "observations": 5}, InvalidSettingError, "do not learn from observations"),
