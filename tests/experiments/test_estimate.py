@@ -189,7 +189,7 @@ def test_updates_are_quantiles_of_the_same_model_in_the_atlas() -> None:
 
 
 def test_updates_of_models_outside_the_atlas_come_from_other_models_of_similar_spaces() -> None:
-    known = quantiles("side == 'sender' and meanings == '3x4' and protocol == 'acquire'")
+    known = quantiles("role == 'sender' and meanings == '3x4' and protocol == 'acquire'")
     found = probe(hidden=16, grammar="perm,hol")
     for grammar in ("concat", "perm", "hol"):
         assert (found[grammar].low, found[grammar].high) == pytest.approx(known[grammar])

@@ -113,7 +113,6 @@ def test_a_model_that_cannot_be_made_raises_with_a_reason(tmp_path: Path) -> Non
         ({"model": "FC2L"}, UnknownNameError, "sender/FC2L or receiver/FC2L"),
         ({"model": []}, InvalidSettingError, "No model"),
         ({"grammar": "shufdte"}, UnknownNameError, "shufdet"),
-        ({"grammar": "shuf"}, IncompatibleError, "receiver"),
         ({"protocol": "budgets"}, UnknownNameError, "budget"),
         ({"preset": "publish"}, UnknownNameError, "published"),
         ({"meanings": "9x99"}, InvalidSettingError, "memory"),

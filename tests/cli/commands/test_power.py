@@ -41,7 +41,7 @@ def test_command(pilot: Path) -> None:
     assert (name, pairs, cut, effect, spread) == ("rot", "3", "0", "×1.02", "×/1.12")
     assert int(seeds[0]) < int(seeds[1]) < int(seeds[2])
     assert hol.endswith("3 of 3 pairs cut in both: a higher cap is needed")
-    assert legend.startswith("effect: of the pilot, ratios of sender/A divided by those of sender/B")
+    assert legend.startswith("effect: of the pilot, ratios of sender/A divided by sender/B")
     advice = "3 pairs estimate the effect poorly: give the smallest effect that matters, as in --effect 1.2"
     assert shown.stdout.splitlines()[-1] == advice
     assert "the effect poorly" not in run(str(pilot), "-m", "A", "-m", "B", "--effect", "1.2").stdout
