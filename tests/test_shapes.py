@@ -140,7 +140,8 @@ def inherited(thing: Any) -> set[str]:
 
 def test_no_annotation_is_text_where_it_would_be_checked() -> None:
     """Text may name a class that does not exist yet, or a type whose library is imported late."""
-    assert [m.__name__ for m in modules() if "annotations" in vars(m)] == []  # as of `from __future__`
+    from_future = [m.__name__ for m in modules() if "annotations" in vars(m)]
+    assert set(from_future) <= {TRITON}  # to which Triton's interpreter adds it, when a kernel runs
     for name, thing in functions():
         text = {
             hint for n, hint in thing.__annotations__.items() if isinstance(hint, str) and n not in inherited(thing)

@@ -155,7 +155,7 @@ class Lowering:
             return Steps([Weights(place, tensor.shape[-1]) for place in range(tensor.shape[-2])])
         return Tokens(0, tensor.shape[-1], 0)
 
-    def constant(self, tensor: Tensor) -> MatrixView | Kernel:
+    def constant(self, tensor: Shaped[Tensor, "*shape"]) -> MatrixView | Kernel:
         """Return a plain tensor as a matrix of constants; if it has equal rows, one per example, as a single row."""
         if not tensor.is_floating_point():
             raise NotNativeError("it uses its own whole numbers")

@@ -11,7 +11,7 @@ import pytest
 
 import icy
 from icy.config.specs import ProbeSpec
-from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, PluginError, StoreError, UnknownNameError
+from icy.core.errors import IcyError, InvalidSettingError, PluginError, StoreError, UnknownNameError
 from icy.core.registry import registry
 from icy.experiments.plan import make_plan
 from tests.experiments.helpers import HOLDING, PLUGIN, Counter, curves, plugin_file
