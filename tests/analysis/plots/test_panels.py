@@ -130,7 +130,7 @@ def ends_of_bars(kind: str, axis: int) -> list[float]:
         for container in ax.containers:
             bars = getattr(container, "errorbar", container)
             segments += [segment for lines in bars.lines[2] for segment in lines.get_segments()] if bars else []
-    return [float(np.max(np.asarray(segment)[:, axis])) for segment in segments]
+    return [float(np.max(np.asarray(segment)[:, axis])) for segment in segments if len(segment)]
 
 
 @pytest.mark.slow
