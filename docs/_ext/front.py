@@ -50,7 +50,7 @@ GLOSSES = {
 CAPTION = (
     "updates to an accuracy of 0.8, relative to concat: geometric mean over 3 seeds, times or divided by "
     "its geometric SD\n"
-    "5 attributes of 10 values; training ends at 20 times concat's updates; senders cannot learn shuf, which is random"
+    "5 attributes of 10 values; >: a seed was cut at 20 times concat's updates; senders can only memorize shuf"
 )
 TOKENS = ("#0072B2", "#56B4E9", "#E69F00", "#D55E00")  # of Okabe and Ito, apart under every common color blindness
 HEAT = LinearSegmentedColormap.from_list("ratio", ["#15325f", "#1f6391", "#4aa3a8", "#b5d8c6", "#f3ead7"])
