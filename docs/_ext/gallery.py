@@ -69,7 +69,7 @@ TASKS = (
     Card(
         "_generated/plot-placement.png",
         "Compare your own model with the atlas",
-        "icy probe -m MyNet --plugin mine.py --quick --compare atlas --plot where.png",
+        "icy probe -m Bottleneck --plugin mine.py --quick --compare atlas --plot where.png",
         "atlas.md",
     ),
     Card(

@@ -59,7 +59,7 @@ class ProbeComparison:
             if format_ in ("json", "csv"):
                 raise InvalidSettingError(
                     f"--compare atlas cannot print {format_}; in Python, icy.atlas().place(result) has "
-                    "ranks and neighbours as tables."
+                    "ranks and neighbors as tables."
                 )
             return cls(_atlas_for(compare, plan), plot=path)
         from icy.analysis.tables.references import compared_with

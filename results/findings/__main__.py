@@ -59,13 +59,13 @@ def pages(findings_by_name: Mapping[str, Finding]) -> dict[Path, str]:
 def claims_page(findings_by_name: Mapping[str, Finding]) -> str:
     """Return the text of the page of claims: a row per claim, with link and command of its section of the full page."""
     template = FULL.with_suffix(".template.md").read_text(encoding="utf-8")
-    sections = re.findall(r"^## (.+)\n\n\*\*\{(\w+)\.sentence\}(?s:.*?)```sh\n(.+?)\n```", template, re.MULTILINE)
+    sections = re.findall(r"^## (.+)\n\n\*\*\{(\w+)\.sentence\}(?s:.*?)```sh\n(.+)\n", template, re.MULTILINE)
     found = {}
     for heading, name, command in sections:
         anchor = re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-"))
         found[name] = command, f"../../results/findings/{FULL.name}#{anchor}"
     rows = [claim.row(*found[name]) for name, one in findings_by_name.items() for claim in one.claims]
-    heads = ["claim", "setting", "n", "number", "interval", "test", "corrected for", "command", "verdict"]
+    heads = ["claim", "verdict", "setting", "n", "number", "interval", "test", "corrected for", "command"]
     lines = [heads, ["---"] * len(heads), *rows]  # cells have Markdown, so they are not escaped
     return fill_template(
         CLAIMS, records=describe_packs(*PACKS), table="\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -59,7 +59,7 @@ class Claim:
         """Return the row of the table, with the command that shows the records, and a link to the claim's place."""
         verdict = f"**{self.verdict}**" + (f": {self.reason}" if self.reason else "")
         claim, shown = f"[{self.claim}]({place})", f"`{self.command or command}`"
-        parts = (claim, self.setting, self.n, self.number, self.interval, self.test, self.corrected, shown, verdict)
+        parts = (claim, verdict, self.setting, self.n, self.number, self.interval, self.test, self.corrected, shown)
         return [" ".join(part.split()) for part in parts]
 
 

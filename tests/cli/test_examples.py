@@ -53,8 +53,8 @@ class Sum(torch.nn.Module):
 @icy.register_sender('MyModel')
 class MyModel(Sum):
     'A sum of embeddings.'
-@icy.register_sender('MyNet')
-class MyNet(Sum):
+@icy.register_sender('Bottleneck')
+class Bottleneck(Sum):
     'A sum of embeddings.'
 """
 

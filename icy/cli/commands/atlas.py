@@ -22,10 +22,10 @@ Examples:
   icy atlas
   icy atlas --models --format csv
   icy atlas --html atlas.html
-  icy probe --model MyNet --plugin mine.py --compare atlas
+  icy probe --model Bottleneck --plugin mine.py --compare atlas
   icy table atlas --sort=-shufdet
   icy atlas --pack my-results -o mine.parquet
-  icy probe --model MyNet --plugin mine.py --compare mine.parquet
+  icy probe --model Bottleneck --plugin mine.py --compare mine.parquet
 
 \b
 The atlas holds icy's own measurements of its model zoo, under the default settings. A model is placed among

@@ -19,7 +19,7 @@ TINY = [*SMALL, "--updates", "2", "--set", "episodes=4"]
 def test_a_table_with_what_agents_without_memory_score_and_nothing_twice(tmp_path: Path) -> None:
     words = [*TINY, "-o", str(tmp_path), "--keep-models"]
     rows = json.loads(run("recall", *words, "--format", "json").stdout)
-    assert [(row["model"], row["grammar"], row["job_kind"]) for row in rows] == [
+    assert [(row["model"], row["grammar"], row["kind"]) for row in rows] == [
         ("pairs+ppo", "ohe", "recall"), ("pairs+ppo", "scs", "recall"),
     ]  # fmt: skip
     again = run("recall", *words)

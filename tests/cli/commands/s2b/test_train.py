@@ -52,7 +52,7 @@ def test_a_table_of_agents_and_nothing_twice(folder: Path) -> None:
     again = train(folder, *PAIRS)
     assert "Nothing to train: 2 of 2 on file" in again.output
     (row,) = json.loads(run("train", *TINY, *PAIRS, "-o", str(folder), "--format", "json").stdout)[:1]
-    assert (row["model"], row["grammar"], row["job_kind"]) == ("pairs+pair", "learned", "s2b")
+    assert (row["model"], row["grammar"], row["kind"]) == ("pairs+pair", "learned", "s2b")
     (heading,) = [line for line in again.output.splitlines() if line.startswith("agent ")]
     assert heading in CliRunner().invoke(main, ["table", str(folder)]).output
     for name in ("agent", "speaker", "V", "S", "O", "K", "query", "deaf", "support", "distinct"):
