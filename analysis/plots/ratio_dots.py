@@ -54,7 +54,7 @@ def ratios(
     every = measured(results)
     long = every[every["measure"].eq("ratio") & every["grammar"].ne(BASELINE)]
     if not len(long):
-        raise InvalidSettingError(_explain_no_ratios(sorted(set(every["protocol"].astype(str)))))
+        raise InvalidSettingError(_explain_no_ratios(sorted(set(every["protocol"].dropna().astype(str)))))
     parts = blocks(long)
     counts = [len(part.lines) for part in parts]
     room = style.TALLEST - 0.75 - 0.5 * len(parts)
@@ -81,8 +81,9 @@ def ratios(
 def _explain_no_ratios(protocols: Sequence[str]) -> str:
     if "acquire" in protocols:
         return "The results of the protocol 'acquire' have only concat, and its ratio is 1: probe another grammar too."
+    theirs = f": their protocol is {' and '.join(protocols)}" if protocols else ""
     return (
-        f"These results have no acquisition ratios: their protocol is {' and '.join(protocols)}; "
+        f"These results have no acquisition ratios{theirs}; "
         f"`icy probe --protocol acquire` measures ratios, and `icy plot bars` draws these results."
     )
 

@@ -60,7 +60,8 @@ def factors(results: Results) -> pd.DataFrame:
         corrected by Holm's method over the rows. `larger`, `smaller`: the two levels that differ most (of interactions:
         the two factors that interact most). `effect`: their quotient of ratios, or their difference of accuracies,
         with the ends `low` and `high` of its 95 % interval (Student's t; for all pairs of levels together, by
-        Bonferroni's method). `high` is infinite if `effect` is a lower bound because of cut runs.
+        Bonferroni's method). `high` is infinite if `effect` is a lower bound because of cut runs, and `low` is 0 (of
+        accuracies: minus infinity) if it is an upper bound.
 
     Raises:
         IncompatibleError: all runs have the same settings, or the mean of less than half of the combinations is known.
@@ -234,6 +235,8 @@ class _Fit:
         known, whole = self.cells[~self.cells["bound"]], self._whole
         within = float(self.cells["squares"].sum())
         total = within + self._solved(self._dummies([])).left
+        if not total:
+            raise IncompatibleError("All values are equal, so no setting matters.")
         found = []
         for name in self.names:
             other = self._solved(self._dummies([one for one in self.names if one != name]))
@@ -266,7 +269,8 @@ class _Fit:
     def _contrast(self, name: str) -> Facts:
         """Return the two levels with the largest difference, the difference, and half the width of its interval.
 
-        The difference is a `bound` if bounds hold the larger level.
+        The difference is a lower `bound` if bounds hold the larger level, and an upper one (`below`) if they hold the
+        smaller level.
         """
         _, effects, root, held = self._whole
         columns = [str(name) for name in self._dummies(self.names)]
@@ -285,13 +289,14 @@ class _Fit:
         spread = math.sqrt(error) * float(np.linalg.norm(root @ weights))
         width = student(freedom, 1 - (1 - CONFIDENCE) / len(pairs)) * spread
         larger, smaller = (columns[place].partition("\0")[2] for place in (high, low))
-        bound = bool(held[self.cells[name] == larger].any())
+        bound, below = (bool(held[self.cells[name] == level].any()) for level in (larger, smaller))
         return {
             "larger": larger,
             "smaller": smaller,
             "effect": float(effects @ weights),
             "width": width,
             "bound": bound,
+            "below": below,
         }
 
 
@@ -299,5 +304,6 @@ def _ends(row: Facts, ratio: bool) -> Facts:
     """Return the effect of a contrast with the ends of its interval; for ratios, as quotients."""
     if "effect" not in row:
         return {}
-    ends = row["effect"] + np.array([0.0, -row["width"], math.inf if row["bound"] else row["width"]])
+    down, up = (math.inf if row[name] else row["width"] for name in ("below", "bound"))
+    ends = row["effect"] + np.array([0.0, -down, up])
     return dict(zip(("effect", "low", "high"), (np.exp(ends) if ratio else ends).tolist(), strict=True))

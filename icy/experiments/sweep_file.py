@@ -18,6 +18,7 @@ from icy.config.specs import RunSpec, SweepSpec
 from icy.config.specs import names as names_of
 from icy.core.entry import JOB
 from icy.core.errors import InvalidSettingError, StoreError, quoted, unknown
+from icy.core.fields import current_names
 from icy.core.registry import registry
 from icy.core.text import listed, several
 from icy.core.types import Choices, Fields
@@ -62,11 +63,11 @@ def read_search(file: str | Path) -> Choices:
     types = _types_of(SearchSpec)
     known = names_of(SearchSpec)
     for name in options:
-        if _field(name) not in known:
+        if _field(name) not in {*known, *SearchSpec.old_names}:
             raise unknown("option of a search", name, known)
     _check(options, types, lambda name: _where(path, text, None, name))
     _warn_of_plugins("search", path, options.get("plugin", ()))
-    return by_field(options)
+    return current_names(SearchSpec, by_field(options))
 
 
 def _text_and_options(path: Path, what: str) -> tuple[str, Any]:

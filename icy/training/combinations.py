@@ -100,6 +100,8 @@ def _settings(changes: Fields) -> list[Choices]:
         >>> _settings({"learning_rate": "0.001,0.004", "optimizer": "adam"})
         [{'learning_rate': 0.001, 'optimizer': 'adam'}, {'learning_rate': 0.004, 'optimizer': 'adam'}]
     """
+    if not isinstance(changes, Mapping):
+        raise InvalidSettingError("settings must be names with values, as in {'learning_rate': 0.001}.")
     lists = {
         name: [typed(one) for one in value.split(",")] if isinstance(value, str) else value
         for name, value in changes.items()

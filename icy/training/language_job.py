@@ -178,7 +178,7 @@ class LanguageJob(Job):
             "word_length": task.word_length,
             "hidden_size": task.hidden_size,
             "representation": task.representation,
-            **({} if replicate.condition == SCRATCH or is_language(replicate.condition) else self._drawn),
+            **({} if replicate.condition == SCRATCH else self._drawn),  # of a language of a user, its concat is drawn
             **({} if self.frequencies is None else self.frequencies.config),
         }
 

@@ -94,7 +94,7 @@ def make_budget() -> str:
             before = capped[np.logical_and.reduce([*same, capped["settings"].eq("")])]
             cell = cell_in_row(part, "sd", log=True)
             numbers = [cell.text(2), cell.below("updates", 2, "sd"), f"{part['accuracy'].mean():.3f}"]
-            cut = f"{int(before['cut'].sum())} of {len(before)}"
+            cut = f"{int(before['censored'].sum())} of {len(before)}"
             lines.append([row.name, grammar, str(len(seeds)), *numbers, cut, f"{before['accuracy'].mean():.3f}"])
         missing += [f"{row.name} ({', '.join(unfinished)})"] * bool(unfinished)
     headings = ["model", "grammar", "seeds", "ratio", "updates", f"accuracy at {budget}", "cut at 20", "accuracy there"]

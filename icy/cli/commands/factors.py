@@ -65,7 +65,10 @@ def _rows(table: pd.DataFrame, ratio: bool) -> tuple[list[str], list[list[str]]]
     rows = []
     for row in table.to_dict("records"):
         low, effect, high = ("" if pd.isna(row[n]) else effect_text(row[n], ratio) for n in ("low", "effect", "high"))
-        bound = row["high"] == math.inf
+        bound, below = row["high"] == math.inf, row["low"] in (0, -math.inf)
+        ends = (
+            "" if bound and below else f"{low} or more" if bound else f"{high} or less" if below else f"{low} to {high}"
+        )
         contrast = {
             INTERACTIONS: f"{row['larger']} × {row['smaller']}" if isinstance(row["larger"], str) else "",
             CUT: f"only a bound: {row['larger']}",
@@ -77,8 +80,8 @@ def _rows(table: pd.DataFrame, ratio: bool) -> tuple[list[str], list[list[str]]]
                 "" if row["factor"] == CUT else f"{row['share']:.1%}" if row["freedom"] else "-",
                 "" if pd.isna(row["p_holm"]) else p_text(row["p_holm"]),
                 contrast,
-                f"> {effect}" if bound else effect,
-                f"{low} or more" if bound and low else f"{low} to {high}" if low else "",
+                f"{'>' * bound}{'<' * below} {effect}".strip() if bound != below else "?" if bound else effect,
+                ends if low else "",
             ]
         )
     return ["factor", "levels", "share", "p", "largest contrast", "effect", "95 %"], rows

@@ -81,7 +81,14 @@ def tiny(task: RecallSettings) -> RecallR2D2:
     """Return an R2D2 training with a small network and few steps between updates."""
     usual = PRESETS["default"]
     network = replace(usual.network, core="LSTM", options={"sizes": (8,)}, stimulus=(8,), joint=(8,))
-    small = {"actors": 3, "learning_starts": 0, "observations": 400, "observations_per_update": 30, "batch": 4, "capacity": 600}
+    small = {
+        "actors": 3,
+        "learning_starts": 0,
+        "observations": 400,
+        "observations_per_update": 30,
+        "batch": 4,
+        "capacity": 600,
+    }
     return RecallR2D2(task, replace(usual, network=network, **small), seed=1)
 
 
