@@ -59,7 +59,7 @@ def _cells(parts: Sequence[ResultBlock], width: float | None, several: bool) -> 
     for wide, height, names, numbers in ((0.62, 0.23, style.MEDIUM, style.SMALL), (0.42, 0.155, 6.0, 5.5)):
         names, numbers = max(names, style.LEAST), max(numbers, style.LEAST)
         height = max(height, (1.15 * numbers * (1 + several) + 3.5) / 72)
-        labels = 0.15 + max(style.text_size(line.label, names)[0] for part in parts for line in part.lines) / 72
+        labels = 0.2 + 1.05 * max(style.text_size(line.label, names)[0] for part in parts for line in part.lines) / 72
         title = max(style.text_size(part.name, style.MEDIUM)[0] for part in parts) / 60  # bold
         across = width or max(4.0, labels + max(wide * count, title) + 0.15)
         cells = Cells(min(wide, max(0.0, (across - labels) / count)), height, names, numbers)
