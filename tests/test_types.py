@@ -32,14 +32,14 @@ icy.probe(["sender/*"], meanings=MeaningSpace(3, 4), quick=True, target=None, en
 icy.probe("sender/FC2L", representation=["soft", "discr"], protocol="all", vocab_size=[4, 5], meanings=["3x4", (2, 3)])
 icy.end_to_end("FC2L", "FC2L", representation="all", hidden=[8, 16]).language(seed=1, representation="soft", steps=20)
 icy.sweep("*/FC*", grammar="perm", meanings=["3x4", "5x10"], vocab_size=[4, 5], representation=["soft", "gumb"])
-icy.sweep(kind="e2e", sender="FC2L", receiver="FC2L", steps=20, file="sweep.toml", order="given", side="sender")
-icy.end_to_end("FC2L", "RNN1L:GRU", quick=True, steps=20, settings={"learning_rate": 0.1}).language()
+icy.sweep(kind="e2e", sender="FC2L", receiver="FC2L", updates=20, file="sweep.toml", order="given", side="sender")
+icy.end_to_end("FC2L", "RNN1L:GRU", quick=True, updates=20, settings={"learning_rate": 0.1}).language()
 icy.reproduce("icy22/table3", "Hashtable", grammar="perm", seeds=1).cells
 icy.s2b.evaluate("posdis", "binding", shots=2, compat="near32", query="all", episodes=8)
 icy.s2b.parallel_env(distractors=2, view="partial", actions="flat")
 icy.s2b.evaluate_text("scripted-yes", seeds="1,2", shots=2, text_settings=icy.s2b.TextSettings(constrain="grammar"))
 icy.s2b.BatchedRecall(representation="ohe", split="support", episodes=3)
-icy.train("e2e", sender="FC2L", receiver="FC2L", steps=20, seeds=[1]).language()
+icy.train("e2e", sender="FC2L", receiver="FC2L", updates=20, seeds=[1]).language()
 icy.train("s2b", core="pairs", shots="1,2", workers=1)
 icy.train("kind-of-a-plug-in", rate=0.1)
 """
