@@ -206,7 +206,7 @@ def test_results_of_ones_own_are_placed_as_icy_places_them(
     with opened(atlas) as page:
         page.set_input_files("#file", tmp_path / "mine.csv")
         page.get_by_text("Placed: receiver/").wait_for()
-        assert page.get_by_label("Side").input_value() == "receiver"
+        assert page.get_by_label("Role").input_value() == "receiver"
         names = page.locator("#neighbours button").all_inner_texts()
         far = [float(text.split(" at ")[1].split(",")[0]) for text in page.locator("#neighbours li").all_inner_texts()]
         rows = page.locator("#ranks tbody tr").all()
@@ -323,19 +323,19 @@ def test_a_file_stays_when_another_setting_is_chosen(atlas: Path, tmp_path: Path
             f"Placed: sender/FC1L, of {senders} runs in both.csv, marked *; "
             f"{receivers} runs are under other settings (side receiver)."
         )
-        page.get_by_label("Side").select_option("receiver")
+        page.get_by_label("Role").select_option("receiver")
         assert page.locator(status).inner_text().startswith(f"Placed: receiver/CNN, of {receivers} runs in both.csv")
         assert page.locator("#model h3").first.inner_text() == "receiver/CNN *"
         page.set_input_files("#file", files["receivers"])
         page.get_by_text("in receivers.csv, marked *.").wait_for()
-        page.get_by_label("Side").select_option("sender")
+        page.get_by_label("Role").select_option("sender")
         assert page.locator(status).inner_text() == (
             f"No run of receivers.csv is placed here: {receivers} runs are under other settings (side receiver)."
         )
         assert page.locator("#all").get_by_text("*").count() == 0
         page.set_input_files("#file", files["receivers"])  # the same again, which a browser reports if it was let go
         page.get_by_text("Placed: receiver/CNN").wait_for()
-        assert page.get_by_label("Side").input_value() == "receiver"
+        assert page.get_by_label("Role").input_value() == "receiver"
         assert page.locator("#file").input_value() == ""
 
 
@@ -476,7 +476,7 @@ def test_games_are_counted_in_trials(tmp_path: Path) -> None:
 def test_settings_and_axes_can_be_chosen(atlas: Path) -> None:
     with opened(atlas) as page:
         page.get_by_label("Filter rows").fill("CNN")
-        page.get_by_label("Side").select_option("receiver")
+        page.get_by_label("Role").select_option("receiver")
         assert page.locator("#all tbody tr:visible").count() == 1
         assert page.locator("#count").inner_text().startswith("1 of ")
         page.get_by_label("Axes").select_option(label="principal components")
