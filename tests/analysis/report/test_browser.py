@@ -262,7 +262,7 @@ def files_of(folder: Path) -> dict[str, Path]:
 
 
 ERRORS = {
-    "other": "This is not a results.csv of icy; missing columns: model, grammar, value, side, protocol, "
+    "other": "This is not a results.csv of icy; missing columns: model, grammar, value, role, protocol, "
     "representation, meanings.",
     "empty": "empty.csv is empty.",
     "heads": "heads.csv has no runs.",
@@ -321,7 +321,7 @@ def test_a_file_stays_when_another_setting_is_chosen(atlas: Path, tmp_path: Path
         page.get_by_text("Placed: ").wait_for()
         assert page.locator(status).inner_text() == (
             f"Placed: sender/FC1L, of {senders} runs in both.csv, marked *; "
-            f"{receivers} runs are under other settings (side receiver)."
+            f"{receivers} runs are under other settings (role receiver)."
         )
         page.get_by_label("Role").select_option("receiver")
         assert page.locator(status).inner_text().startswith(f"Placed: receiver/CNN, of {receivers} runs in both.csv")
@@ -330,7 +330,7 @@ def test_a_file_stays_when_another_setting_is_chosen(atlas: Path, tmp_path: Path
         page.get_by_text("in receivers.csv, marked *.").wait_for()
         page.get_by_label("Role").select_option("sender")
         assert page.locator(status).inner_text() == (
-            f"No run of receivers.csv is placed here: {receivers} runs are under other settings (side receiver)."
+            f"No run of receivers.csv is placed here: {receivers} runs are under other settings (role receiver)."
         )
         assert page.locator("#all").get_by_text("*").count() == 0
         page.set_input_files("#file", files["receivers"])  # the same again, which a browser reports if it was let go
