@@ -82,6 +82,15 @@ def curves() -> Spec:
         height=280,
         layer=[
             {
+                "mark": {"type": "area", "opacity": 0.2, "tooltip": None},
+                "encoding": {
+                    "x": {"field": "x", "type": "quantitative"},
+                    "y": {"field": "low", "type": "quantitative"},
+                    "y2": {"field": "high"},
+                    "color": grammar,
+                },
+            },
+            {
                 "mark": {"type": "line"},
                 "encoding": {
                     "x": {"field": "x", "type": "quantitative", "title": "updates"},
@@ -91,15 +100,6 @@ def curves() -> Spec:
                     "detail": {"field": "seed"},
                     "strokeWidth": {"condition": {"test": "datum.seed === 'mean'", "value": 2}, "value": 0.9},
                     "tooltip": _tips(grammar="grammar", seed="seed", x="updates", y="value"),
-                },
-            },
-            {
-                "mark": {"type": "area", "opacity": 0.2, "tooltip": None},
-                "encoding": {
-                    "x": {"field": "x", "type": "quantitative"},
-                    "y": {"field": "low", "type": "quantitative"},
-                    "y2": {"field": "high"},
-                    "color": grammar,
                 },
             },
             {"data": {"name": "levels"}, "mark": {"type": "rule", "strokeDash": [2, 2]}, "encoding": {"y": level}},

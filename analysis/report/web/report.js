@@ -18,7 +18,8 @@ function curvesOf(section, row, y, seeds) {
 function drawCurves(place, row = chosen[place]) {
   const section = data.sections[place], select = document.querySelector(`[data-curve="${place}"]`);
   if (!select) return;
-  const spec = structuredClone(data.charts.curves), { encoding } = spec.layer[0], { grammars, colors, dashes } = section.looks;
+  const spec = structuredClone(data.charts.curves), { encoding } = spec.layer[1], // the lines, above the band
+    { grammars, colors, dashes } = section.looks;
   encoding.x.title = encoding.tooltip.find((tip) => tip.field === "x").title = section.counted;
   encoding.y.title = section.points[select.value];
   encoding.color.scale = { domain: grammars, range: colors };
@@ -27,7 +28,7 @@ function drawCurves(place, row = chosen[place]) {
   const seeds = document.querySelector(`[data-seeds="${place}"]`)?.checked, values = curvesOf(section, row, Number(select.value), seeds);
   for (const layer of spec.layer.slice(2)) layer.data = { values: levels };
   if (!levels.length) spec.layer.length = 2;
-  if (!values.some(({ seed }) => seed === "mean")) spec.layer.splice(1, 1); // no band
+  if (!values.some(({ seed }) => seed === "mean")) spec.layer.splice(0, 1); // no band
   document.querySelector(`[data-of="${place}"]`).textContent = `of ${row === chosen[place] ? "" : "the row under the pointer: "}${section.rows[row]}`;
   draw(`curves-${place}`, spec, values, null, "These runs have no curves.");
 }
