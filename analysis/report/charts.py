@@ -91,7 +91,7 @@ def curves() -> Spec:
                 },
             },
             {
-                "mark": {"type": "line"},
+                "mark": {"type": "line", "point": {"opacity": 0, "size": 80}},  # points are what tooltips are of
                 "encoding": {
                     "x": {"field": "x", "type": "quantitative", "title": "updates"},
                     "y": {"field": "y", "type": "quantitative", "scale": {"zero": False}, "title": None},

@@ -460,6 +460,10 @@ def test_games_are_counted_in_trials(tmp_path: Path) -> None:
     (tmp_path / "games.html").write_text(report_page([section], "Games", ""))
     with opened(tmp_path / "games.html") as page:
         assert page.locator("#curves-0 .role-axis-title").get_by_text("trials").count() == 1
+        page.locator("#curves-0 .mark-symbol.role-mark path").nth(1).hover()
+        tip = page.locator("#vg-tooltip-element.visible")
+        tip.wait_for()
+        assert "trials" in tip.inner_text()
         page.get_by_text("All 2 runs").click()
         heads = page.get_by_role("region", name="All runs").locator("thead th")
         heads.first.wait_for()
