@@ -27,7 +27,7 @@ SAVED = ("svg", "png")
 PITFALLS = {
     "Conventions": "One metric has several definitions. Headings and notes name the definition that was used: compare "
     "values only if these agree.",
-    "Symbols": "In an end-to-end run over a link that is soft, gumb or discr, agents can say the V tokens and the "
+    "Symbols": "In an end-to-end run under soft, gumb or discr, agents can say the V tokens and the "
     "start symbol, unless symbols=V.",
     "Chance": "A value above 0 is not a finding yet: icy metrics --permutations 1000 shows the value by chance and a "
     "p-value. Metrics of information are too high on few rows.",

@@ -46,17 +46,16 @@ def silence(quiet: bool = True) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def progress(what: str, later: float = 0.0) -> Iterator[Report]:
+def progress(what: str) -> Iterator[Report]:
     """Yield a function to call after each step. It shows nothing in the first ten seconds.
 
     Args:
         what: the steps, a plural noun.
-        later: seconds that further work will take at most.
     """
     if _silent.get() or progress_disabled():
         yield lambda done, total: None
         return
-    shown = _Shown(what, later)
+    shown = _Shown(what)
     try:
         yield shown.report
     finally:
@@ -64,12 +63,12 @@ def progress(what: str, later: float = 0.0) -> Iterator[Report]:
 
 
 @contextlib.contextmanager
-def progress_to(given: bool | Report | None, what: str, later: float = 0.0) -> Iterator[Report]:
+def progress_to(given: bool | Report | None, what: str) -> Iterator[Report]:
     """Yield `given` if it is a function, else a function as `progress` does; if `given` is False, it shows nothing."""
     if callable(given):
         yield given
     else:
-        with silence() if given is False else contextlib.nullcontext(), progress(what, later) as report:
+        with silence() if given is False else contextlib.nullcontext(), progress(what) as report:
             yield report
 
 
@@ -82,8 +81,8 @@ def track(items: Sequence[Item], what: str) -> Iterator[Item]:
 
 
 class _Shown:
-    def __init__(self, what: str, later: float) -> None:
-        self._what, self._later, self._began = what, later, time.monotonic()
+    def __init__(self, what: str) -> None:
+        self._what, self._began = what, time.monotonic()
         self._due = self._began + WAIT
         self._bar: Console | None = None
 
@@ -93,9 +92,8 @@ class _Shown:
             return
         from rich.console import Console
 
-        left = (now - self._began) / done * (total - done)
-        text = f"{self._what}: {done} of {total}, about {duration(left)} left"
-        text += f", at most {duration(left + self._later)} with the rest" if self._later > 1 else ""
+        left = duration((now - self._began) / done * (total - done))
+        text = f"{self._what}: {done} of {total}, about {left} left"
         console = Console(stderr=True, highlight=False)
         live = console.is_terminal and not console.is_dumb_terminal
         self._due = now + (REFRESH if live else BETWEEN)

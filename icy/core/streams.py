@@ -11,9 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-DrawsName = Literal[
-    "icy", "authors"
-]  # of languages: from icy's streams, or from the generators of the authors' program
+# Of languages: from icy's streams, or from the generators of the authors' program.
+DrawsName = Literal["icy", "authors"]
 
 
 def stream_key(seed: int, *names: str | int) -> int:

@@ -100,10 +100,9 @@ def sweep_spec(**given: Any) -> SweepSpec:
     kinds = [str(part.get("kind", whole)) for part in parts]
     if set(kinds) == {SweepSpec.kind}:
         return SweepSpec.asked(**given)
+    given = current_names(SweepSpec, given)
     specs = {kind: job_kind(kind).load_spec() for kind in kinds}
     takes = {kind: _takes(spec_class) for kind, spec_class in specs.items()}
-    for spec_class in specs.values():
-        given = current_names(spec_class, given)
     of_whole = [n for n in names(SweepSpec) if n in RUNNING or n not in (*names(ProbeSpec), "side")]
     of_parts = [name for known in takes.values() for name in known]
     for name in given:
@@ -111,7 +110,7 @@ def sweep_spec(**given: Any) -> SweepSpec:
             raise unknown(f"option of a sweep of {listed(sorted(takes))}", name, [*of_parts, *of_whole])
     full = [
         {
-            **{name: value for name, value in given.items() if name in takes[kind]},
+            **current_names(specs[kind], {name: value for name, value in given.items() if name in takes[kind]}),
             **current_names(specs[kind], part),
             "kind": kind,
         }
@@ -123,7 +122,7 @@ def sweep_spec(**given: Any) -> SweepSpec:
 def _takes(spec_class: type[RunSpec]) -> list[str]:
     """Return the arguments that a part of a sweep takes."""
     side = ["side"] if issubclass(SweepSpec, spec_class) else []
-    return [name for name in names(spec_class) if name not in RUNNING] + side
+    return [name for name in (*names(spec_class), *spec_class.old_names) if name not in RUNNING] + side
 
 
 def over(of_file: Fields, given: Fields) -> Choices:

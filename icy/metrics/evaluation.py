@@ -2,7 +2,6 @@
 
 import logging
 import math
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -157,24 +156,14 @@ def score_all(
     if permutations is not None:
         rows = _exchangeable(table)
         orders = draw_permutations(len(rows), permutations, seed)
-    found, facts, seconds = {}, Facts(table), {}
-
-    def scored(name: str, entry: Entry) -> Score:
-        return _score_or_undefined(entry, table, conventions.get(name, {}), alone=len(entries) == 1)
-
-    for name, entry in named.items() if permutations else ():
-        found[name], began = scored(name, entry), time.perf_counter()
-        scored(name, entry)  # again, since the first call may import a library
-        seconds[name] = (time.perf_counter() - began) * len(orders[0])
+    found, facts = {}, Facts(table)
     for name, entry in track(list(named.items()), "metrics"):
-        score = found.get(name) or scored(name, entry)
+        score = _score_or_undefined(entry, table, conventions.get(name, {}), alone=len(entries) == 1)
         found[name] = replace(score, note=note_of(facts, score))
         if errors == "bootstrap" and not found[name].why:
             found[name] = _bootstrap(entry, table, conventions.get(name, {}), found[name], resamples, seed)
         if permutations is not None:
-            del seconds[name]
-            later = sum(seconds.values())
-            test = _test(entry, rows, conventions.get(name, {}), found[name], "better", *orders, progress, later)
+            test = _test(entry, rows, conventions.get(name, {}), found[name], "better", *orders, progress)
             same = not test.why and bool((np.abs(test.values - test.value) <= 1e-12).all())
             note = found[name].note or ("the value is the same in every permutation" if same else "")
             found[name] = replace(found[name], by_chance=test, note=note)
@@ -335,12 +324,8 @@ def _test(
     orders: NDArray[np.int32],
     exact: bool,
     progress: bool | Report | None,
-    later: float = 0.0,
 ) -> PermutationTest:
-    """Return the permutation test of a score; `orders` and `exact` are from `draw_permutations`.
-
-    The progress includes at most `later` seconds for other metrics.
-    """
+    """Return the permutation test of a score; `orders` and `exact` are from `draw_permutations`."""
     from .topographic.permuted import permuted_topsim
     from .topographic.topsim import topsim
 
@@ -350,7 +335,7 @@ def _test(
     if score.rows != len(table):  # the repeated rows have another value in tre, which draws rows
         score = _measure(entry, table, conventions)
     fast, own = entry.load() is topsim, {**entry.defaults, **usual_spelling(topsim, conventions)}
-    with progress_to(progress, f"permutations of {entry.name}", later) as report:
+    with progress_to(progress, f"permutations of {entry.name}") as report:
         values = permuted_topsim(table, orders, own, report) if fast else None
         if values is None:
             values = _score_orders(entry, table, conventions, orders, report)

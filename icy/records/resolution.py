@@ -52,14 +52,14 @@ def resolution_of(record: Record, baseline: Record | None = None) -> float:
 
     Returns:
         0 for the baseline, because its ratio is 1; NaN for measures that are not ratios, for runs that failed or were
-        cut, and for more than MOST_STEPS steps.
+        cut, for readings of training batches, and for more than MOST_STEPS steps.
     """
     concat = record.get("baseline_crossing") or record.get("baseline_steps")
     if record["measure"] != "ratio" or record["failed"] or record["reason"] == "cap" or not concat:
         return math.nan
     if record["grammar"] == BASELINE:
         return 0.0
-    settings = checks_of(record)
+    settings = None if record["config"].get("settings", {}).get("training_readings") else checks_of(record)
     crossing = record.get("crossing") or record["steps"]
     if settings is None or max(crossing, concat) > MOST_STEPS:
         return math.nan

@@ -75,7 +75,7 @@ class LanguageJob(Job):
 
     @property
     def _changed_settings(self) -> str:
-        budget = {"max_steps"} if "max_updates" in self.protocol.length else set()  # the protocol has its own fact
+        budget = {"max_steps"} if "max_updates" in getattr(self.protocol, "length", ()) else set()  # the protocol has its own fact
         settings = {name: value for name, value in asdict(self.settings).items() if name not in budget}
         return changed_settings(settings, self.preset, self.kind)
 

@@ -48,13 +48,6 @@ def test_long_work_prints_a_line_after_ten_seconds_and_then_one_a_minute(
     ]
 
 
-def test_work_that_follows_is_added(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
-    with progress("steps", 90.0) as report:
-        clock.now += 20
-        report(1, 2)
-    assert capsys.readouterr().err == "Steps: 1 of 2, about 20 s left, at most 1 min 50 s with the rest.\n"
-
-
 def test_a_terminal_has_one_line_that_is_removed(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = io.StringIO()
     monkeypatch.setattr(shown, "isatty", lambda: True, raising=False)

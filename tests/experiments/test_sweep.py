@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import icy
-from icy.config.specs import ProbeSpec, SweepSpec
+from icy.config.specs import ChainSpec, ProbeSpec, SweepSpec
 from icy.core.errors import IcyError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import cost, expand, make_sweep, read_sweep, sweep_spec
@@ -187,3 +187,10 @@ def test_a_file_with_plug_ins_gives_a_warning(tmp_path: Path, caplog: pytest.Log
 @pytest.mark.parametrize("kind", ["probe", "games", "chain"])
 def test_a_sweep_of_any_kind_accepts_the_older_name_of_its_initial_results(kind: str, tmp_path: Path) -> None:
     assert list(sweep_spec(kind=kind, start=[tmp_path]).initial_results) == [tmp_path]
+
+
+def test_old_names_are_those_of_each_part() -> None:
+    """The old name of an option of pairs is not an option of chains."""
+    parts = [{"kind": "e2e", "sender": "FC1L", "receiver": "FC1L"}, {"kind": "chain", "model": "sender/FC1L"}]
+    pair, chain = expand(sweep_spec(parts=parts, steps=77))
+    assert (pair.updates, chain.updates) == (77, ChainSpec.updates)

@@ -165,6 +165,7 @@ class ChainJob(ModelJob):
             "population": str(protocol.population),
             "replacement": protocol.replacement,
             "preset": self.preset,
+            **({"settings": changed} if (changed := self._changed_settings) else {}),
             **self._drawn,
         }
 
