@@ -269,11 +269,12 @@ class _Fit:
     def _contrast(self, name: str) -> Facts:
         """Return the two levels with the largest difference, the difference, and half the width of its interval.
 
-        The difference is a lower `bound` if bounds hold the larger level, and an upper one (`below`) if they hold the
-        smaller level.
+        The difference is a lower `bound` if a larger mean of a held combination would increase it, and an upper one
+        (`below`) if it would decrease it.
         """
         _, effects, root, held = self._whole
-        columns = [str(name) for name in self._dummies(self.names)]
+        design = self._dummies(self.names)
+        columns = list(map(str, design))
         own = [place for place, column in enumerate(columns) if column.startswith(f"{name}\0")]
         own.sort(key=lambda place: -effects[place])  # so that the first of a pair is the larger
         projector = np.linalg.pinv(root) @ root
@@ -289,14 +290,14 @@ class _Fit:
         spread = math.sqrt(error) * float(np.linalg.norm(root @ weights))
         width = student(freedom, 1 - (1 - CONFIDENCE) / len(pairs)) * spread
         larger, smaller = (columns[place].partition("\0")[2] for place in (high, low))
-        bound, below = (bool(held[self.cells[name] == level].any()) for level in (larger, smaller))
+        slopes = (weights @ root.T @ root @ design.to_numpy().T)[held]  # by the means of held combinations
         return {
             "larger": larger,
             "smaller": smaller,
             "effect": float(effects @ weights),
             "width": width,
-            "bound": bound,
-            "below": below,
+            "bound": bool((slopes > SAME).any()),
+            "below": bool((slopes < -SAME).any()),
         }
 
 

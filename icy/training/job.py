@@ -93,7 +93,7 @@ class Job(JobCost):
 
     def summary(self, record: Record) -> str:
         """Return the result of a replicate in a few words."""
-        return f"{record['measure']} {value_of(record):.3f} after {counted(record['steps'], 'step')}"
+        return f"{record['measure']} {value_of(record):.3f} after {counted(record['steps'], 'update')}"
 
     def explain(self, outcome: Outcome) -> str:
         """Return the reason for a failure, as a sentence without a full stop."""

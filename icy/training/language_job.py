@@ -75,7 +75,8 @@ class LanguageJob(Job):
 
     @property
     def _changed_settings(self) -> str:
-        budget = {"max_steps"} if "max_updates" in getattr(self.protocol, "length", ()) else set()  # the protocol has its own fact
+        own = getattr(self.protocol, "length", ())  # facts of the protocol
+        budget = {"max_steps"} if "max_updates" in own else set()
         settings = {name: value for name, value in asdict(self.settings).items() if name not in budget}
         return changed_settings(settings, self.preset, self.kind)
 

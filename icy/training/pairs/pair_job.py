@@ -156,7 +156,7 @@ class PairJob(LanguageJob):
         drift = "" if sender is None else f", sender on its language {sender:.3f}"
         if (worst := record.get("worst_accuracy")) is not None:
             drift = f", worst pairing {worst:.3f}"
-        return f"end to end {record['end_to_end_accuracy']:.3f}{drift} after {counted(record['steps'], 'step')}"
+        return f"end to end {record['end_to_end_accuracy']:.3f}{drift} after {counted(record['steps'], 'update')}"
 
     def explain(self, outcome: Outcome) -> str:
         """Return the reason for a failure, as a sentence without a full stop."""

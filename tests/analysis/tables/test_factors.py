@@ -167,6 +167,40 @@ def test_a_level_that_is_cut_everywhere_has_a_lower_bound() -> None:
         factors(rows.assign(censored=True))
 
 
+def test_a_contrast_is_a_bound_in_the_direction_in_which_cut_means_move_it() -> None:
+    """Also if the smaller level has a cut mean, which the effect of its model absorbs."""
+
+    def size(cap: float) -> pd.Series[Any]:
+        parts = []
+        for model, hidden, hol in (("A", 32, cap), ("B", 32, 9.0), ("B", 64, cap)):
+            more = 0.1 * (hidden == 64)
+            ratios = {"perm": [1.1, 1.3 + more], "rot": [1.8, 2.2 + more], "hol": [hol, hol * (1 if hol == cap else 1.2)]}
+            parts.append(long({model: ratios}, protocol="acquire", measure="ratio", hidden_size=hidden))
+        rows = pd.concat(parts)
+        return table(rows.assign(censored=rows["value"].eq(cap))).loc["hidden_size"]
+
+    one, other = size(20.0), size(60.0)
+    assert (one["larger"], one["smaller"]) == (other["larger"], other["smaller"]) == ("64", "32")
+    assert one["effect"] < other["effect"]
+    assert one["high"] == other["high"] == math.inf
+    assert 0 < one["low"] < one["effect"]
+
+
+def test_a_smaller_level_that_is_cut_has_an_upper_bound() -> None:
+    rows = runs({
+        ("GRU", "perm"): [1.0, 1.1], ("GRU", "rot"): [1.0, 1.1], ("GRU", "hol"): [20.0, 20.0],
+        ("LSTM", "perm"): [3.0, 3.3], ("LSTM", "rot"): [3.0, 3.3], ("LSTM", "hol"): [18.0, 19.0],
+    })  # fmt: skip
+    found = table(rows.assign(censored=rows["value"].eq(20))).loc["cell"]
+    assert (found["larger"], found["smaller"]) == ("LSTM", "GRU")
+    assert (found["low"], found["high"] < math.inf) == (0, True)
+
+
+def test_equal_values_are_one_sentence() -> None:
+    with pytest.raises(IncompatibleError, match="All values are equal"):
+        factors(BALANCED.assign(value=1.0))
+
+
 def test_failed_runs_and_the_baseline_are_left_out() -> None:
     extra = runs({("GRU", "concat"): [1.0, 1.0], ("LSTM", "concat"): [1.0, 1.0]})
     failed = runs({("GRU", "hol"): [math.nan, math.nan]}, failed=True)
