@@ -14,6 +14,7 @@ from icy.analysis.statistics import CONFIDENCE, FEWEST_KNOWN, LEAST_RATIO, Mask,
 from icy.core.checks import number_column, require_names
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.text import listed
+from icy.records.load import with_current_names
 from icy.records.long_table import options_of
 
 from .repeats import without_repeats
@@ -166,9 +167,10 @@ def mixed_effects(
 
     columns = [*(name for one in random for name in one.split(":")), *([fixed] if fixed else [])]
     _check_columns(results, [*columns, value])
-    results = without_repeats(results)
-    flags = None if censored is None else results.get(censored, results.get("cut"))
-    (values,), (is_cut,) = known_runs({f"Column {value}": results[value]}, {f"Column {censored}": flags})
+    results = without_repeats(with_current_names(results))
+    (values,), (is_cut,) = known_runs(
+        {f"Column {value}": results[value]}, {f"Column {censored}": results.get(censored)}
+    )
     runs = results[~np.isnan(number_column(f"Column {value}", results[value]))].reset_index(drop=True)
     require_names(runs, columns)
     level = runs[fixed].astype(str) if fixed else pd.Series("mean", runs.index)

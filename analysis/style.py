@@ -49,7 +49,6 @@ FITTED = True  # whether the width of a figure depends on its content
 CAPTIONED = False  # whether title and notes are only in the figure's caption
 ARROW = {"arrowstyle": "-|>,head_width=0.12,head_length=0.25", "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
 PER_MODEL = 7  # up to this many models have separate colors; of more, families have
-HINTED = 1.07  # most by which pixels make a text wider, such as with 110 dots per inch
 TILT = 40  # degrees, for names that are too long to be side by side
 NARROWEST = 1.6  # least width of one of several panels, in inches
 COARSE, FINE = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)  # ticks of logarithmic axes, times powers of ten
@@ -420,7 +419,7 @@ def wrapped(text: str, width: float, size: float) -> str:
     for word in text.split():
         for piece in _pieces(word, width, size):
             longer = f"{lines[-1]}{gap}{piece}"
-            fits = not lines[-1] or HINTED * text_size(longer, size)[0] <= 72 * width
+            fits = not lines[-1] or text_size(longer, size)[0] <= 72 * width
             lines = [*lines[:-1], longer] if fits else [*lines, piece]
             gap = ""
         gap = " "
@@ -435,12 +434,12 @@ def balanced(text: str, width: float, size: float) -> str:
     lines = text.split("; ", 1)[:1]
     for part in text.split("; ")[1:]:
         longer = f"{lines[-1]}; {part}"
-        fits = HINTED * text_size(longer, size)[0] <= 72 * width
+        fits = text_size(longer, size)[0] <= 72 * width
         lines = [*lines[:-1], longer] if fits else [*lines[:-1], f"{lines[-1]};", part]
     narrower = (wrapped(text, share * width, size) for share in (0.6, 0.7, 0.8, 0.9))
     even = [usual, *(one for one in narrower if one.count("\n") == usual.count("\n"))][:2][-1]
-    sizes = [HINTED * text_size(line, size)[0] for line in lines]
-    return "\n".join(lines) if len(lines) == usual.count("\n") + 1 and max(sizes) <= 72 * width else even
+    fits = max(text_size(line, size)[0] for line in lines) <= 72 * width
+    return "\n".join(lines) if fits and len(lines) == usual.count("\n") + 1 else even
 
 
 def _pieces(word: str, width: float, size: float) -> list[str]:

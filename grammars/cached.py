@@ -1,7 +1,6 @@
 """A cache of languages, so that each process makes a language only once."""
 
 from icy.core.registry import Entry
-from icy.core.streams import DrawsName
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
@@ -11,7 +10,7 @@ from .languages import make_language, resolve
 CACHE_BYTES = 128 * 2**20  # 64 languages of 5x10; the least recently used are removed
 BYTES_OF_ONE = 1024  # a language without its messages
 
-Key = tuple[str, MeaningSpace, int, int | str, Frequencies | None, DrawsName, int]
+Key = tuple[str, MeaningSpace, int, int | str, Frequencies | None, str, int]
 _cache: dict[Key, tuple[list[Entry], Language]] = {}  # in the order of the last use
 
 
@@ -22,7 +21,7 @@ def cached_language(
     word_length: int | str,
     seed: int,
     frequencies: Frequencies | None = None,
-    draws: DrawsName = "icy",
+    draws: str = "icy",
 ) -> Language:
     """Return the language of a grammar, from the cache of this process if possible.
 

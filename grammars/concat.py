@@ -1,7 +1,5 @@
 """concat: the words of the attribute values, one after the other."""
 
-import numpy as np
-
 from icy.core.register import register_grammar
 from icy.languages.meanings import MeaningSpace
 
@@ -16,7 +14,6 @@ def concat(
     seed: int,
     words: Words | None = None,
     lengths: Lengths | None = None,
-    rng: np.random.Generator | None = None,
 ) -> Messages:
     """Concatenates the words of the attribute values: fully compositional.
 
@@ -27,7 +24,6 @@ def concat(
         seed: seed of the base words, unless `words` is given.
         words: the base words, shape [A, K, w].
         lengths: number of tokens of each message; ignored, as it is that of the words.
-        rng: the generator to draw words from, in place of the stream of the seed.
 
     Returns:
         Messages, shape [N, A * w].
@@ -40,4 +36,4 @@ def concat(
         >>> make_language("concat", "2x3", vocab_size=4, word_length=2).messages.shape
         (9, 4)
     """
-    return base_messages(space, vocab_size, word_length, seed, words, rng)
+    return base_messages(space, vocab_size, word_length, seed, words)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES
-from icy.core.streams import stream
+from icy.core.streams import Seed, stream
 from icy.core.text import counted
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
@@ -124,19 +124,10 @@ class Corruption(ABC):
         """
 
 
-def base_words(
-    space: MeaningSpace, vocab_size: int, word_length: int, seed: int, rng: np.random.Generator | None = None
-) -> Words:
+def base_words(space: MeaningSpace, vocab_size: int, word_length: int, seed: Seed) -> Words:
     """Draw the words of all attribute values: uniform, and distinct within and across attributes (Perkins21, Icy22).
 
     The words depend only on the seed and the sizes, so all grammars of a seed share them.
-
-    Args:
-        space: the meanings.
-        vocab_size: V.
-        word_length: w.
-        seed: seed of the words.
-        rng: the generator to draw from, in place of the stream of the seed.
 
     Returns:
         Shape [A, K, w]; ABSENT at values that an attribute does not have.
@@ -146,8 +137,7 @@ def base_words(
     """
     require_enough_words(space, vocab_size, word_length)
     words = np.full((space.attributes, space.values, word_length), ABSENT)
-    rng = stream(seed, "words") if rng is None else rng
-    words[space.existing] = distinct_digits(rng, sum(space.size_of_each), vocab_size, word_length)
+    words[space.existing] = distinct_digits(stream(seed, "words"), sum(space.size_of_each), vocab_size, word_length)
     return words
 
 
@@ -162,12 +152,7 @@ def require_enough_words(space: MeaningSpace, vocab_size: int, word_length: int)
 
 
 def base_messages(
-    space: MeaningSpace,
-    vocab_size: int,
-    word_length: int,
-    seed: int,
-    words: Words | None = None,
-    rng: np.random.Generator | None = None,
+    space: MeaningSpace, vocab_size: int, word_length: int, seed: Seed, words: Words | None = None
 ) -> Messages:
     """Return the messages of the compositional language: the words of the values, in the order of attributes.
 
@@ -175,9 +160,8 @@ def base_messages(
         space: the meanings.
         vocab_size: V.
         word_length: w.
-        seed: seed of the words, unless `words` is given.
+        seed: seed of the words, or the generator to draw them from, unless `words` is given.
         words: the words of all values, shape [A, K, w].
-        rng: as for `base_words`.
 
     Returns:
         Shape [N, A * w].
@@ -186,7 +170,7 @@ def base_messages(
         InvalidSettingError: as for `base_words`, or the table does not fit in memory.
     """
     if words is None:
-        words = base_words(space, vocab_size, word_length, seed, rng)
+        words = base_words(space, vocab_size, word_length, seed)
     space.check_fits(space.attributes * word_length)
     messages = np.empty((space.size, space.attributes, word_length), dtype=np.int64)
     sizes, repeats = space.size_of_each, space.strides  # the latter: meanings in a row with the same value

@@ -22,7 +22,6 @@ def hol(
     seed: int,
     words: Words | None = None,
     lengths: Lengths | None = None,
-    rng: np.random.Generator | None = None,
 ) -> Messages:
     """Gives every meaning a uniformly random message, which can only be memorized.
 
@@ -36,7 +35,6 @@ def hol(
         seed: seed of the messages.
         words: base words; ignored.
         lengths: number of tokens of each message; by default A * w.
-        rng: the generator to draw from, in place of the stream of the seed.
 
     Returns:
         Messages, shape [N, L].
@@ -57,7 +55,7 @@ def hol(
             "over a "
             f"vocabulary of {vocab_size}; raise the vocabulary or the word length."
         )
-    rng = stream(seed, "hol") if rng is None else rng
+    rng = stream(seed, "hol")
     if lengths is None:
         return _uniform_messages(rng, space.size, vocab_size, length)
     messages = np.full((space.size, length), ABSENT)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from icy.core.checks import LARGEST_SEED, whole_number
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError, require_known
 from icy.core.registry import SIDES, Entry, registry
-from icy.core.streams import DrawsName, stream
+from icy.core.streams import DrawsName, Seed, stream
 from icy.core.text import counted, words
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
@@ -36,7 +36,7 @@ def make_language(
     *,
     words: object = None,
     frequencies: Frequencies | str | None = None,
-    draws: DrawsName = "icy",
+    draws: str = "icy",
 ) -> Language:
     """Make the language of a grammar.
 
@@ -88,19 +88,16 @@ def make_language(
         raise InvalidSettingError("frequencies need words of different lengths, such as a word length of 1-4.")
     table = None if words is None else given_words(words, whole_space, vocab_size, longest)
     require_known("generator of languages (draws)", draws, get_args(DrawsName))
-    shared = _authors_generator(entries, whole_space, whole_seed, table, shorter) if draws == "authors" else None
+    authors = draws == "authors"
+    drawn: Seed = _authors_generator(entries, whole_space, whole_seed, table, shorter) if authors else whole_seed
     if shorter:
         table = _words_of_lengths(entries, table, whole_space, vocab_size, word_length, whole_seed, frequencies)
     sizes = whole_space, vocab_size, longest
     made: Any
     if _is_corruption(entries[0]):
-        base = base_messages(*sizes, whole_seed, table, shared)
-        made = _corrupt(entries, base, sizes, whole_seed, shared, shorter)
+        made = _corrupt(entries, base_messages(*sizes, drawn, table), sizes, drawn, shorter)
     else:
-        drawn_from = {} if shared is None else {"rng": shared}
-        made = entries[0].create(
-            *sizes, whole_seed, **_words_for(entries[0], table, shorter, whole_space), **drawn_from
-        )
+        made = entries[0].create(*sizes, drawn, **_words_for(entries[0], table, shorter, whole_space))
     if shorter and not isinstance(made, Language):
         made = Language(whole_space, joined(np.asarray(made), fill=vocab_size), vocab_size + 1, eos=vocab_size)
     canonical = "+".join(entry.name for entry in entries)
@@ -335,8 +332,7 @@ def _corrupt(
     entries: list[Entry],
     messages: IntArray,
     sizes: tuple[MeaningSpace, int, int],
-    seed: int,
-    shared: np.random.Generator | None,
+    seed: Seed,
     shorter: bool,
 ) -> NDArray[np.integer[Any]]:
     uses: dict[str, int] = {}
@@ -344,8 +340,7 @@ def _corrupt(
         uses[entry.name] = uses.get(entry.name, 0) + 1
         # A second use in one chain draws from another stream; the first use draws the same as the corruption alone.
         again = () if uses[entry.name] == 1 else (uses[entry.name],)
-        rng = stream(seed, entry.name, *again) if shared is None else shared
-        table = WordTable(*sizes, rng, shorter)
+        table = WordTable(*sizes, stream(seed, entry.name, *again), shorter)
         messages = np.asarray(entry.create().apply(messages, table))
     return messages
 

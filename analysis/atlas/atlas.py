@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -229,12 +229,11 @@ class Atlas:
         alike, measure = self.alike(long), str(long["measure"].iloc[0])
         long, alike = _labeled(long, alike)
         mine, others = _wide(long), _wide(alike)
-        spreads = _wide(long, "std").reindex(index=mine.index, columns=mine.columns)
         ratio, shared = measure == "ratio", [name for name in mine if name in others]
         cut = ratio and any(table.loc[table["grammar"].isin(shared), "censored"].any() for table in (long, alike))
         cap = float(long["cap"].iloc[0]) if ratio and long["cap"].notna().all() else math.inf
         about = _setting(long.iloc[0]), self.name, self.about
-        return Placement(mine, others, measure, *about, cut, spreads, cap, long, alike)
+        return Placement(mine, others, measure, *about, cut, cap, long, alike)
 
     def places(self, result: Results) -> list[Placement]:
         """Return a placement for each setting of a result; see `place`.
@@ -291,9 +290,9 @@ def _setting(row: Series) -> str:
     return ", ".join([*parts, *([row["settings"]] if row["settings"] else [])])
 
 
-def _wide(long: pd.DataFrame, over_seeds: Literal["mean", "std"] = "mean") -> pd.DataFrame:
-    """Return means (or "std") over seeds: a row per label of a model (`_labeled`), a column per grammar."""
-    table = long.pivot_table(index="label", columns="grammar", values="value", aggfunc=over_seeds, sort=False)
+def _wide(long: pd.DataFrame) -> pd.DataFrame:
+    """Return means over seeds: a row per label of a model (`_labeled`), a column per grammar."""
+    table = long.pivot_table(index="label", columns="grammar", values="value", sort=False)
     return table[in_order(table.columns)].rename_axis("model")
 
 

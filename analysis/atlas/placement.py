@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from icy.analysis import style
+from icy.analysis.plots.panels import ResultBlock
 from icy.analysis.row_types import Facts
 from icy.analysis.statistics import CONFIDENCE, holm, t_test
 from icy.analysis.table_cells import LEAST_RATIO
@@ -46,7 +47,6 @@ class Placement:
         atlas: name of the atlas.
         about: dates, versions and devices of the atlas (`Atlas.about`).
         cut: whether some ratios were cut at the cap; they are not corrected.
-        spreads: standard deviations over seeds of the new models, like `mine`; NaN for a single seed.
         cap: the cap of ratios; error bars end there.
         runs: runs of the new models: label, grammar, value and whether it was cut; None if unknown.
         other_runs: runs of the models of the atlas, like `runs`.
@@ -59,7 +59,6 @@ class Placement:
     atlas: str
     about: Facts
     cut: bool = False
-    spreads: pd.DataFrame | None = None
     cap: float = math.inf
     runs: pd.DataFrame | None = None
     other_runs: pd.DataFrame | None = None
@@ -74,10 +73,8 @@ class Placement:
         """The name and value of a line: concat for ratios, a guess for accuracies of senders; None if unknown."""
         if self.measure == "ratio":
             return "as fast as concat", 1.0
-        if self.runs is None or not str(self.mine.index[0]).startswith("sender/") or "vocab_size" not in self.runs:
-            return None
-        sizes = self.runs["vocab_size"].dropna().unique()
-        return ("accuracy of a guess", 1 / float(sizes[0])) if len(sizes) == 1 else None
+        chance = None if self.runs is None else ResultBlock("", self.measure, self.runs).chance
+        return None if chance is None else ("accuracy of a guess", chance)
 
     def rest(self, name: str) -> pd.DataFrame:
         """Return the models of the atlas except the model of this name."""
@@ -166,18 +163,15 @@ class Placement:
         """Return the lengths of the error bars of a new model, down and up, for each of `grammars`."""
         if self.runs is None:
             return [(0.0, 0.0)] * len(self.grammars)
-        own, center, found = self.runs[self.runs["label"] == name], self.centers(self.mine, self.runs)[name], []
-        for grammar in self.grammars:
-            runs = own[own["grammar"] == grammar]
-            known = self.spreads is not None and bool(self.spreads.notna().at[name, grammar])
-            spread = float(np.log(runs["value"].clip(lower=LEAST_RATIO).astype(float)).std()) if known else 0.0
-            mean = float(center[grammar])
-            low, high = mean / math.exp(spread), max(mean, min(mean * math.exp(spread), self.cap))
-            if self.measure != "ratio":
-                spread = float(runs["value"].std()) if known else 0.0
-                low, high = mean - spread, mean + spread
-            found.append((mean - low, high - mean))
-        return found
+        own, ratio = self.runs[self.runs["label"] == name], self.measure == "ratio"
+        values = own["value"].astype(float)
+        runs = (values.clip(lower=LEAST_RATIO).apply(np.log) if ratio else values).groupby(own["grammar"])
+        center, spread = runs.mean().reindex(self.grammars), runs.std().reindex(self.grammars).fillna(0.0)
+        low, high = center - spread, center + spread
+        if ratio:
+            center, low, high = (one.apply(np.exp) for one in (center, low, high))
+            high = high.clip(upper=self.cap).clip(lower=center)
+        return list(zip(center - low, high - center, strict=True))
 
     def plot(self, axes: Axes | None = None) -> Figure:
         """Draw a column per grammar, with a dot per model of the atlas and a large mark per new model."""
@@ -284,8 +278,7 @@ def _among(placement: Placement) -> str:
 
 
 def _notes(placement: Placement) -> list[str]:
-    spreads = placement.spreads
-    several = spreads is not None and bool(spreads.notna().to_numpy().any())
+    several = any(any(bar) for name in placement.mine.index for bar in placement.bars(name))
     log = "geometric " if placement.measure == "ratio" else ""
     note = f"points: {log}means over seeds" + (f"; error bars: {log}standard deviation over seeds" if several else "")
     return [note, *placement.notes()]
@@ -308,13 +301,7 @@ def plot_placements(placements: Sequence[Placement]) -> Figure:
         figure, panels = style.panels([one.setting for one in placements], None, size)
         for one, ax in zip(placements, panels, strict=True):
             plot_placement(one, ax)
-            beside: Facts = {
-                "loc": "center left",
-                "bbox_to_anchor": (1, 0.5),
-                "fontsize": style.SMALL,
-                "frameon": False,
-            }
-            ax.legend(handles=ax.get_legend().legend_handles, **beside)  # type: ignore[union-attr]
+            ax.get_legend().set(loc="center left", bbox_to_anchor=(1, 0.5), frame_on=False)  # type: ignore[union-attr]
             name = style.wrapped(_among(one), 0.85 * size[0], style.MEDIUM)
             ax.set_title(name, fontsize=style.MEDIUM, loc="left")
         style.entitle(figure, panels, True, None, TITLE, _notes(placements[0]))

@@ -25,7 +25,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.records.long_table import ROW, game_curves
 from icy.records.record import HasRecords
 
-from .panels import Line, lines_of, records_of
+from .panels import Line, lines_of, mean_and_band, records_of
 
 LABEL_WIDTH = 20  # letters of a label that fit the height of a panel
 PANELS = {  # columns of the curves, and labels of their axes
@@ -150,11 +150,10 @@ def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem", 
     looks = {SCRATCH: style.Look(FROM_SCRATCH)} | style.grammar_looks(g for g in grammars if g != SCRATCH)
     for grammar in grammars:
         part = curves[curves["grammar"] == grammar]
-        runs = part.pivot_table(index="steps", columns="seed", values=panel).sort_index()
-        runs = runs.dropna()  # else the mean would jump when a seed ends
+        every = part.pivot_table(index="steps", columns="seed", values=panel)
+        runs, mean, error = mean_and_band(every, spread)  # of all seeds, else the mean would jump when one ends
         if not len(runs):
             continue
-        mean, error = runs.mean(axis=1), runs.apply(SPREADS[spread][1], axis=1).fillna(0)
         look = looks[grammar]
         how: Any = {"color": look.color, "linestyle": look.dash, "linewidth": style.LINE, "label": grammar}
         ax.plot(runs.index, mean, marker="." if len(runs) == 1 else None, **how)  # a line of one point is invisible

@@ -12,8 +12,7 @@ from icy.analysis import style
 from icy.analysis.emergence import Emergence
 
 HEIGHT = 2.8  # inches
-CHANCE = ("topsim", "above_chance")  # scores that are 0 by chance
-SCORES = ("topsim", "above_chance")
+SCORES = ("topsim", "above_chance")  # both are 0 by chance
 TITLE = "Do senders with a bias towards composition develop compositional languages?"
 
 
@@ -51,7 +50,7 @@ def plot_emergence(
                 part[bias], part[score], xerr=errors[0], yerr=errors[1], fmt=look.marker, markersize=4, linewidth=0.7,
                 color=look.color, markerfacecolor=look.face,
             )  # fmt: skip
-        if score in CHANCE:
+        if score in SCORES:
             ax.axhline(0, **style.CHANCE)
         ax.set_xlabel("bias towards composition (log ratio)")
         ax.set_ylabel(style.wrapped(emergence.heading(score), 0.6 * HEIGHT, style.MEDIUM))

@@ -42,10 +42,8 @@ class Cells:
         """Return the height of a panel, with its name and grammar labels, in inches."""
         tall = self.names
         if style.tilt(part.grammars, self.width, size=self.names):
-            longest, tilt = (
-                max(style.text_size(name, self.names)[0] for name in part.grammars),
-                math.radians(style.TILT),
-            )
+            longest = max(style.text_size(name, self.names)[0] for name in part.grammars)
+            tilt = math.radians(style.TILT)
             tall = longest * math.sin(tilt) + self.names * math.cos(tilt)
         return NAME * bool(part.name) + GAP + tall / 72 + self.height * len(part.lines)
 

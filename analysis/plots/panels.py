@@ -312,15 +312,13 @@ def describe_tradeoff(long: pd.DataFrame, spread: str) -> tuple[str, list[str]]:
     better = ["the upper left"] * (not all(ratio)) + ["the lower right (fast on them, slow on noise)"] * any(ratio)
     shown, whole = (sum(map(len, found)) for found in zip(*((ranked(p), p.lines) for p in parts), strict=True))
     easy = [g for g in COMPOSITIONAL if g in set(long["grammar"])]
+    lacking = [f"not shown, for lack of some of these grammars: {whole - shown} of {counted(whole, 'row')}"]
     return "How easily each model learns compositional grammars, against noise", [
         f"better: {', for ratios '.join(better)}; dashed: models that no other model beats",
         f"compositional: mean of {', '.join(easy)}; noise: mean of {', '.join(NOISE)}; ranked by {', or '.join(by)}",
         setting,
         *(note for note in notes if not note.startswith(COARSE)),
-        *(
-            [f"not shown, for lack of some of these grammars: {whole - shown} of {counted(whole, 'row')}"]
-            * (whole > shown)
-        ),
+        *lacking * (whole > shown),
     ]
 
 
@@ -367,7 +365,7 @@ def refuse_crowd(size: Iterable[float], parts: Sequence[ResultBlock]) -> None:
     raise InvalidSettingError(
         f"These results have {counted(rows, 'row')} in {counted(len(parts), 'panel')}. Their plot would be "
         f"{width:.0f} by {height:.0f} inches, too large to read: choose some with --model, --grammar or "
-        f"--where{example}; `icy plot heat` draws many rows."
+        f"--where{example}."
     )
 
 
@@ -423,12 +421,8 @@ def mark_mean(ax: Axes, along: str, place: float, line: Line, cell: TableCell, c
 
     arrow = {**style.ARROW, "color": color}
     if cell.censored and line.long["measure"].iloc[0] == "ratio":
-        put(
-            "",
-            high,
-            ARROW_LENGTH,
-            arrowprops={**arrow, "arrowstyle": str(style.ARROW["arrowstyle"]).replace("-|>", "<|-")},
-        )
+        reverse = str(style.ARROW["arrowstyle"]).replace("-|>", "<|-")
+        put("", high, ARROW_LENGTH, arrowprops={**arrow, "arrowstyle": reverse})
     elif cell.coarse:
         ends = ("center", "bottom") if upright else ("left", "center_baseline")
         put(COARSE, high, 1.5, ha=ends[0], va=ends[1], fontsize=style.SMALL)
@@ -447,13 +441,11 @@ def notes_on_ends(parts: Sequence[ResultBlock], grammars: Iterable[str], spread:
     return []
 
 
-def color_ends(parts: Iterable[ResultBlock], spread: str) -> tuple[float, float]:
+def color_ends(parts: Sequence[ResultBlock], spread: str) -> tuple[float, float]:
     """Return the ends of the color scale of blocks of one measure: at most 0 and at least 1; of ratios, 1 and 2."""
-    parts = list(parts)
     cells = [line.cell(grammar, spread) for part in parts for line in part.lines for grammar in part.grammars]
     centers = [cell.center for cell in cells if cell is not None and math.isfinite(cell.center)]
-    low, high = (1.0, 2.0) if parts[0].is_ratio else (0.0, 1.0)
-    least = LEAST_RATIO if parts[0].is_ratio else -math.inf  # above 0 for a logarithmic scale
+    low, high, least = (1.0, 2.0, LEAST_RATIO) if parts[0].is_ratio else (0.0, 1.0, -math.inf)  # a log scale is above 0
     return max(min([low, *centers]), least), max([high, *centers])
 
 

@@ -80,14 +80,8 @@ def methods(results: Results) -> str:
     kinds = set(long["job_kind"])
     known = published_sources()
     cited = [known[key]["citation"] for keys, used in PAPERS.items() if kinds & set(used) for key in keys]
-    return "\n\n".join(
-        [
-            *parts,
-            " ".join(
-                [*_made(records), *[TESTS] * bool(set(long["measure"]) & {*MEASURED}), "References:", *cited, f"{ICY}."]
-            ),
-        ]
-    )
+    tests = [TESTS] * bool(set(long["measure"]) & {*MEASURED})
+    return "\n\n".join([*parts, " ".join([*_made(records), *tests, "References:", *cited, f"{ICY}."])])
 
 
 def _sentences(long: pd.DataFrame) -> Iterator[str]:
@@ -180,10 +174,9 @@ def _changes(long: pd.DataFrame) -> Iterator[str]:
     changed = _choices(long, "settings")
     if presets:
         kept = f"Training settings are those of icy's {_named('preset', presets).removeprefix('the ')}"
-        usual = [usual_settings(preset, str(long["job_kind"].iloc[0])) for preset in presets]
-        texts = {
-            USUAL.format(**one) for one in usual if one and long["job_kind"].iloc[0] in PAPERS["perkins21", "icy22"]
-        }
+        kind = str(long["job_kind"].iloc[0])
+        usual = [usual_settings(preset, kind) for preset in presets if kind in PAPERS["perkins21", "icy22"]]
+        texts = {USUAL.format(**one) for one in usual if one}
         kept += f" ({listed(sorted(texts), 'or')})" if texts else ""
         yield f"{kept}, except {changed}." if changed else f"{kept}."
     if options := _choices(long, "options"):

@@ -226,17 +226,9 @@ class Section:
                 (x, y), ((left, right), (low, high)) = point.place, point.ends
                 row = _row_of(point.line)
                 about = {"panel": part.name, "row": row, "label": point.line.label, "front": point.front}
-                about |= {
-                    "color": looks[point.line.model].color,
-                    "x": x,
-                    "y": y,
-                    "left": left,
-                    "right": right,
-                    "low": low,
-                    "high": high,
-                }
-                name = point.name if len(points) <= MOST_NAMED else str(point.rank)
-                found.append({**about, "name": name, "n": point.noise.seeds, "seeds": self._seeds(row)})
+                about |= {"x": x, "y": y, "left": left, "right": right, "low": low, "high": high}
+                about |= {"color": looks[point.line.model].color, "n": point.noise.seeds, "seeds": self._seeds(row)}
+                found.append({**about, "name": point.name if len(points) <= MOST_NAMED else str(point.rank)})
         return found
 
     def _looks(self) -> Facts:

@@ -21,18 +21,8 @@ LEVEL = 1 - CONFIDENCE  # significance level of corrected p-values
 MOST_SEEDS = 6  # with more, only the number of positive and negative differences is shown
 NAMES = ("first", "second")
 NUMBERS = [
-    "first",
-    "second",
-    "effect",
-    "bound",
-    "low",
-    "high",
-    "test",
-    "p",
-    "p_holm",
-    "pairs",
-    "one_censored",
-    "both_censored",
+    *("first", "second", "effect", "bound", "low", "high"),
+    *("test", "p", "p_holm", "pairs", "one_censored", "both_censored"),
 ]
 RUN = (
     "first",

@@ -291,14 +291,8 @@ class _Fit:
         width = student(freedom, 1 - (1 - CONFIDENCE) / len(pairs)) * spread
         larger, smaller = (columns[place].partition("\0")[2] for place in (high, low))
         slopes = (weights @ root.T @ root @ design.to_numpy().T)[held]  # by the means of held combinations
-        return {
-            "larger": larger,
-            "smaller": smaller,
-            "effect": float(effects @ weights),
-            "width": width,
-            "bound": bool((slopes > SAME).any()),
-            "below": bool((slopes < -SAME).any()),
-        }
+        found = {"larger": larger, "smaller": smaller, "effect": float(effects @ weights)}
+        return {**found, "width": width, "bound": bool((slopes > SAME).any()), "below": bool((slopes < -SAME).any())}
 
 
 def _ends(row: Facts, ratio: bool) -> Facts:

@@ -353,12 +353,8 @@ def _needed(about: Facts, pilot: _Pilot, power: float, alpha: float, tests: int,
     limit = spread_limit(spread, pilot.units)
     seeds = [pairs_needed(effect, spread, power, alpha / n) if spread > 0 else None for n in (1, tests)]
     cautious = pairs_needed(effect, limit, power, alpha) if limit > 0 else None
-    if (
-        found.one_censored
-        and not pilot.crossed
-        and target is None
-        and min(found.directions) == 0 < max(found.directions)
-    ):
+    fewer, more = sorted(found.directions)
+    if found.one_censored and not pilot.crossed and target is None and fewer == 0 < more:
         seeds = [signs_needed(alpha / n) for n in (1, tests)]
     return {
         **{name: value for name, value in about.items() if name != "model"},

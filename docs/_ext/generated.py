@@ -15,7 +15,6 @@ import json
 import pkgutil
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -34,7 +33,6 @@ from icy.models.creation import DEFAULTS, count_parameters, create
 SPACE = "5x10"  # with icy.models.creation.DEFAULTS the papers' main setting
 Part = Callable[..., str]
 PARTS: dict[str, Part] = {}
-CITATION = Path(__file__).parents[2] / "CITATION.cff"
 
 
 def part(function: Part) -> Part:
@@ -440,29 +438,6 @@ def _plain(text: str) -> str:
     """Convert help to Markdown: escape stars and other special characters outside of `code`."""
     parts = text.split("`")
     return "`".join(one if i % 2 else re.sub(r"([*_<\[])", r"\\\1", one) for i, one in enumerate(parts))
-
-
-# -- citation ----------------------------------------------------------------------------------------------------------
-
-
-def citation() -> str:
-    """Return the BibTeX entry of the toolkit, from CITATION.cff and the version, as in docs/cite.md."""
-    title = re.search(r'^title: "(.+)"$', CITATION.read_text(), re.MULTILINE)
-    year = re.search(r"Copyright \(c\) (\d+)", (CITATION.parent / "LICENSE").read_text())
-    if title is None or year is None:
-        raise LookupError('CITATION.cff holds no line of the form title: "...", or LICENSE no year')
-    fields = {
-        "author": "{{The icy developers}}",  # braces twice, for BibTeX to take it as one name
-        "title": f"{{{title[1]}}}",
-        "year": f"{{{year[1]}}}",
-        "version": f"{{{icy.__version__}}}",
-        "note": "{Python package icy-toolkit, commit COMMIT}",
-    }
-    lines = ",\n".join(f"  {name} = {value}" for name, value in fields.items())
-    return f"```bibtex\n@software{{icy,\n{lines}\n}}\n```"
-
-
-# -- contract, players, modules ----------------------------------------------------------------------------------------
 
 
 @part

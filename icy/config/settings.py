@@ -125,14 +125,11 @@ class TrainingSettings:
         for name in ("batch_size", "check_every", "evaluation_size", "max_steps"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise InvalidSettingError(f"{name} must be at least 1, not {value}.")
-        if self.steps_from_zero and self.check_every is None:
-            raise InvalidSettingError(
-                "steps_from_zero needs a fixed grid of evaluations: set check_every too, for example check_every=50."
-            )
-        if self.clock and self.check_every is None:
-            raise InvalidSettingError(
-                "clock needs the updates between early evaluations: set check_every too, such as check_every=50."
-            )
+        for name in ("steps_from_zero", "clock"):
+            if getattr(self, name) and self.check_every is None:
+                raise InvalidSettingError(
+                    f"{name} needs a fixed grid of evaluations: set check_every too, for example check_every=50."
+                )
         if not 0 < self.check_growth <= 1:
             raise InvalidSettingError(f"check_growth must be above 0 and at most 1, not {self.check_growth}.")
         for name in ("levels", "codes"):
@@ -150,16 +147,13 @@ class TrainingSettings:
 
         The last grid point before `max_steps` is followed by `max_steps` itself.
         """
-        if self.check_every is not None:
-            return updates + (1 if self.steps_from_zero and not updates else self._apart(updates))
-        following = updates + self._apart(updates)
-        return min(following, self.max_steps) if updates < self.max_steps else following
+        following = updates + (1 if self.steps_from_zero and not updates else self._apart(updates))
+        return min(following, self.max_steps) if self.interpolates and updates < self.max_steps else following
 
     def _apart(self, updates: int) -> int:
         """Return the number of updates from an evaluation to the next."""
-        if self.check_every is not None and not self.clock:
-            return self.check_every
-        return max(self.check_every or 1, int(updates * self.check_growth))
+        grown = int(updates * self.check_growth) if self.clock or self.check_every is None else 0
+        return max(self.check_every or 1, grown)
 
     def check_size(self, updates: int) -> int:
         """Return the number of meanings that the evaluation after `updates` updates measures.
@@ -182,7 +176,7 @@ class TrainingSettings:
         before, after = 0, self._apart(0)
         while after < steps:
             before = self._last_evenly_spaced(after, steps)
-            after = before + self._apart(before) if self.clock else self.next_check(before)
+            after = self.next_check(before)
         return before, after
 
     def _last_evenly_spaced(self, updates: int, steps: float) -> int:
@@ -199,12 +193,15 @@ class TrainingSettings:
         """Return the settings that can change the numbers of a kind of run with a representation."""
         here = {"representation": representation, "kind": kind}
         idle = {f.name for f in fields(self) if any(here[n] not in f.metadata.get(n, (here[n],)) for n in here)}
-        idle |= {
-            f.name for f in fields(self) if kind in f.metadata.get(SILENT, ()) and getattr(self, f.name) == f.default
-        }
+        idle |= self.silent(kind)
         if not self.clock:
             idle.add("check_every" if self.check_every is None else "check_growth")
         return {name: value for name, value in vars(self).items() if name not in idle}
+
+    def silent(self, kind: str) -> set[str]:
+        """Return the settings that were added to a kind of run later, and are at their defaults."""
+        added = (f for f in fields(self) if kind in f.metadata.get(SILENT, ()))
+        return {f.name for f in added if getattr(self, f.name) == f.default}
 
     def steps(self, updates: int) -> int:
         """Return the step number of a record after `updates` updates: one less if the preset counts steps from zero."""

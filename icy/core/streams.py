@@ -13,6 +13,7 @@ import numpy as np
 
 # Of languages: from icy's streams, or from the generators of the authors' program.
 DrawsName = Literal["icy", "authors"]
+Seed = int | np.random.Generator
 
 
 def stream_key(seed: int, *names: str | int) -> int:
@@ -26,8 +27,8 @@ def stream_key(seed: int, *names: str | int) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-def stream(seed: int, *names: str | int) -> np.random.Generator:
-    """Return a NumPy generator for the stream `names` of `seed`.
+def stream(seed: Seed, *names: str | int) -> np.random.Generator:
+    """Return a NumPy generator for the stream `names` of `seed`; a seed that is a generator is returned itself.
 
     Returns:
         A new generator at the start of the stream, so two calls give the same draws.
@@ -38,4 +39,6 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
         >>> bool((a == b).all())
         True
     """
-    return np.random.Generator(np.random.PCG64(stream_key(seed, *names)))
+    if not isinstance(seed, (int, np.integer)):
+        return seed
+    return np.random.Generator(np.random.PCG64(stream_key(int(seed), *names)))

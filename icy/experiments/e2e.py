@@ -14,7 +14,6 @@ from icy.config.types import Grammars
 from icy.core.checks import seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry, without_choices
-from icy.core.streams import DrawsName
 from icy.core.surroundings import standard_state
 from icy.core.text import counted, several
 from icy.experiments.trackers.make import watching
@@ -129,7 +128,7 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
         settings_for(str(spec.preset), "e2e", **spec.settings),
         replicates=tuple(Replicate(name, seed) for name in grammars for seed in seeds),
         languages=user_grammars.languages,
-        draws=cast(DrawsName, spec.draws),
+        draws=str(spec.draws),
         frequencies=frequencies,
         preset=str(spec.preset),
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from icy.config.protocols import PROTOCOLS, SCRATCH, no_max_updates
-from icy.config.settings import PRETRAINING_SETTINGS, SILENT, settings_for
+from icy.config.settings import PRETRAINING_SETTINGS, settings_for
 from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, RunSpec, SweepSpec
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError
@@ -143,10 +143,8 @@ def _idle_settings(spec: Any, representations: list[str], kind: str, where: str)
     """Yield the settings that no representation of a run reads."""
     settings = settings_for(spec.preset, kind, **spec.settings)
     used = {name for representation in representations for name in settings.under(representation, kind)}
-    added = {f.name: f.default for f in fields(settings) if kind in f.metadata.get(SILENT, ())}
-    silent = {name for name, default in added.items() if getattr(settings, name) == default}
     for name in spec.settings:
         if name == "check_growth" and name not in used and settings.check_every is not None:
             yield name, f"The setting '{name}' does nothing with a fixed grid, check_every={settings.check_every}."
-        elif name not in used and name not in silent:
+        elif name not in used and name not in settings.silent(kind):
             yield name, f"The setting '{name}' does nothing {where}."

@@ -12,7 +12,6 @@ from icy.config.specs import ChainSpec, spell_out
 from icy.config.types import Grammars
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError, require_known
-from icy.core.streams import DrawsName
 from icy.core.surroundings import standard_state
 from icy.core.text import words
 from icy.grammars import expand_grammars
@@ -122,7 +121,7 @@ def _jobs(spec: ChainSpec) -> list[ChainJob]:
             *(task, protocol, settings),
             replicates=replicates,
             languages=given.languages,
-            draws=cast(DrawsName, spec.draws),
+            draws=str(spec.draws),
             preset=str(spec.preset),
         )
         for name in names:  # now, so that a grammar that cannot be made does not stop a long run later

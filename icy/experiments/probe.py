@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Unpack, cast
+from typing import Unpack
 
 from icy.config.options import ProbeOptions
 from icy.config.protocols import BASELINE, Protocol, get_protocol
@@ -15,7 +15,6 @@ from icy.config.types import Grammars
 from icy.core.checks import FIRST_SEED, hidden_list, seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry, without_choices
-from icy.core.streams import DrawsName
 from icy.core.surroundings import standard_state
 from icy.core.text import words
 from icy.experiments.trackers.make import watching
@@ -112,7 +111,7 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
         protocol,
         settings,
         split,
-        draws=cast(DrawsName, spec.draws),
+        draws=str(spec.draws),
         frequencies=frequencies,
         preset=str(spec.preset),
     )

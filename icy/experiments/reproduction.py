@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -51,12 +50,9 @@ def page(done: Reproduction, remark: str = "") -> str:
     for representation, part in done.cells.groupby("representation", sort=False):
         measured = part[part["verdict"] != "missing"]
         lines += ["", f"## {representation}", ""]
-        lines += (
-            [_cell_table(measured, done.headings), *([""] if len(measured) < len(part) else [])]
-            if len(measured)
-            else []
-        )
-        lines += _missing(part)
+        shown = [_markdown(with_headings(cells_as_text(measured), done.headings))] if len(measured) else []
+        missing = _missing(part)
+        lines += [*shown, *([""] if shown and missing else []), *missing]
     lines += _about_games(done) if done.of_games else []
     return "\n".join(lines) + "\n"
 
@@ -90,10 +86,6 @@ def _missing(cells: pd.DataFrame) -> list[str]:
         which = "" if len(missing) == len(part) else f" ({', '.join(dict.fromkeys(missing['grammar']))})"
         labels += [f"{model_name(str(model), int(str(hidden)))}{which}"] if len(missing) else []
     return [f"Not measured: {', '.join(labels)}."] if labels else []
-
-
-def _cell_table(cells: pd.DataFrame, headings: Mapping[str, str]) -> str:
-    return _markdown(with_headings(cells_as_text(cells), headings))
 
 
 def _markdown(table: pd.DataFrame) -> str:
@@ -232,11 +224,8 @@ class Reproduction:
         """Return the scores of concept best matching in games, published and measured, next to chance scores."""
         from icy.analysis.literature.games import rows_of
 
-        floors, long, firsts = (
-            printed_floors(self.wanted),
-            self._games(),
-            self.wanted.groupby("row", sort=False).first(),
-        )
+        floors, long = printed_floors(self.wanted), self._games()
+        firsts = self.wanted.groupby("row", sort=False).first()
         own = [rows_of(long, firsts.loc[name].to_dict()) for name in floors["row"]]
         measures = {"icy": "cbm", "icy_chance": "cbm_floor", "icy_holistic": "cbm_holistic"}
         return floors.assign(
@@ -276,7 +265,6 @@ class Reproduction:
 # -- floors of published games -----------------------------------------------------------------------------------------
 
 TURNS, BATCH = 1000, 100
-FLOOR = ["cbm", "ambiguity_rate", "paraphrase_rate", "unmatched_rate"]
 
 
 def printed_floors(cells: pd.DataFrame) -> pd.DataFrame:
@@ -287,8 +275,8 @@ def printed_floors(cells: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         A row for each row of the published table that has cbm and the number of words. The columns are: `row`, the name
-        of the row; `printed`, the published cbm; `chance`, the cbm of random words; the rates of cbm for random words;
-        and `holistic`, the cbm if every phrase has a random message.
+        of the row; `printed`, the published cbm; `chance`, the cbm of random words; and `holistic`, the cbm if every
+        phrase has a random message.
     """
     rows = []
     for name, row in cells.groupby("row", sort=False):
@@ -300,17 +288,17 @@ def printed_floors(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@functools.cache
+@cache
 def _floors(world: str, rule_length: int, words: int, length: int) -> dict[str, Any]:
     from icy.games.floors import cbm_floor
 
     phrases = _phrases(world, rule_length)
-    chance = cbm_floor(phrases, words, length, unmatched="assigned")
+    chance = cbm_floor(phrases, words, length, unmatched="assigned")["cbm"]
     holistic = cbm_floor(phrases, words, length, "phrase", unmatched="assigned")["cbm"]
-    return {"chance": chance["cbm"], **{name: chance[name] for name in FLOOR[1:]}, "holistic": holistic}
+    return {"chance": chance, "holistic": holistic}
 
 
-@functools.cache
+@cache
 def _phrases(world: str, rule_length: int) -> Any:
     """Return the phrases of an evaluation, with silent messages."""
     import torch

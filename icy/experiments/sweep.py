@@ -101,19 +101,14 @@ def sweep_spec(**given: Any) -> SweepSpec:
     if set(kinds) == {SweepSpec.kind}:
         return SweepSpec.asked(**given)
     given = current_names(SweepSpec, given)
-    specs = {kind: job_kind(kind).load_spec() for kind in kinds}
-    takes = {kind: _takes(spec_class) for kind, spec_class in specs.items()}
+    takes = {kind: _takes(job_kind(kind).load_spec()) for kind in kinds}
     of_whole = [n for n in names(SweepSpec) if n in RUNNING or n not in (*names(ProbeSpec), "side")]
     of_parts = [name for known in takes.values() for name in known]
     for name in given:
         if name not in of_parts and name not in of_whole:
             raise unknown(f"option of a sweep of {listed(sorted(takes))}", name, [*of_parts, *of_whole])
     full = [
-        {
-            **current_names(specs[kind], {name: value for name, value in given.items() if name in takes[kind]}),
-            **current_names(specs[kind], part),
-            "kind": kind,
-        }
+        {**{name: value for name, value in given.items() if name in takes[kind]}, **part, "kind": kind}
         for part, kind in zip(parts, kinds, strict=True)
     ]
     return SweepSpec.asked(**{n: v for n, v in given.items() if n in of_whole} | {"parts": tuple(full)})
@@ -132,10 +127,13 @@ def over(of_file: Fields, given: Fields) -> Choices:
         >>> over({"seeds": 5, "parts": ({"model": "FC1L", "hidden": 8},)}, {"hidden": 16})
         {'seeds': 5, 'parts': ({'model': 'FC1L'},), 'hidden': 16}
     """
-    parts = tuple(
-        {n: v for n, v in part.items() if n.replace("-", "_") not in given} for part in of_file.get("parts", ())
-    )
-    return {**of_file, **({"parts": parts} if parts else {}), **given}
+    parts = []
+    for part in of_file.get("parts", ()):
+        kind = str(part.get("kind", of_file.get("kind", SweepSpec.kind)))
+        own = {name.replace("-", "_"): value for name, value in part.items()}
+        own = current_names(job_kind(kind).load_spec(), own)
+        parts.append({name: value for name, value in own.items() if name not in given})
+    return {**of_file, **({"parts": tuple(parts)} if parts else {}), **given}
 
 
 # -- the plan ----------------------------------------------------------------------------------------------------------

@@ -219,14 +219,13 @@ def _types_of(spec: type[RunSpec]) -> dict[str, InFile]:
     except NameError:  # a plug-in imports its types only for type checkers
         return {}
     types = {field.name: _in_file(hints[field.name]) for field in fields(spec)}
-    several = {name for name in spec.axes if name != "settings"}  # a table of lists, if it has several values
-    known = {name: _along(one) if name in several else one for name, one in types.items() if one is not None}
+    known = {name: _along(one) if name in spec.axes else one for name, one in types.items() if one is not None}
     return known | {old: known[name] for old, name in spec.old_names.items() if name in known}
 
 
 def _along(value: InFile) -> InFile:
-    """Return the type of an option that a sweep varies: a value, a list of values, or values as text with commas."""
-    return value | InFile(frozenset({str}), value.scalars - {NoneType})
+    """Return the type of an option that a sweep varies: a value, a list or text with commas; or a table of them."""
+    return value if value.table else value | InFile(frozenset({str}), value.scalars - {NoneType})
 
 
 def _check(table: Fields, types: Mapping[str, InFile], where: Callable[[str], str]) -> None:

@@ -164,7 +164,7 @@ def _side(entry: Entry, sides: tuple[str, ...], sizes: Sizes) -> str:
         if shape == expected:
             return side
         causes.append(f"as a {side}, it outputs {shape} and must output {expected}")
-    cause = "; ".join(dict.fromkeys(causes))
+    cause = "; ".join(causes)
     raise IncompatibleError(
         f"'{entry.name}' is not a {' or a '.join(sides)} ({cause}). Give a class or function that icy can call with "
         "(space, message_length, vocab_size, hidden_size), or a module of the sizes of the run; a sender maps meanings "

@@ -15,6 +15,7 @@ from icy.core.registry import PERCEPTION, SIDES, WORLD, Entry, registry
 from icy.core.types import Choices, Fields
 
 from .settings import GamesLearningSettings
+from .spec import OLD_NAMES
 from .turn_settings import TurnSettings
 from .worlds.factory import make_world
 from .worlds.world import World
@@ -47,9 +48,7 @@ class GameTask:
         learning: settings of learning and evaluation.
     """
 
-    old_names: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {"channel": "representation", "channel_options": "representation_options"}
-    )
+    old_names: ClassVar[Mapping[str, str]] = MappingProxyType(OLD_NAMES)
 
     world: str
     world_options: Fields = field(default_factory=dict)
@@ -137,15 +136,11 @@ class GameTask:
         usual = GameTask(world=self.world, word_size=self.word_size, message_length=self.message_length)
         turns = changed_fields(self.turns, replace(usual.turns, rule_length=self.turns.rule_length))
         shown = {"targets", "distractors", "distractor_kind"}
-        options = ("world", "representation", "perception", "sender", "receiver")
-        stored = {"representation": "channel"}  # names in records
+        owners = ("world", "representation", "perception", "sender", "receiver")
+        options = stored_names(type(self), {one: getattr(self, f"{one}_options") for one in owners})
         sizes = ("sender_hidden", "receiver_hidden", "sender_sees")
         return {
-            **{
-                f"{stored.get(one, one)}.{n}": value
-                for one in options
-                for n, value in getattr(self, f"{one}_options").items()
-            },
+            **{f"{one}.{n}": value for one, own in options.items() for n, value in own.items()},
             **{name: getattr(self, name) for name in sizes if getattr(self, name) != getattr(usual, name)},
             **({"perception": self.perception} if self.perception != default_perception(self.made_world) else {}),
             **{name: value for name, value in turns.items() if name not in shown},

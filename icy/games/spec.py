@@ -8,6 +8,8 @@ from typing import Any
 from icy.config.specs import RunSpec
 from icy.config.types import Numbers
 
+OLD_NAMES = {"channel": "representation", "channel_options": "representation_options"}  # also those of tasks
+
 
 @dataclass(frozen=True)
 class GamesSpec(RunSpec):
@@ -56,14 +58,7 @@ class GamesSpec(RunSpec):
         *("word_size", "message_length", "preset"),
     )
 
-    old_names = MappingProxyType(
-        {
-            **RunSpec.old_names,
-            "channel": "representation",
-            "channel_options": "representation_options",
-            "steps": "updates",
-        }
-    )
+    old_names = MappingProxyType({**RunSpec.old_names, **OLD_NAMES, "steps": "updates"})
 
     world: str | Iterable[str] = "thing"
     representation: str | Iterable[str] = "qt"

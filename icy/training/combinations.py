@@ -102,13 +102,8 @@ def _settings(changes: Fields) -> list[Choices]:
     """
     if not isinstance(changes, Mapping):
         raise InvalidSettingError("settings must be names with values, as in {'learning_rate': 0.001}.")
-    lists = {
-        name: [typed(one) for one in value.split(",")] if isinstance(value, str) else value
-        for name, value in changes.items()
-        if isinstance(value, (list, tuple)) or (isinstance(value, str) and "," in value)
-    }
-    values = {name: lists.get(name, [value]) for name, value in changes.items()}
-    return [dict(zip(values, one, strict=True)) for one in product(*values.values())]
+    lists = [[typed(one) if isinstance(one, str) else one for one in several(value)] for value in changes.values()]
+    return [dict(zip(changes, values, strict=True)) for values in product(*lists)]
 
 
 def jobs_of_each(

@@ -9,7 +9,6 @@ from typing import Self
 from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol, Protocol
 from icy.config.settings import TrainingSettings
 from icy.core.registry import SIDES, Entry, registry
-from icy.core.streams import DrawsName
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.grammars import cached_language
@@ -40,7 +39,7 @@ class LanguageJob(Job):
     protocol: Protocol | EndToEndProtocol
     settings: TrainingSettings
     languages: Mapping[str, Language] = field(default_factory=dict, kw_only=True, repr=False)
-    draws: DrawsName = field(default="icy", kw_only=True)
+    draws: str = field(default="icy", kw_only=True)
     frequencies: Frequencies | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import pandas as pd
 
-from icy.analysis.correlations import RankCorrelation, rank_correlation
+from icy.analysis.correlations import rank_correlation
 from icy.analysis.literature.catalogue import published
 from icy.analysis.statistics import Interval, Paired, equivalence, holm, paired, student, t_test
 from icy.core.text import listed, markdown_table
 from icy.metrics import cbm_by_sample_size
 from icy.records.load import long_of
 from icy.records.pack import Pack
+from icy.s2b.evaluation import NEVER_LISTENING
 from results.estimates import print_estimate, student_interval
 from results.findings.data import SMALL, Table, mean_of, probes, quotient_of
 from results.pages import describe_packs, fill_template
@@ -31,9 +32,8 @@ GAMES, ATLAS = HERE / "games" / "records.parquet", HERE / "atlas" / "records.par
 CONFIRMED, CONTRADICTED, UNKNOWN = "confirmed", "contradicted", "unknown"
 ALPHA, MARGIN = 0.05, 0.2
 SETTLED = 0.016  # largest standard deviation of a score of 1,000 samples, by CBM24's appendix E
-LISTENING = ("novelty", "novelty-meaning", "order")  # listeners of S2B that never read messages
 FLOOR_SEEDS = 6
-E2E = "icy e2e -s RNNZero:GRU -r RNN1L:GRU --preset published"
+rank = Interval.__str__  # of a correlation, without the number of pairs
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Claim:
     """A claim of a paper, and the check.
 
     Attributes:
-        source: paper, and its section, table or figure.
+        place: section, table or figure; of several papers, also the paper.
         claim: the claim, as a sentence without a full stop.
         number: icy's number, with n and an interval.
         command: command that shows or makes the number.
@@ -49,7 +49,7 @@ class Claim:
         reason: limits of the number; for UNKNOWN, also what would decide.
     """
 
-    source: str
+    place: str
     claim: str
     number: str
     command: str
@@ -58,9 +58,8 @@ class Claim:
 
     def row(self) -> list[str]:
         """Return the row of the table of its paper."""
-        place = self.source.partition(" ")[2]
         verdict = f"**{self.verdict}**: {self.reason}"
-        return [" ".join(part.split()) for part in (self.claim, place, self.number, f"`{self.command}`", verdict)]
+        return [" ".join(part.split()) for part in (self.claim, self.place, self.number, f"`{self.command}`", verdict)]
 
 
 def verdict_of(low: float, high: float) -> str:
@@ -77,13 +76,13 @@ def perkins21() -> Iterable[Claim]:
     found, low = rank_correlation(means["topsim"], -means["tre"]), means["topsim"] / means["topsim"]["concat"]
     both_low = bool((low[["shuf", "shufdet"]] < 0.5).all())
     yield Claim(
-        "Perkins21 section 2.6, figure 1",
+        "section 2.6, figure 1",
         "topsim and -TRE correlate over grammars, and both are low on `shuf` and `shufdet`",
         f"""Spearman {rank(found)} over {found.pairs} grammars, means of {languages["seed"].nunique()} seeds; topsim of
         `concat` {means["topsim"]["concat"]:.2f}, `shufdet` {means["topsim"]["shufdet"]:.2f}, `shuf`
         {means["topsim"]["shuf"]:.2f}; TRE {means["tre"]["concat"]:.1f}, {means["tre"]["shufdet"]:.1f},
         {means["tre"]["shuf"]:.1f}""",
-        "icy reproduce perkins21/figure1 --dry-run",
+        "icy metrics all -m topsim -m tre",
         verdict_of(found.low, found.high) if both_low else UNKNOWN,
         f"""both are less than half of `concat`'s topsim, but `{", ".join(low[low < low["shuf"]].index)}` are lower;
         TRE is trained by Adam here, and by RMSprop in the paper""",
@@ -99,7 +98,7 @@ def perkins21() -> Iterable[Claim]:
         for row in scratch.itertuples()
     ]
     yield Claim(
-        "Perkins21 table 6",
+        "table 6",
         "of pairs from scratch, topsim is high where accuracy is high, and near 0 under GUMB",
         f"""accuracy and topsim of {len(runs)} runs: {listed(runs)}; the paper's own {printed.pairs} rows: Spearman
         {rank(printed)}""",
@@ -107,20 +106,11 @@ def perkins21() -> Iterable[Claim]:
         UNKNOWN,
         "one run of two links, and none under GUMB; the whole table would decide (about 50 core-hours)",
     )
-    yield Claim(
-        "Perkins21 tables 11, 17",
-        "after learning a grammar, accuracies of pairs under DISCR fall below 0.3 and recover, and their ranks are "
-        "fixed after 3,000 updates",
-        "none",
-        f"{E2E} --pretrain concat,perm,shufdet --representation discr --seeds 3 --plot drift.png",
-        UNKNOWN,
-        "no pair under DISCR was measured; the curves of this command would decide (under an hour for a pair)",
-    )
     drift = published("perkins21/table17").query("representation == 'discr'")
     cells = drift.pivot_table(index="model", columns="grammar", values="mean")
     better, learners = (cells["perm"] > cells["concat"]).sum(), cells.drop("FC1L+FC")
     yield Claim(
-        "Perkins21 tables 11, 17",
+        "tables 11, 17",
         "3 of 6 pairs under DISCR keep `perm` better than `concat`, and RNNZero:GRU keeps `shufdet` best",
         f"""none; in the paper's own table 17, `perm` is above `concat` in {better} of {len(learners)} pairs without
         FC1L, and the pair with the largest `shufdet` is
@@ -131,14 +121,6 @@ def perkins21() -> Iterable[Claim]:
     )
     yield hierarchy()
     yield permutation()
-    yield Claim(
-        "Perkins21 section 3.2, A.1",
-        "RMSprop makes training under GUMB steadier",
-        "none",
-        f"{E2E} --representation gumb --meanings 3x10 --steps 10000 --seeds 5 --set optimizer=rmsprop --plot rms.png",
-        UNKNOWN,
-        "the falls of accuracy in these curves, next to those without the last setting, would decide",
-    )
 
 
 def pairs() -> pd.DataFrame:
@@ -161,7 +143,7 @@ def hierarchy() -> Claim:
             highs.append(found.high)
             lows.append(found.low)
     return Claim(
-        "Perkins21 tables 10, 13, 15",
+        "tables 10, 13, 15",
         "models with a hierarchy learn `shufdet` best under GUMB and DISCR",
         f"quotients of ratios, with hierarchy over without: {'; '.join(texts)}; 2 seeds",
         "icy table atlas --where meanings=3x4 -m 'Hier*' -m 'RNN*' --where representation=gumb,discr",
@@ -185,7 +167,7 @@ def permutation() -> Claim:
     rest = mean_of(table.only([one for one in table.models if one != name]), "perm")
     place = [str(one) for one in ratios.index].index(name) + 1
     return Claim(
-        "Perkins21 table 13",
+        "table 13",
         "RNNZero2L:SRU under DISCR is the only sender that is biased against `perm`",
         f"""ratio of RNNZero2L:SRU {ratios[name]:.2f} (place {place} of {len(ratios)} from above); mean of the others
         {rest}, {(ratios > 1).sum()} of {len(ratios)} above 1; 2 seeds""",
@@ -222,11 +204,11 @@ def icy22() -> Iterable[Claim]:
     lows, highs = zip(*(one.interval for one in found.values()), strict=True)
     low, high = min(lows), max(highs)
     yield Claim(
-        "Icy22 table 5",
+        "table 5",
         "senders without feedback of their tokens (RNNZero) are more biased against `perm`",
         f"RNNZero's ratio over RNNAutoReg's: {'; '.join(f'{c} {compared(one)}' for c, one in found.items())}",
-        "icy compare results/reproduced/replicates.parquet:model=sender/RNNZero:LSTM "
-        "results/reproduced/replicates.parquet:model=sender/RNNAutoReg:LSTM --where protocol=acquire",
+        "icy compare results/reproduced/replicates.parquet:model=sender/RNNAutoReg:LSTM "
+        "results/reproduced/replicates.parquet:model=sender/RNNZero:LSTM --where protocol=acquire",
         CONFIRMED if max(corrected) < ALPHA and low > 1 else CONTRADICTED if high < 1 else UNKNOWN,
         f"""paired by seed, Holm over {len(found)} cells: p from {min(corrected):.2f}. All three are above 1, as
         claimed, but effects from {low:.2f} to {high:.2f} times are possible; about 30 seeds would decide""",
@@ -239,23 +221,13 @@ def icy22() -> Iterable[Claim]:
     clear = [one.effect < 1 and p < ALPHA for one, p in zip(tests, adjusted, strict=True)]
     texts = [f"{a} over {b} {compared(one)}" for (a, b), one in zip(steps, tests, strict=True)]
     yield Claim(
-        "Icy22 table 6",
+        "table 6",
         "the ratio of `shufdet` is lower for HUSendZ:dgsend than for dgsend, and lower for dgsend than for LSTM",
         f"quotients of ratios: {'; '.join(texts)}",
         "icy reproduce icy22/table6 --rerun never --from results/reproduced/records.parquet",
         CONFIRMED if all(clear[:3]) else UNKNOWN,
         f"""paired by seed, Holm over {len(tests)} tests: {sum(clear)} significant. Without feedback (RNNZero) the
         difference between dgsend and LSTM is {"clear, too" if clear[3] else "unknown"}""",
-    )
-    yield Claim(
-        "Icy22 figure 7",
-        "pairs that learned `proj` first deviate least in end-to-end training",
-        "none",
-        "icy e2e -s RNNAutoReg:LSTM -r RNN1L:LSTM --pretrain concat,perm,rot,shufdet,proj --preset published --most 0 "
-        "--target 0.9 --seeds 10 --plot figure7.png",
-        UNKNOWN,
-        """messages of `proj` are ambiguous, so that receivers cannot reach the paper's target of 0.99, and no run with
-        it exists; this command, with a target that all can reach, would decide""",
     )
 
 
@@ -276,7 +248,7 @@ def sizes() -> Claim:
     alike = sum(one.p < ALPHA for one in found.values())
     texts = [f"{name} {print_estimate((found[name].effect, found[name].low, found[name].high))}" for name in apart]
     return Claim(
-        "Icy22 tables 3, 4",
+        "tables 3, 4",
         "ratios do not depend on the number of parameters",
         f"""of {len(found)} quotients of the larger sender's ratio over the smaller one's, {alike} are equivalent within
         {100 * MARGIN:.0f} %, and different are: {listed(texts) or "none"}; 5 to 10 seeds""",
@@ -303,7 +275,7 @@ def cbm24() -> Iterable[Claim]:
     across, scores = (rank_correlation(means[a], means[b]) for a, b in (("topsim", "accuracy"), ("ami", "cbm")))
     pearson = fisher(float(means["ami"].corr(means["cbm"])), len(means))
     yield Claim(
-        "CBM24 section 5, table 1",
+        "section 5, table 1",
         "topsim does not correlate with accuracy",
         f"""Spearman {rank(within)} over {within.pairs} speakers of one game, {rank(across)} over {across.pairs} games
         of Thing""",
@@ -314,7 +286,7 @@ def cbm24() -> Iterable[Claim]:
         0.2""",
     )
     yield Claim(
-        "CBM24 section 5, table 1",
+        "section 5, table 1",
         "AMI correlates with CBM over configurations (0.70 for Shape, 0.79 for Thing)",
         f"Pearson {print_estimate(pearson)}, Spearman {rank(scores)}, over {len(means)} games of Thing, 3 seeds each",
         "icy reproduce cbm24/table1",
@@ -340,7 +312,7 @@ def ambiguity(own: pd.DataFrame) -> Claim:
     printed = published("cbm24/table1").query("measure == 'ambiguity_rate'")
     table = printed.pivot_table(index=["world", "rule_length"], columns="representation", values="mean")
     return Claim(
-        "CBM24 section 5, table 1",
+        "section 5, table 1",
         "messages of GS are more ambiguous than messages of QT",
         f"""rate of GS minus QT in Thing: {"; ".join(texts)}; 3 seeds each. In the paper's own table, GS is higher in
         {(table["gs"] > table["qt"]).sum()} of {len(table)} games""",
@@ -366,11 +338,11 @@ def samples(pack: Pack, own: pd.DataFrame) -> Claim:
             gaps.append([score[100] - score[1000], score[500] - score[1000]])
     few, many = (student_interval(column) for column in np.array(gaps).T)
     return Claim(
-        "CBM24 appendix E, figure 4",
+        "appendix E, figure 4",
         "the score is too high on few samples, and settles at about 500",
         f"""score of 100 samples minus that of 1,000: {print_estimate(few, 3)}; of 500: {print_estimate(many, 3)};
         {len(gaps)} languages of Thing""",
-        "icy metrics games --metric cbm --by-sample-size",
+        "icy metrics results/games/records.parquet --metric cbm --by-sample-size",
         CONFIRMED if few[1] > 0 and many[2] < SETTLED else CONTRADICTED if many[1] > SETTLED else UNKNOWN,
         f"""*settled* means that the score of 500 is at most {SETTLED} too high, the largest standard deviation that the
         paper gives for a score of 1,000. The score falls most between 100 and 500 samples, as claimed, but still falls
@@ -384,7 +356,7 @@ def samples(pack: Pack, own: pd.DataFrame) -> Claim:
 def metarg() -> Iterable[Claim]:
     printed = published("metarg22/listener").set_index(["samples", "shots"])
     floors = pd.read_csv(HERE / "s2b_floors" / "s2b-floors.csv")
-    deaf = floors[floors["schedule"].eq("near32") & floors["values"].eq("2-5") & floors["listener"].isin(LISTENING)]
+    deaf = floors.query(f"schedule == 'near32' and values == '2-5' and listener in {NEVER_LISTENING}")
     best = deaf.loc[deaf.groupby(["samples", "shots"])["query"].idxmax()].set_index(["samples", "shots"])
     half = student(FLOOR_SEEDS - 1) / math.sqrt(FLOOR_SEEDS)
     texts = [
@@ -415,26 +387,6 @@ def metarg() -> Iterable[Claim]:
         """by its own numbers the paper shows that LSTM is above DCEM, and not that ESBN is above LSTM; three seeds of
         each core would decide (86 core-hours), and `icy reproduce metarg24/figure9` for the DNC""",
     )
-    yield Claim(
-        "MetaRG22, MetaRG24 figures 4, 8",
-        "recall of one-hot stimuli is far better than of continuous stimuli, because of the binding problem",
-        "no trained agent; an agent that remembers only the present stimulus gets 100 % with one-hot stimuli and 66.4 "
-        "% (standard error 0.3, 3 sets of 2,000 episodes) with continuous stimuli",
-        "icy reproduce metarg24/figure8",
-        UNKNOWN,
-        """a gap exists without anything to bind over the episode, so a gap alone does not show its cause; six agents
-        would decide whether it exists for the LSTM (2 core-hours)""",
-    )
-    yield Claim(
-        "MetaRG22, MetaRG24",
-        "without the permutation of the vocabulary, pairs invent a language for all episodes, which cheats",
-        "none",
-        "icy s2b train --learner pair --most 3 --updates 1200 --game permutation=false --seeds 3",
-        UNKNOWN,
-        """the accuracy in the support phase would decide, because a language for all episodes needs no support: with
-        the permutation, pairs have 81 to 88 % there (three seeds), and this command trains three without it (4
-        minutes)""",
-    )
 
 
 def welch(one: pd.Series, other: pd.Series) -> tuple[float, float]:
@@ -449,11 +401,6 @@ def welch(one: pd.Series, other: pd.Series) -> tuple[float, float]:
 # -- text --------------------------------------------------------------------------------------------------------------
 
 
-def rank(found: RankCorrelation) -> str:
-    """Return a correlation with its interval."""
-    return str(Interval(found.value, found.low, found.high))
-
-
 def compared(found: Paired) -> str:
     """Return a quotient with its interval and the number of seeds."""
     return f"{print_estimate((found.effect, *found.interval))}, {found.pairs} seeds"
@@ -465,36 +412,20 @@ def fisher(value: float, count: int) -> tuple[float, float, float]:
     return value, math.tanh(math.atanh(value) - width), math.tanh(math.atanh(value) + width)
 
 
-def page(claims: Sequence[Claim]) -> str:
-    """Return the text of the page."""
+def page() -> str:
+    """Return the text of the page. Claims that nothing was measured for are rows of the template."""
     heads = ["claim", "where", "icy's number", "command", "verdict"]
-    parts = []
-    for paper in dict.fromkeys(claim.source.partition(" ")[0].rstrip(",") for claim in claims):
-        rows = [claim.row() for claim in claims if claim.source.startswith(paper)]
-        parts += [
-            f"## {'MetaRG22 and MetaRG24' if paper == 'MetaRG22' else paper}",
-            markdown_table(heads, rows, markup=True),
-        ]
-    counts = {
-        verdict: sum(claim.verdict == verdict for claim in claims) for verdict in (CONFIRMED, CONTRADICTED, UNKNOWN)
-    }
-    summary = listed([f"{count} are {verdict}" for verdict, count in counts.items()])
-    return fill_template(
-        PAGE,
-        records=describe_packs(RECORDS, ATLAS, GAMES),
-        count=len(claims),
-        summary=summary,
-        tables="\n\n".join(parts),
-    )
-
-
-def all_claims() -> list[Claim]:
-    """Return the claims of all papers."""
-    return [*perkins21(), *icy22(), *cbm24(), *metarg()]
+    found = {paper.__name__: list(paper()) for paper in (perkins21, icy22, cbm24, metarg)}
+    tables = {name: markdown_table(heads, [one.row() for one in of], markup=True) for name, of in found.items()}
+    verdicts = [one.verdict for of in found.values() for one in of]
+    verdicts += [UNKNOWN] * PAGE.with_suffix(".template.md").read_text(encoding="utf-8").count(f"| **{UNKNOWN}**:")
+    summary = listed([f"{verdicts.count(one)} are {one}" for one in (CONFIRMED, CONTRADICTED, UNKNOWN)])
+    records = describe_packs(RECORDS, ATLAS, GAMES)
+    return fill_template(PAGE, records=records, count=len(verdicts), summary=summary, **tables)
 
 
 def main() -> None:
-    PAGE.write_text(page(all_claims()), encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

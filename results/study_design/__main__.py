@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -117,7 +116,7 @@ def figure_rows(found: pd.DataFrame) -> pd.DataFrame:
 
 
 @style.with_own_settings
-def draw_design(design: pd.DataFrame, title: str | None = None, width: float = style.WIDTH) -> Figure:
+def draw_design(design: pd.DataFrame) -> Figure:
     """Draw how much earlier cards reveal about each held-out item: a panel per dataset and preset, bars per item.
 
     The two bars of an item show how many earlier cards have its color, and how many have its shape. The marks show the
@@ -126,23 +125,25 @@ def draw_design(design: pd.DataFrame, title: str | None = None, width: float = s
     Args:
         design: one row per dataset, preset and held-out item: `item` (its name or number), `colour`, `shape`, `told`
             (errors are corrected) and `untold` (they are not).
-        title: title; by default a description, "" for none.
-        width: width of the figure, in inches.
     """
     keys = list(dict.fromkeys(zip(design["dataset"], design["preset"], strict=True)))
     names = [f"{dataset}, {preset}" for dataset, preset in keys]
-    figure, axes = style.panels(names, None, (width, 2.4), len(names), sharey=True)
+    figure, axes = style.panels(names, None, (style.WIDTH, 2.4), len(names), sharey=True)
     seconds = [ax.twinx() for ax in axes]
     for ax, second, (dataset, preset) in zip(axes, seconds, keys, strict=True):
         part = design[(design["dataset"] == dataset) & (design["preset"] == preset)]
         _draw_items(ax, second, part)
-        style.head(ax, f"{dataset}, {preset}", width / len(names))
+        style.head(ax, f"{dataset}, {preset}", style.WIDTH / len(names))
     for second in seconds[:-1]:
         second.tick_params(labelright=False)
     seconds[-1].set_ylabel("composer right, %", fontsize=style.MEDIUM)
     axes[0].set_ylabel("other cards that showed it")
-    style.legend(figure, axes, True, _design_handles(), loc="outside lower center", ncols=4)
-    style.entitle(figure, axes, True, title, "Held-out items that the order of cards makes answerable")
+    bars = [Patch(color=style.COLORS[1], label="its color"), Patch(color=style.COLORS[0], label="its shape")]
+    marks = {"composer, errors corrected": True, "composer, not corrected": False}
+    looks = {name: style.Look("black", marker="D", hollow=hollow) for name, hollow in marks.items()}
+    handles = [*bars, *(look.handle(name, 4.5, line=False) for name, look in looks.items())]
+    style.legend(figure, axes, True, handles, loc="outside lower center", ncols=4)
+    style.entitle(figure, axes, True, None, "Held-out items that the order of cards makes answerable")
     return figure
 
 
@@ -158,13 +159,6 @@ def _draw_items(ax: Axes, second: Axes, part: pd.DataFrame) -> None:
     style.tidy(ax, "y")
     second.spines[["top"]].set_visible(False)
     second.tick_params(labelsize=style.SMALL, length=2.5, pad=2)
-
-
-def _design_handles() -> list[Artist]:
-    bars = [Patch(color=style.COLORS[1], label="its color"), Patch(color=style.COLORS[0], label="its shape")]
-    marks = {"composer, errors corrected": True, "composer, not corrected": False}
-    looks = {name: style.Look("black", marker="D", hollow=hollow) for name, hollow in marks.items()}
-    return [*bars, *(look.handle(name, 4.5, line=False) for name, look in looks.items())]
 
 
 def page(found: pd.DataFrame, games: int) -> str:

@@ -19,7 +19,6 @@ from icy.analysis.order import in_order
 from icy.analysis.plots.study import draw_study
 from icy.analysis.row_types import Facts
 from icy.analysis.tables.study import contrasts_table, report_table, study_report
-from icy.core.errors import InvalidSettingError
 from icy.core.text import markdown_table
 from icy.records.load import load_records, long_of
 from icy.study.rows import items_of_records, rows_of_long
@@ -68,27 +67,19 @@ def page(report: pd.DataFrame, records: list[dict[str, object]]) -> str:
 
 
 @style.with_own_settings
-def draw_course(items: pd.DataFrame, title: str | None = None, width: float = style.WIDTH) -> Figure:
+def draw_course(items: pd.DataFrame) -> Figure:
     """Draw the accuracy over the course of a game: a panel per dataset and grammar, a line per agent.
 
     Lines are moving averages of ordinary items over the number of examples between two cards; marks are held-out items.
-    Bands and error bars are standard errors over instances, which the column `seed` numbers, if there is one.
+    Bands and error bars are standard errors over instances, which the column `seed` numbers.
 
     Args:
-        items: one row per item, as `icy.study.rows.items_of_records` returns: agent, dataset, grammar, example (from
-            1), correct and held_out.
-        title: title; by default a description, "" for none.
-        width: width of the figure, in inches.
-
-    Raises:
-        InvalidSettingError: `items` is empty.
+        items: one row per item, as `icy.study.rows.items_of_records` returns.
     """
-    if not len(items):
-        raise InvalidSettingError("Cannot draw a course without items.")
     datasets, grammars = sorted(items["dataset"].unique(), reverse=True), in_order(items["grammar"].unique())
     names = [f"{dataset}, {grammar}" for dataset in datasets for grammar in grammars]
     across = len(grammars)
-    figure, axes = style.panels(names, None, (width, 1.5 * len(datasets) + 0.6), across, sharex=True, sharey=True)
+    figure, axes = style.panels(names, None, (style.WIDTH, 1.5 * len(datasets) + 0.6), across, sharex=True, sharey=True)
     agents = list(dict.fromkeys(items["agent"]))
     looks = style.model_looks(agents)
     for ax, name in zip(axes, names, strict=True):
@@ -96,22 +87,21 @@ def draw_course(items: pd.DataFrame, title: str | None = None, width: float = st
         part = items[(items["dataset"] == dataset) & (items["grammar"] == grammar)]
         for agent, own in part.groupby("agent", sort=False):
             _draw_line(ax, own, looks[str(agent)])
-        style.head(ax, name, width / across)
+        style.head(ax, name, style.WIDTH / across)
         ax.set(ylim=(0, 102))
         style.tidy(ax, "y")
     style.outer_labels(axes, across, "example", ["right, %"] * len(axes))
     handles = [replace(looks[agent], dash="-").handle(agent) for agent in agents]
     style.legend(figure, axes, True, handles)
     usual = "Secret Spy Codes: right answers over the course of a game"
-    several = "seed" in items and items.groupby("agent")["seed"].nunique().max() > 1
     notes = [f"lines: ordinary items, over {WINDOW} examples; marks: held-out items"]
-    notes += ["bands and error bars: standard error of the mean over instances"] if several else []
-    style.entitle(figure, axes, True, title, usual, notes)
+    notes += ["bands and error bars: standard error of the mean over instances"] * (items["seed"].nunique() > 1)
+    style.entitle(figure, axes, True, None, usual, notes)
     return figure
 
 
 def _draw_line(ax: Axes, own: pd.DataFrame, look: style.Look) -> None:
-    each = own.assign(seed=own.get("seed", 0), right=100 * own["correct"])
+    each = own.assign(right=100 * own["correct"])
     usual, marks = (
         part.pivot_table(index="example", columns="seed", values="right")
         for _, part in each.groupby(each["held_out"].astype(bool))

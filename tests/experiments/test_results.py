@@ -123,18 +123,7 @@ def test_other_formats(three: ProbeResult) -> None:
     assert r"\begin{tabular}{lrrrrrr}" in latex
     assert latex.count("{") == latex.count("}")
     header, row = three.table("csv").splitlines()
-    names = [
-        "mean",
-        "spread",
-        "seeds",
-        "censored",
-        "failed",
-        "geometric_mean",
-        "geometric_spread",
-        "low",
-        "high",
-        "updates",
-    ]
+    names = ["mean", "spread", "seeds", "censored", "failed", "geometric_mean", "geometric_spread", "low", "high", "updates"]
     assert header.split(",")[-10:] == [f"hol_{name}" for name in names]
     assert row.split(",")[-10:-3] == ["20.0", "", "1", "1", "1", "", ""]
     assert float(row.split(",")[-3]) == pytest.approx(20)  # of one run that was cut, a bound
@@ -248,12 +237,7 @@ def test_of_several_tables_the_last_counts(order: tuple[int, int], tmp_path: Pat
 def test_results_with_different_measures_have_separate_tables() -> None:
     result = icy.ProbeResult.load(Path(__file__).parents[1] / "records" / "version-0.1")
     texts = result.table().split("\n\n\n")[0]
-    titles = (
-        "acquire: update",
-        "generalise: accuracy on meanings held out",
-        "budget: accuracy",
-        "end to end: meanings",
-    )
+    titles = ("acquire: updates", "generalise: accuracy on meanings", "budget: accuracy", "end to end: meanings")
     assert [texts.count(title) for title in titles] == [1, 1, 1, 1]
     assert [len(part.records) for part in result.parts()] == [2, 2, 2, 1]
     assert repr(result) == "\n\n".join(repr(part) for part in result.parts())

@@ -13,7 +13,7 @@ import icy
 from icy.config.specs import ChainSpec, ProbeSpec, SweepSpec
 from icy.core.errors import IcyError
 from icy.experiments.plan import make_plan
-from icy.experiments.sweep import cost, expand, make_sweep, read_sweep, sweep_spec
+from icy.experiments.sweep import cost, expand, make_sweep, over, read_sweep, sweep_spec
 from icy.records.kinds import row_of
 from icy.records.store import Store
 from tests.helpers import numbers
@@ -194,3 +194,5 @@ def test_old_names_are_those_of_each_part() -> None:
     parts = [{"kind": "e2e", "sender": "FC1L", "receiver": "FC1L"}, {"kind": "chain", "model": "sender/FC1L"}]
     pair, chain = expand(sweep_spec(parts=parts, steps=77))
     assert (pair.updates, chain.updates) == (77, ChainSpec.updates)
+    file = {"parts": ({"kind": "e2e", "steps": 5},)}
+    assert over(file, {"updates": 50}) == {"parts": ({"kind": "e2e"},), "updates": 50}

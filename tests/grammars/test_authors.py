@@ -22,7 +22,7 @@ from icy.study.game import StudyGameSettings, codes_of, dataset
 
 def synth_words(seed: int) -> Any:
     content = dataset("synth")
-    return base_words(content.space, content.vocab_size, content.word_length, seed, authors_generator(seed))
+    return base_words(content.space, content.vocab_size, content.word_length, authors_generator(seed))
 
 
 ENG = [
@@ -145,7 +145,7 @@ def test_words_come_first_and_grammars_of_a_chain_continue_the_same_draws() -> N
 
 
 def test_pairsum_and_rot_only_need_the_authors_words() -> None:
-    words = base_words(MeaningSpace(2, 3), 4, 2, 5, authors_generator(5))
+    words = base_words(MeaningSpace(2, 3), 4, 2, authors_generator(5))
     for name in ("pairsum", "rot"):
         made = make_language(name, "2x3", word_length=2, seed=5, draws="authors")
         assert np.array_equal(made.messages, make_language(name, "2x3", word_length=2, words=words).messages)

@@ -125,4 +125,4 @@ def test_every_claim_has_a_command_and_an_unknown_claim_says_what_would_decide()
 
 @pytest.mark.slow
 def test_the_page_of_claims_follows_from_the_records() -> None:
-    assert claims.page(claims.all_claims()) == text("results/reproduced/claims.md")
+    assert claims.page() == text("results/reproduced/claims.md")

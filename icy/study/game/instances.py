@@ -150,10 +150,10 @@ def language_of(settings: StudyGameSettings, seed: int) -> Language:
 @lru_cache(maxsize=4096)
 def _language(settings: StudyGameSettings, seed: int, version: str) -> Language:
     content, legacy = settings.content, settings.languages == "legacy"
-    sizes = (content.space, content.vocab_size, content.word_length, seed)
+    sizes = (content.space, content.vocab_size, content.word_length)
     if content.words is None and legacy:  # the service draws random words from the seed, and the rest without a seed
-        return make_language(settings.grammar, *sizes, words=base_words(*sizes, authors_generator(seed)))
-    return make_language(settings.grammar, *sizes, words=content.words, draws="authors" if legacy else "icy")
+        return make_language(settings.grammar, *sizes, seed, words=base_words(*sizes, authors_generator(seed)))
+    return make_language(settings.grammar, *sizes, seed, words=content.words, draws="authors" if legacy else "icy")
 
 
 def codes_of(settings: StudyGameSettings, seed: int) -> Codes:

@@ -52,7 +52,7 @@ def design() -> Figure:
 
 
 def placed() -> Figure:
-    own = {"side": "receiver", "model": "receiver/A"}
+    own = {"role": "receiver", "model": "receiver/A"}
     zoo = pd.concat([spread(ZOO_OF_TWO), spread(ZOO_OF_TWO, **own)], ignore_index=True)
     mine = pd.concat([spread({"New": (2.0, 2.2)}), spread({"New": (2.0, 2.2)}, **own)], ignore_index=True)
     return plot_placements(Atlas(zoo, ABOUT).places(mine))

@@ -16,15 +16,9 @@ ACCURACIES = [[0.25, 0.5], [0.75, 1.0], [0.0, 0.125]]  # three senders, two rece
 
 
 def populations(seeds: int = 2, **more: object) -> ProbeResult:
-    about = {
-        "role": "pair",
-        "protocol": "e2e",
-        "job_kind": "e2e",
-        "reason": "steps",
-        "end_to_end_accuracy": 0.4,
-        **more,
-    }
-    return ProbeResult([record(PAIR, "none", 123 + i, **{"pairings": ACCURACIES, **about}) for i in range(seeds)])
+    about = {"role": "pair", "protocol": "e2e", "job_kind": "e2e", "reason": "steps", "end_to_end_accuracy": 0.4,
+             "pairings": ACCURACIES}  # fmt: skip
+    return ProbeResult([record(PAIR, "none", 123 + i, **{**about, **more}) for i in range(seeds)])
 
 
 def test_a_cell_is_the_accuracy_of_a_sender_and_a_receiver() -> None:

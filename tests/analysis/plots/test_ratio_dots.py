@@ -34,14 +34,8 @@ def test_cut_ratios_are_hollow_with_an_arrow() -> None:
 
 
 def test_an_error_bar_that_leaves_the_axis_has_an_arrow_and_a_note() -> None:
-    about = {
-        "protocol": "acquire",
-        "measure": "ratio",
-        "accuracy": 0.8,
-        "baseline_steps": 100,
-        "target": 0.8,
-        "cap": 20,
-    }
+    about = {"protocol": "acquire", "measure": "ratio", "accuracy": 0.8, "baseline_steps": 100, "target": 0.8,
+             "cap": 20}  # fmt: skip
     steps = {"rot": (100, 900), "perm": (200, 210)}
     two = [record(MODELS[0], g, seed, steps=n, **about) for g in steps for seed, n in enumerate(steps[g])]
     figure = plots.ratios(ProbeResult(two), spread="ci95")

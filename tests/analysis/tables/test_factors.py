@@ -174,7 +174,11 @@ def test_a_contrast_is_a_bound_in_the_direction_in_which_cut_means_move_it() -> 
         parts = []
         for model, hidden, hol in (("A", 32, cap), ("B", 32, 9.0), ("B", 64, cap)):
             more = 0.1 * (hidden == 64)
-            ratios = {"perm": [1.1, 1.3 + more], "rot": [1.8, 2.2 + more], "hol": [hol, hol * (1 if hol == cap else 1.2)]}
+            ratios = {
+                "perm": [1.1 + more, 1.3 + more],
+                "rot": [1.8 + more, 2.2 + more],
+                "hol": [hol, hol * (1 if hol == cap else 1.2)],
+            }
             parts.append(long({model: ratios}, protocol="acquire", measure="ratio", hidden_size=hidden))
         rows = pd.concat(parts)
         return table(rows.assign(censored=rows["value"].eq(cap))).loc["hidden_size"]
