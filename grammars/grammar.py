@@ -129,6 +129,12 @@ def base_words(space: MeaningSpace, vocab_size: int, word_length: int, seed: See
 
     The words depend only on the seed and the sizes, so all grammars of a seed share them.
 
+    Args:
+        space: the meanings.
+        vocab_size: V.
+        word_length: w.
+        seed: seed of the words, or the generator to draw them from.
+
     Returns:
         Shape [A, K, w]; ABSENT at values that an attribute does not have.
 

@@ -8,7 +8,7 @@ from typing import Any
 from icy.config.specs import RunSpec
 from icy.config.types import Numbers
 
-OLD_NAMES = {"channel": "representation", "channel_options": "representation_options"}  # also those of tasks
+OLD_NAMES = {"channel": "representation", "channel_options": "representation_options"}  # of tasks too
 
 
 @dataclass(frozen=True)
