@@ -2,192 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
 
 import pandas as pd
 
 from .games import WHICH
 
-NEARLY_NONE = 0.01  # largest rate of paraphrases that counts as nearly none, as printed
-COLLAPSED = 0.1  # limit of the AMI of rules of four concepts in Thing; the paper has .03 and .05
-WIDE = 64  # bits of a word
-NEAR_PERFECT, NEAR_ZERO = 0.95, 0.1  # limits of accuracy and CBM of wide words; the paper has .97 and .99, .01 and .01
+MEASURES = ("accuracy", "cbm", "ami", "ambiguity_rate", "paraphrase_rate", "unmatched_rate", "unique_words")
 FEWEST = 3  # least number of games of a world for a correlation
 HOLDS, FAILS, IN_PART, UNKNOWN = "holds", "does not hold", "holds in part", "not measured"
+PRINTED = "rule_length == message_length and representation in ('gs', 'qt')"  # a word per concept, as in table 1
+
+
+def _pairs(*same: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Return a function that pairs games with equal columns; columns of the second game end with `_other`."""
+
+    def pair(games: pd.DataFrame) -> pd.DataFrame:
+        own = games[games["rule_length"].eq(games["message_length"])].dropna(subset="accuracy")
+        return own.merge(own, on=list(same), suffixes=("", "_other"))
+
+    return pair
+
+
+def _correlations(games: pd.DataFrame) -> pd.DataFrame:
+    """Return the correlation of AMI and accuracy over the games of each world with enough games."""
+    groups = games.query(PRINTED).dropna(subset=["ami", "accuracy"]).groupby("world", sort=False)
+    rows = [(world, len(own), own["ami"].corr(own["accuracy"])) for world, own in groups]
+    return pd.DataFrame(rows, columns=["world", "games", "correlation"]).query(f"games >= {FEWEST}")
 
 
 @dataclass(frozen=True)
-class GameMeans:
-    """Measures of one game, as means over seeds; or the printed numbers of one row."""
+class GameClaim:
+    """A claim about games, tested on every row of a table that follows from the games.
 
-    world: str
-    representation: str
-    rule_length: int
-    word_size: int
-    message_length: int
-    values: Mapping[str, float]
+    Attributes:
+        text: the claim.
+        shown: template of the text of a row.
+        holds: condition of a row that supports the claim, as for `pd.DataFrame.eval`.
+        which: condition of the rows to test.
+        table: function from games to the table.
+    """
 
-    @property
-    def concepts(self) -> bool:
-        """Whether a message has a word for every concept of its phrase, as in table 1."""
-        return self.message_length == self.rule_length
-
-
-Finding = tuple[str, bool]  # description of a comparison with its numbers, and whether it supports the claim
-Games = list[GameMeans]
+    text: str
+    shown: str
+    holds: str
+    which: str = PRINTED
+    table: Callable[[pd.DataFrame], pd.DataFrame] = pd.DataFrame.copy
 
 
-def claims(games: Games) -> pd.DataFrame:
+CLAIMS = {
+    "a": GameClaim(
+        "QT is above GS in accuracy.",
+        "{world} l={rule_length}: QT {accuracy:.3f}, GS {accuracy_other:.3f}",
+        "accuracy > accuracy_other",
+        "representation == 'qt' and representation_other == 'gs'",
+        _pairs("world", "rule_length"),
+    ),
+    "b": GameClaim(
+        "Longer rules lower accuracy.",
+        "{world} {representation}: l=1 {accuracy:.3f}, l={rule_length_other} {accuracy_other:.3f}",
+        "accuracy > accuracy_other",
+        "rule_length == 1 and rule_length_other != 1",
+        _pairs("world", "representation"),
+    ),
+    "c": GameClaim(
+        "GS leaves words unused, so that concepts are unmatched; QT leaves none unmatched.",
+        "{representation} {world}: {unique_words:.0f} words, {unmatched_rate:.2f} unmatched",
+        "(representation == 'qt' and unmatched_rate <= 0.01)"
+        " or (representation == 'gs' and unique_words < word_size and unmatched_rate > 0.01)",
+        f"rule_length == 1 and {PRINTED}",
+    ),
+    "d": GameClaim(
+        "QT has paraphrases, GS nearly none.",
+        "{representation} {world} l={rule_length}: {paraphrase_rate:.2f}",
+        "(representation == 'qt' and paraphrase_rate > 0.01) or (representation == 'gs' and paraphrase_rate <= 0.015)",
+    ),
+    "e": GameClaim(  # the paper has .03 and .05
+        "AMI collapses with rules of four concepts in Thing.",
+        "{representation}: {ami:.2f}",
+        "ami < 0.1",
+        "rule_length == 4 and message_length == 4 and world == 'thing'",
+    ),
+    "f": GameClaim(  # the paper has .97 and .99, .01 and .01
+        "Words of 64 bits give nearly perfect accuracy and CBM of about 0.",
+        "{world}: accuracy {accuracy:.3f}, CBM {cbm:.3f}",
+        "accuracy > 0.95 and cbm < 0.1",
+        "rule_length == 1 and representation == 'qt' and word_size == 64",
+    ),
+    "g": GameClaim(
+        "AMI rises with accuracy over the games of a world.",
+        "{world}: Pearson's correlation {correlation:.2f} over {games} games",
+        "correlation > 0",
+        "correlation == correlation",  # it is a number
+        _correlations,
+    ),
+    "h": GameClaim(
+        "The score falls short of 1 by ambiguity more than by paraphrases.",
+        "{representation} {world} l={rule_length}: ambiguous {ambiguity_rate:.2f}, paraphrases {paraphrase_rate:.2f}",
+        "ambiguity_rate > paraphrase_rate",
+    ),
+}
+
+
+def claims(games: pd.DataFrame) -> pd.DataFrame:
     """Test the claims in CLAIMS on measured games.
 
     Args:
-        games: measured games; see `games_of_results`.
+        games: a row per game with the columns WHICH and MEASURES; see `games_of_results`.
 
     Returns:
         A row per claim, with the columns `claim` (a letter), `said` (its text), `found` (comparisons) and `verdict`.
     """
     rows = []
-    for letter, (text, judge) in CLAIMS.items():
-        found = list(judge(games))
-        rows.append(
-            {"claim": letter, "said": text, "found": "; ".join(f for f, _ in found), "verdict": _verdict(found)}
-        )
+    for letter, claim in CLAIMS.items():
+        table = claim.table(games).query(claim.which)
+        table = table.dropna(subset=[name for name in MEASURES if f"{{{name}" in claim.shown])
+        right, found = table.eval(claim.holds).sum(), [claim.shown.format(**row) for row in table.to_dict("records")]
+        verdict = UNKNOWN if not found else HOLDS if right == len(found) else IN_PART if right else FAILS
+        rows.append({"claim": letter, "said": claim.text, "found": "; ".join(found), "verdict": verdict})
     return pd.DataFrame(rows)
 
 
-def _verdict(found: list[Finding]) -> str:
-    if not found:
-        return UNKNOWN
-    right = sum(as_claimed for _, as_claimed in found)
-    return HOLDS if right == len(found) else IN_PART if right else FAILS
-
-
-def games_of_results(long: pd.DataFrame) -> Games:
-    """Convert a long table of games, with the column `world`, to games; failed runs are left out."""
+def games_of_results(long: pd.DataFrame) -> pd.DataFrame:
+    """Return the means over seeds of each game in a long table with the column `world`; failed runs are left out."""
     good = long[~long["failed"].astype(bool)].rename(columns={"vocab_size": "word_size"})
-    measures = [name for name in MEASURES if name in good]
-    return [
-        _game(part, {str(name): float(value) for name, value in part[measures].astype(float).mean().dropna().items()})
-        for _, part in good.groupby(list(WHICH), sort=False)
-    ]
-
-
-def games_of_table(cells: pd.DataFrame) -> Games:
-    """Convert a published table, from `icy.analysis.literature.games.with_names`, to games."""
-    return [
-        _game(rows, dict(zip(rows["measure"], rows["mean"], strict=True)))
-        for _, rows in cells.groupby("row", sort=False)
-    ]
-
-
-def _game(rows: pd.DataFrame, values: Mapping[str, float]) -> GameMeans:
-    first = rows.iloc[0].to_dict()
-    length, size, words = (int(first[name]) for name in WHICH[2:])
-    return GameMeans(str(first["world"]), str(first["representation"]), length, size, words, values)
-
-
-MEASURES = ("accuracy", "cbm", "ami", "ambiguity_rate", "paraphrase_rate", "unmatched_rate", "unique_words")
-
-
-def _pairs(
-    games: Games, measure: str, same: Callable[[GameMeans], object], first: object, by: str
-) -> Iterator[tuple[GameMeans, GameMeans]]:
-    """Yield pairs of games with equal `same`; the attribute `by` is `first` in the first game, not in the second."""
-    measured = [game for game in games if measure in game.values]
-    for one, other in product(measured, measured):
-        if getattr(one, by) == first and getattr(other, by) != first and same(one) == same(other):
-            yield one, other
-
-
-def _representations(games: Games) -> Iterator[Finding]:
-    def same(game: GameMeans) -> object:
-        return game.world, game.rule_length
-
-    for qt, gs in _pairs([g for g in games if g.concepts], "accuracy", same, "qt", "representation"):
-        if gs.representation == "gs":
-            yield _compared(f"{_title(qt)}: QT", qt, "GS", gs)
-
-
-def _lengths(games: Games) -> Iterator[Finding]:
-    def same(game: GameMeans) -> object:
-        return game.world, game.representation
-
-    for short, long in _pairs([g for g in games if g.concepts], "accuracy", same, 1, "rule_length"):
-        yield _compared(f"{short.world} {short.representation}: l=1", short, f"l={long.rule_length}", long)
-
-
-def _compared(name: str, one: GameMeans, other_name: str, other: GameMeans) -> Finding:
-    a, b = one.values["accuracy"], other.values["accuracy"]
-    return f"{name} {a:.3f}, {other_name} {b:.3f}", a > b
-
-
-def _title(game: GameMeans) -> str:
-    return f"{game.world} l={game.rule_length}"
-
-
-def _unused(games: Games) -> Iterator[Finding]:
-    for game in _one_concept_games(games):
-        words, missed = game.values["unique_words"], game.values["unmatched_rate"]
-        text = f"{game.representation} {game.world}: {words:.0f} words, {missed:.2f} unmatched"
-        if game.representation == "gs":
-            yield text, words < game.word_size and missed > NEARLY_NONE
-        elif game.representation == "qt":
-            yield text, missed <= NEARLY_NONE
-
-
-def _one_concept_games(games: Games) -> Iterable[GameMeans]:
-    return [g for g in games if g.rule_length == 1 and g.concepts and "unmatched_rate" in g.values]
-
-
-def _paraphrases(games: Games) -> Iterator[Finding]:
-    for game in [g for g in games if g.concepts and "paraphrase_rate" in g.values]:
-        rate = game.values["paraphrase_rate"]
-        text = f"{game.representation} {_title(game)}: {rate:.2f}"
-        if game.representation == "gs":
-            yield text, rate <= NEARLY_NONE + 0.005
-        elif game.representation == "qt":
-            yield text, rate > NEARLY_NONE
-
-
-def _collapse(games: Games) -> Iterator[Finding]:
-    for game in [g for g in games if g.world == "thing" and g.rule_length == 4 and g.concepts and "ami" in g.values]:
-        yield f"{game.representation}: {game.values['ami']:.2f}", game.values["ami"] < COLLAPSED
-
-
-def _wide(games: Games) -> Iterator[Finding]:
-    for game in [g for g in games if g.representation == "qt" and g.word_size == WIDE and g.rule_length == 1]:
-        accuracy, score = game.values["accuracy"], game.values["cbm"]
-        text = f"{game.world}: accuracy {accuracy:.3f}, CBM {score:.3f}"
-        yield text, accuracy > NEAR_PERFECT and score < NEAR_ZERO
-
-
-def _correlation(games: Games) -> Iterator[Finding]:
-    for world in dict.fromkeys(game.world for game in games):
-        own = [g for g in games if g.world == world and g.concepts and g.representation in PUBLISHED_REPRESENTATIONS]
-        values = pd.DataFrame([g.values for g in own if {"ami", "accuracy"} <= set(g.values)])
-        if len(values) >= FEWEST and values["ami"].nunique() > 1 and values["accuracy"].nunique() > 1:
-            found = values["ami"].corr(values["accuracy"])
-            yield f"{world}: Pearson's correlation {found:.2f} over {len(values)} games", found > 0
-
-
-def _ambiguity(games: Games) -> Iterator[Finding]:
-    for game in [g for g in games if g.concepts and g.representation in PUBLISHED_REPRESENTATIONS]:
-        if {"ambiguity_rate", "paraphrase_rate"} <= set(game.values):
-            ambiguous, paraphrases = game.values["ambiguity_rate"], game.values["paraphrase_rate"]
-            text = f"{game.representation} {_title(game)}: ambiguous {ambiguous:.2f}, paraphrases {paraphrases:.2f}"
-            yield text, ambiguous > paraphrases
-
-
-PUBLISHED_REPRESENTATIONS = ("gs", "qt")
-CLAIMS: dict[str, tuple[str, Callable[[Games], Iterable[Finding]]]] = {
-    "a": ("QT is above GS in accuracy.", _representations),
-    "b": ("Longer rules lower accuracy.", _lengths),
-    "c": ("GS leaves words unused, so that concepts are unmatched; QT leaves none unmatched.", _unused),
-    "d": ("QT has paraphrases, GS nearly none.", _paraphrases),
-    "e": ("AMI collapses with rules of four concepts in Thing.", _collapse),
-    "f": ("Words of 64 bits give nearly perfect accuracy and CBM of about 0.", _wide),
-    "g": ("AMI rises with accuracy over the games of a world.", _correlation),
-    "h": ("The score falls short of 1 by ambiguity more than by paraphrases.", _ambiguity),
-}
+    good = good.reindex(columns=[*WHICH, *MEASURES]).astype(dict.fromkeys(MEASURES, float))
+    return good.astype(dict.fromkeys(WHICH[2:], int)).groupby(list(WHICH), sort=False).mean().reset_index()

@@ -71,9 +71,8 @@ def _claims(results: Results) -> list[str]:
     measured = [results[name] for name in AS_PRINTED if name in results and results[name].records]
     if not measured:
         return []
-    found = claims(
-        [game for result in measured for game in games_of_results(with_settings(near(result.to_dataframe())))]
-    )
+    games = [games_of_results(with_settings(near(result.to_dataframe()))) for result in measured]
+    found = claims(pd.concat(games, ignore_index=True))
     rows = found[["said", "found", "verdict"]].to_numpy().tolist()
     return ["", "## Claims of the printed rows", "", markdown_table(["claim", "measured", "verdict"], rows)]
 
