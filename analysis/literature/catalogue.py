@@ -175,16 +175,12 @@ def published_names() -> list[PublishedName]:
         [('icy22/table18', 'perkins21/table17'), ('icy22/table19', 'icy22/table6')]
     """
     found = []
-    for entry in _entries():
+    for entry in (*_catalogue(), *published_findings()):
         found.append(PublishedName(entry.id, entry, entry.title or "Known by its number alone"))
         found += [PublishedName(name, entry, f"In {entry.id}: {entry.title}") for name in entry.aliases]
         if isinstance(entry, PublishedTable):
             found += [PublishedName(name, entry, f"An excerpt of {entry.id}") for name in entry.excerpts]
     return sorted(found, key=_place)
-
-
-def _entries() -> list[PublishedTable | PublishedFinding]:
-    return [*_catalogue(), *published_findings()]
 
 
 def _place(one: PublishedName) -> tuple[int, bool, str, int]:
@@ -231,10 +227,10 @@ def find_published(name: str) -> PublishedName:
     known = {one.name: one for one in published_names()}
     if plain in known:
         return known[plain]
-    for entry in _entries():
-        if plain in entry.names:
-            return known[entry.id]
-    raise _unknown(name)
+    entry = next((one for one in (*_catalogue(), *published_findings()) if plain in one.names), None)
+    if entry is None:
+        raise _unknown(name)
+    return known[entry.id]
 
 
 def _unknown(name: str) -> UnknownNameError:
@@ -350,7 +346,11 @@ def _file() -> Facts:
 
 @cache
 def _catalogue() -> tuple[PublishedTable, ...]:
-    return tuple(_entry(table) for table in _file()["table"])
+    found = []
+    for table in _file()["table"]:
+        lists = {name: tuple(table.get(name, ())) for name in ("aliases", "excerpts", "seeds")}
+        found.append(PublishedTable(**{**table, **lists}, **_source(table["id"])))
+    return tuple(found)
 
 
 @cache
@@ -368,20 +368,14 @@ def published_findings() -> tuple[PublishedFinding, ...]:
     nothing = {"title": "", "words": "", "shown_by": ""}
     whole = [*found["finding"], *({"id": name, **nothing} for name in others if name not in named)]
     return tuple(
-        PublishedFinding(**{**one, "aliases": tuple(one.get("aliases", ()))}, source=_source(one["id"])["name"])
+        PublishedFinding(**{**one, "aliases": tuple(one.get("aliases", ()))}, source=_source(one["id"])["source"])
         for one in whole
     )
 
 
-def _entry(table: Facts) -> PublishedTable:
-    source = _source(table["id"])
-    lists = {name: tuple(table.get(name, ())) for name in ("aliases", "excerpts", "seeds")}
-    return PublishedTable(**{**table, **lists}, source=source["name"], citation=source["citation"])
-
-
 def _source(id: str) -> dict[str, str]:
-    source: dict[str, str] = _file()["source"][id.partition("/")[0]]
-    return source
+    paper = _file()["source"][id.partition("/")[0]]
+    return {"source": paper["name"], "citation": paper["citation"]}
 
 
 @cache

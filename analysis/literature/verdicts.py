@@ -19,7 +19,7 @@ from icy.analysis.table_cells import CAP_SLACK, CUT, both_censored, number, p_te
 from icy.core.streams import stream
 from icy.core.text import counted, listed
 
-from .agreement import EQUIVALENT, NAMES, with_distance
+from .agreement import EQUIVALENT, MEASURED, NAMES, with_distance
 
 USUAL_SIZE = 128  # hidden size of the papers' models
 FAR = 0.99  # a cell differs if the interval of this confidence does not contain 0
@@ -46,7 +46,7 @@ UNDECIDED = {  # verdict on undecided cells: the reason, with the number of cell
 DECIMALS = {"ratio": (2, ""), "steps": (0, ",")}  # decimals and separator of thousands; (3, "") for other measures
 CELL = ["representation", "role", "model", "hidden_size", "grammar", "measure"]
 COLUMNS = [
-    *(*CELL, "icy", "icy_error", "seeds", "censored", "published", "published_error", "n", "combined_error"),
+    *(*CELL, *MEASURED, "censored", *NAMES.values(), "n", "combined_error"),
     *("distance", "freedom", "p", "verdict", "margin", "equivalence", "by_design"),
 ]
 
@@ -119,7 +119,7 @@ def _summarize_cells(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     both = pd.concat([alone[[*columns, "measure", "value"]], tall.melt(columns, names, "measure", "value")])
     both["value"] = both["value"].where(~both["failed"].astype(bool))
     groups = both.groupby(CELL, sort=False)
-    found = groups["value"].agg(["mean", "sem", "count"]).set_axis(["icy", "icy_error", "seeds"], axis=1)
+    found = groups["value"].agg(["mean", "sem", "count"]).set_axis(MEASURED, axis=1)
     counts = groups[["failed", "censored"]].sum().assign(tried=groups.size(), cap=groups["cap"].max())
     row = [name for name in CELL if name != "grammar"]
     counts["row_tried"] = counts.groupby(row, sort=False)["tried"].transform("max")
@@ -237,17 +237,15 @@ class Exactness:
 
 def _summary(runs: pd.DataFrame | None) -> dict[str, float]:
     """Return the mean, the standard error and the counts of the runs of a cell."""
-    found = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0, "censored": 0}
+    counts = ["seeds", "failed", "tried", "censored"]
     if runs is None or runs.empty:
-        return found
+        return {"icy": math.nan, "icy_error": math.nan, **dict.fromkeys(counts, 0)}
     failed = runs["failed"].astype(bool)
     good = runs[~failed & runs["value"].notna()]
-    if good.empty and not failed.any():
-        return found
     values = good["value"].astype(float)
-    counts = {"seeds": len(good), "failed": int(failed.sum()), "tried": len(runs)}
     cut = int(good["censored"].sum()) if "censored" in good else 0
-    return {"icy": float(values.mean()), "icy_error": float(values.sem()), **counts, "censored": cut}  # type: ignore[arg-type]
+    numbers = (len(good), int(failed.sum()), len(runs) if len(good) or failed.any() else 0, cut)
+    return {"icy": values.mean(), "icy_error": values.sem(), **dict(zip(counts, numbers, strict=True))}
 
 
 @dataclass(frozen=True, repr=False)
