@@ -231,7 +231,10 @@ class Entry:
         Raises:
             PluginError: the factory takes other arguments, or failed. The message names the arguments, or the line.
         """
-        merged = {**self.defaults, **self._values(), **options}
+        chosen = {option: self.chosen.get(option, every[0]) for option, every in self.choices.items()}
+        if self.takes_cell:
+            chosen.pop("cell", None)
+        merged = {**self.defaults, **chosen, **options}
         if self.cell is not None:
             merged["cell"] = self.cell.load()
         factory = self.load()
@@ -242,11 +245,6 @@ class Entry:
         except Exception as error:
             why = self.misfit(merged) if isinstance(error, TypeError) else ""
             raise PluginError(f"{self.qualified} cannot be made: {why or what_and_where(error)}.") from error
-
-    def _values(self) -> Options:
-        """Return the values of all choices except the cell."""
-        values = {option: self.chosen.get(option, every[0]) for option, every in self.choices.items()}
-        return {option: value for option, value in values.items() if not (option == "cell" and self.takes_cell)}
 
     def misfit(self, options: Collection[str] = ()) -> str:
         """Describe wrong parameters of the factory or its cell, as part of a sentence; "" if icy can call both.

@@ -29,15 +29,20 @@ def scratch_folder(what: str) -> Path:
     folder: Path | None = None
     try:
         folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{what}-{Owner.here()}-"))
-        _write_some(folder)
+        room = folder / "room"  # a full disk may still have room for a folder or a small file
+        room.write_bytes(os.urandom(ROOM))
+        room.unlink()
     except OSError as error:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+        where = tempfile.tempdir or "any of the default folders"  # None if Python found no writable folder
         raise StoreError(
-            f"Cannot make a temporary folder in {_temporary()}: {error.strerror or error}. Free some space there, or "
+            f"Cannot make a temporary folder in {where}: {error.strerror or error}. Free some space there, or "
             "set another folder in the environment variable TMPDIR."
         ) from error
-    _warn_if_elsewhere(folder)
+    named = os.environ.get("TMPDIR")
+    if named and not (Path(named).exists() and folder.parent.samefile(named)):
+        log.warning("The temporary folder %s (TMPDIR) is full or cannot be written; %s is used.", named, folder.parent)
     return folder
 
 
@@ -48,24 +53,3 @@ def sweep_scratch() -> None:
             owner = Owner.in_name(folder.name)
             if owner is not None and owner.gone():
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def _write_some(folder: Path) -> None:
-    """Write a test file to a folder, and remove it: a full disk may still have room for a folder or a small file."""
-    file = folder / "room"
-    file.write_bytes(os.urandom(ROOM))
-    file.unlink()
-
-
-def _warn_if_elsewhere(folder: Path) -> None:
-    """Warn if Python did not use the folder in TMPDIR, because it is full or not writable."""
-    named = os.environ.get("TMPDIR")
-    if named and not (Path(named).exists() and folder.parent.samefile(named)):
-        log.warning("The temporary folder %s (TMPDIR) is full or cannot be written; %s is used.", named, folder.parent)
-
-
-def _temporary() -> str:
-    try:
-        return tempfile.gettempdir()
-    except OSError:  # Python found no writable folder
-        return "any of the default folders"

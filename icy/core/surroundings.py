@@ -44,7 +44,6 @@ def standard_state() -> Iterator[None]:
         restored.enter_context(np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"))
         if "torch" in sys.modules:  # otherwise PyTorch has no state yet
             _require_plain_tensors()
-            _set_defaults(restored)
             _set_modes(restored)
             _set_operations(restored)
         yield
@@ -67,19 +66,11 @@ def _require_plain_tensors() -> None:
         )
 
 
-def _set_defaults(restored: ExitStack) -> None:
-    import torch
-
-    if (dtype := torch.get_default_dtype()) != torch.float32:
-        restored.callback(torch.set_default_dtype, dtype)
-        torch.set_default_dtype(torch.float32)
-    if torch.get_default_device().type != "cpu":
-        restored.enter_context(torch.device("cpu"))
-
-
 def _set_modes(restored: ExitStack) -> None:
     import torch
 
+    if torch.get_default_device().type != "cpu":
+        restored.enter_context(torch.device("cpu"))
     if torch.is_inference_mode_enabled():
         restored.enter_context(torch.inference_mode(False))
     if not torch.is_grad_enabled():
@@ -94,6 +85,9 @@ def _set_modes(restored: ExitStack) -> None:
 def _set_operations(restored: ExitStack) -> None:
     import torch
 
+    if (dtype := torch.get_default_dtype()) != torch.float32:
+        restored.callback(torch.set_default_dtype, dtype)
+        torch.set_default_dtype(torch.float32)
     if torch.are_deterministic_algorithms_enabled():
         warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
         restored.callback(torch.use_deterministic_algorithms, True, warn_only=warn_only)
