@@ -13,7 +13,7 @@ from benchmarks import bound, floors
 from benchmarks.courses import stack_of
 from benchmarks.harness import fastest, matching, rate, waiting
 from benchmarks.steady import Where
-from icy.core.provenance import device_name
+from icy.core.machine import device_name
 from icy.core.text import markdown_table
 from icy.models.kernels import triton_steps
 from icy.training.cuda_graphs import WARM_UP

@@ -15,7 +15,7 @@ from typing import Any
 
 from .code import FILE_PREFIX, remember_file, short_hash
 from .errors import IcyError, PluginError
-from .scratch import scratch_folder
+from .processes import scratch_folder
 
 
 def load_object(address: object) -> Any:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol, TypeVar, Unpack
 
 from .code import is_user_module
-from .docs import described, spell_out_arguments
 from .entry import ENTRY_KINDS, KINDS, PLAYERS, SIDES, Entry, EntryFields
 from .errors import unknown
+from .fields import described, spell_out_arguments
 from .registry import registry
 
 # The registered kinds of each list, such as "players" for speakers and listeners.

@@ -7,6 +7,7 @@ autocast, and so on. `standard_state` sets the defaults of PyTorch for the durat
 from __future__ import annotations
 
 import errno
+import logging
 import signal
 import sys
 import traceback
@@ -108,7 +109,7 @@ def require_training_failed(error: Exception) -> None:
 
     Raises:
         SurroundingsError: a signal handler of the program, the operating system or the GPU raised `error`. Exhausted
-            memory is not included, because the model may have caused it: see `icy.core.memory.out_of_memory`.
+            memory is not included, because the model may have caused it: see `icy.core.machine.out_of_memory`.
     """
     if (cause := _outside_cause(error)) is not None:
         raise SurroundingsError(
@@ -129,3 +130,22 @@ def _outside_cause(error: Exception) -> str | None:
     if any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__)):
         return "a signal"
     return None
+
+
+@contextmanager
+def log_level(level: int, *names: str) -> Iterator[None]:
+    """Set the level of loggers within a `with` block.
+
+    Args:
+        level: a level of `logging`, such as `logging.ERROR`.
+        names: names of the loggers.
+    """
+    loggers = [logging.getLogger(name) for name in names]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(level)
+    try:
+        yield
+    finally:
+        for logger, level_before in zip(loggers, before, strict=True):
+            logger.setLevel(level_before)

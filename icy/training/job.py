@@ -19,8 +19,7 @@ from statistics import fmean
 from typing import Any, Self, cast
 
 from icy.core.errors import IcyError, InvalidSettingError, SurroundingsError, what_and_where
-from icy.core.memory import out_of_memory
-from icy.core.provenance import device_name, git_revision, now, software
+from icy.core.machine import device_name, git_revision, now, out_of_memory, software
 from icy.core.text import counted, listed
 from icy.core.types import Fields
 from icy.records.check import config_fault

@@ -17,8 +17,7 @@ from matplotlib.figure import Figure
 
 import icy
 from icy.analysis.emergence import EMERGED, Emergence, probed_senders
-from icy.analysis.literature.game_claims import claims, games_of_results
-from icy.analysis.literature.games import WHICH, references
+from icy.analysis.literature.games import WHICH, claims, games_of_results, references
 from icy.analysis.plots.emergence import plot_emergence
 from icy.analysis.style import COLORS, SMALL, head, panels, tidy
 from icy.analysis.tables.games import with_settings

@@ -8,8 +8,17 @@ import pandas as pd
 import pytest
 
 from icy.analysis import published
-from icy.analysis.literature.game_claims import MEASURES, claims, games_of_results
-from icy.analysis.literature.games import GAMES, WHICH, game_parts, judge_games, references, with_names
+from icy.analysis.literature.games import (
+    GAMES,
+    MEASURES,
+    WHICH,
+    claims,
+    game_parts,
+    games_of_results,
+    judge_games,
+    references,
+    with_names,
+)
 from icy.games.spec import GamesSpec
 
 
