@@ -175,12 +175,16 @@ def published_names() -> list[PublishedName]:
         [('icy22/table18', 'perkins21/table17'), ('icy22/table19', 'icy22/table6')]
     """
     found = []
-    for entry in (*_catalogue(), *published_findings()):
+    for entry in _entries():
         found.append(PublishedName(entry.id, entry, entry.title or "Known by its number alone"))
         found += [PublishedName(name, entry, f"In {entry.id}: {entry.title}") for name in entry.aliases]
         if isinstance(entry, PublishedTable):
             found += [PublishedName(name, entry, f"An excerpt of {entry.id}") for name in entry.excerpts]
     return sorted(found, key=_place)
+
+
+def _entries() -> list[PublishedTable | PublishedFinding]:
+    return [*_catalogue(), *published_findings()]
 
 
 def _place(one: PublishedName) -> tuple[int, bool, str, int]:
@@ -227,7 +231,7 @@ def find_published(name: str) -> PublishedName:
     known = {one.name: one for one in published_names()}
     if plain in known:
         return known[plain]
-    entry = next((one for one in (*_catalogue(), *published_findings()) if plain in one.names), None)
+    entry = next((one for one in _entries() if plain in one.names), None)
     if entry is None:
         raise _unknown(name)
     return known[entry.id]
@@ -349,7 +353,7 @@ def _catalogue() -> tuple[PublishedTable, ...]:
     found = []
     for table in _file()["table"]:
         lists = {name: tuple(table.get(name, ())) for name in ("aliases", "excerpts", "seeds")}
-        found.append(PublishedTable(**{**table, **lists}, **_source(table["id"])))
+        found.append(PublishedTable(**{**table, **lists, **_source(table["id"])}))
     return tuple(found)
 
 
