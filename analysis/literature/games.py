@@ -262,7 +262,8 @@ def claims(games: pd.DataFrame) -> pd.DataFrame:
     for letter, claim in CLAIMS.items():
         table = claim.table(games).query(claim.which)
         table = table.dropna(subset=[name for name in MEASURES if f"{{{name}" in claim.shown])
-        right, found = table.eval(claim.holds).sum(), [claim.shown.format(**row) for row in table.to_dict("records")]
+        found = [claim.shown.format_map(row) for row in table.to_dict("records")]
+        right = len(table.query(claim.holds))
         verdict = UNKNOWN if not found else HOLDS if right == len(found) else IN_PART if right else FAILS
         rows.append({"claim": letter, "said": claim.text, "found": "; ".join(found), "verdict": verdict})
     return pd.DataFrame(rows)

@@ -245,7 +245,7 @@ def _summary(runs: pd.DataFrame | None) -> dict[str, float]:
     values = good["value"].astype(float)
     cut = int(good["censored"].sum()) if "censored" in good else 0
     numbers = (len(good), int(failed.sum()), len(runs) if len(good) or failed.any() else 0, cut)
-    return {"icy": values.mean(), "icy_error": values.sem(), **dict(zip(counts, numbers, strict=True))}
+    return {"icy": float(values.mean()), "icy_error": float(values.sem()), **dict(zip(counts, numbers, strict=True))}
 
 
 @dataclass(frozen=True, repr=False)
