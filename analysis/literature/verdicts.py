@@ -245,7 +245,8 @@ def _summary(runs: pd.DataFrame | None) -> dict[str, float]:
     values = good["value"].astype(float)
     cut = int(good["censored"].sum()) if "censored" in good else 0
     numbers = (len(good), int(failed.sum()), len(runs) if len(good) or failed.any() else 0, cut)
-    return {"icy": float(values.mean()), "icy_error": float(values.sem()), **dict(zip(counts, numbers, strict=True))}
+    error = float(values.sem())  # type: ignore[arg-type]
+    return {"icy": float(values.mean()), "icy_error": error, **dict(zip(counts, numbers, strict=True))}
 
 
 @dataclass(frozen=True, repr=False)
