@@ -14,8 +14,7 @@ from typing import Any
 from unittest import mock
 
 from benchmarks.courses import SPACE, is_probe, make_course
-from benchmarks.harness import rate
-from benchmarks.steady import Where
+from benchmarks.harness import Where, rate
 from icy.core import native
 from icy.core.native import build
 

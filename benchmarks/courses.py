@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from benchmarks.harness import Where
+
 if TYPE_CHECKING:  # set the number of threads before importing PyTorch
-    from benchmarks.steady import Where
     from icy.training.engine import Run
     from icy.training.lockstep import Lockstep
 

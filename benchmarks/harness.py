@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
@@ -18,6 +19,23 @@ from icy.core.text import markdown_table
 
 T = TypeVar("T")
 Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Where:
+    """Device, engine and stack of a measuring process.
+
+    Attributes:
+        device: where to train.
+        engine: engine of icy.
+        stack: probes in each of icy's processes.
+        clock: "perf_counter", or "process_time", which other work on the machine hardly changes, for one thread.
+    """
+
+    device: str = "cpu"
+    engine: str = "auto"
+    stack: int = 16
+    clock: str = "perf_counter"
 
 
 def waiting(device: str) -> Callable[[], None]:

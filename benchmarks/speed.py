@@ -23,8 +23,8 @@ import pandas as pd
 
 from benchmarks import bound, steady, whole
 from benchmarks.courses import GRAMMARS, SEEDS
-from benchmarks.harness import matching
-from benchmarks.steady import BOUND, HAND, ICY, PLAIN, Where
+from benchmarks.harness import Where, matching
+from benchmarks.steady import BOUND, HAND, ICY, PLAIN
 from icy.core.machine import device_name, usable_cores
 from icy.core.text import markdown_table
 from results.pages import describe_versions, fill_template, read_options

@@ -15,34 +15,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks import harness
 from benchmarks.courses import make_course
+from benchmarks.harness import Where
 from icy.core.machine import usable_cores
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 DRAWN_AT_ONCE = 64  # number of batches that icy draws at once
 PLAIN, HAND, ICY, BOUND = "one after another", "by hand", "icy", "bound"
-
-
-@dataclass(frozen=True)
-class Where:
-    """Device, engine and stack of a measuring process.
-
-    Attributes:
-        device: where to train.
-        engine: engine of icy.
-        stack: probes in each of icy's processes.
-        clock: "perf_counter", or "process_time", which other work on the machine hardly changes, for one thread.
-    """
-
-    device: str = "cpu"
-    engine: str = "auto"
-    stack: int = 16
-    clock: str = "perf_counter"
 
 
 def ways(device: str) -> dict[str, tuple[int, int]]:

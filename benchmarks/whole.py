@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.courses import GRAMMARS, SPACE
-from benchmarks.steady import ICY, PLAIN, Where, start, ways
+from benchmarks.harness import Where
+from benchmarks.steady import ICY, PLAIN, start, ways
 from icy.config.settings import TrainingSettings
 from icy.training.job import Outcome, Reading
 from icy.training.probe_job import ProbeJob

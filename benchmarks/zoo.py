@@ -15,9 +15,9 @@ from pathlib import Path
 from statistics import geometric_mean
 
 from benchmarks.courses import GRAMMARS
-from benchmarks.harness import in_turn
+from benchmarks.harness import Where, in_turn
 from benchmarks.speed import processor
-from benchmarks.steady import ICY, Crew, Where
+from benchmarks.steady import ICY, Crew
 from icy.config.protocols import PROTOCOLS
 from icy.core.text import markdown_table
 from results.pages import describe_versions, fill_template, read_options

@@ -21,8 +21,9 @@ from icy.records.record import NO_BASELINE, Record
 from icy.records.store import Store, folder_of, keys_to_train
 from icy.records.versions import Part, Versions, versions_of
 from icy.training.combinations import combinations
-from icy.training.job import Job, Replicate, check_config
+from icy.training.job import Job, check_config
 from icy.training.job_training import check_engine
+from icy.training.outcomes import Replicate
 from icy.training.runners.base import one_thread
 
 from .identity import with_identity

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import cast
 
-from icy.core.entry import Entry
+from icy.core.registry import Entry
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.records.record import Record

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from . import operations as _  # noqa: F401  # registers the handlers of functions
+from . import operations as _operations  # noqa: F401  # registers the handlers of functions
 from .builder import Builder, NotNativeError
 from .lower import Lowering, ScorePlace
 from .merge import finish_products, gather_sums, join_products
