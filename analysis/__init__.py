@@ -9,18 +9,11 @@ Example:
     0.481
 """
 
-import warnings
-
 import lazy_loader
+
+from icy.core.importing import renamed
 
 # No function there may have the name of a subpackage, such as `atlas`: importing the subpackage would overwrite it.
 # `plots` is the subpackage itself.
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-
-def __getattr__(name: str) -> object:
-    """Load a public name on first use; `Comparison` is the old name of ResultsComparison (before 0.3)."""
-    if name == "Comparison":
-        warnings.warn("icy.analysis.Comparison is now icy.analysis.ResultsComparison", FutureWarning, stacklevel=2)
-        name = "ResultsComparison"
-    return _load(name)
+__getattr__ = renamed(__name__, {"Comparison": "ResultsComparison"}, _load)

@@ -12,7 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks import bound, floors
 from benchmarks.courses import stack_of
 from benchmarks.harness import Where, fastest, matching, rate, waiting
-from icy.core.provenance import device_name
+from icy.core.machine import device_name
 from icy.core.text import markdown_table
 from icy.models.kernels import triton_steps
 from icy.training.cuda_graphs import WARM_UP

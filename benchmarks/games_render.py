@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.harness import rate, waiting
+from icy.core.machine import device_name
 from icy.core.noise import counter_hash, shift
-from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.games import Turns, TurnSettings, World, make_world
 from results.pages import describe_versions, fill_template, read_options

@@ -29,7 +29,7 @@ import icy
 from benchmarks.harness import print_table
 from benchmarks.topsim import without_native
 from icy.core import native
-from icy.core.provenance import device_name
+from icy.core.machine import device_name
 from icy.metrics import PermutationTest, Table, permutation_test
 from icy.metrics.significance import draw_permutations
 from icy.metrics.topographic.permuted import permuted_topsim

@@ -18,7 +18,7 @@ import pandas as pd
 import icy
 from benchmarks.harness import fastest
 from icy.analysis.report.explorer import explorer_page
-from icy.core.provenance import device_name
+from icy.core.machine import device_name
 from icy.core.text import markdown_table
 from icy.experiments.results import ProbeResult, read_results
 from results.pages import describe_versions, fill_template

@@ -21,7 +21,7 @@ from unittest import mock
 import torch
 
 from benchmarks.harness import in_turn
-from icy.core.provenance import device_name
+from icy.core.machine import device_name
 from icy.core.text import markdown_table
 from icy.s2b import GameSettings
 from icy.s2b.agents.dealt import deal_games

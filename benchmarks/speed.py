@@ -25,7 +25,7 @@ from benchmarks import bound, steady, whole
 from benchmarks.courses import GRAMMARS, SEEDS
 from benchmarks.harness import Where, matching
 from benchmarks.steady import BOUND, HAND, ICY, PLAIN
-from icy.core.provenance import device_name, usable_cores
+from icy.core.machine import device_name, usable_cores
 from icy.core.text import markdown_table
 from results.pages import describe_versions, fill_template, read_options
 

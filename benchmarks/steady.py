@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks import harness
 from benchmarks.courses import make_course
 from benchmarks.harness import Where
-from icy.core.provenance import usable_cores
+from icy.core.machine import usable_cores
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 DRAWN_AT_ONCE = 64  # number of batches that icy draws at once

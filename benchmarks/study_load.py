@@ -22,7 +22,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from icy.core.provenance import device_name
+from icy.core.machine import device_name
 from icy.core.text import markdown_table
 from icy.study.players.simulated import Composer
 from icy.study.service import open_study, read_plan

@@ -27,7 +27,7 @@ from scipy.stats import spearmanr
 import icy
 from benchmarks.harness import fastest, print_table
 from icy.core import native
-from icy.core.provenance import device_name, usable_cores
+from icy.core.machine import device_name, usable_cores
 from icy.metrics import Table, topsim
 from results.pages import describe_versions, read_options
 

@@ -21,7 +21,7 @@ import icy
 from benchmarks import plain
 from benchmarks.harness import fastest, in_turn, print_table, waiting
 from icy.config.settings import TrainingSettings
-from icy.core.provenance import device_name, usable_cores
+from icy.core.machine import device_name, usable_cores
 from icy.core.representations import SOFT
 from icy.training.learners import make_learner
 from results.pages import describe_versions, read_options

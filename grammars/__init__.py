@@ -4,7 +4,7 @@
 `icy.grammars.grammar` describes how to write one.
 """
 
-import warnings
+from icy.core.importing import renamed
 
 from . import (
     concat,  # noqa: F401  (imported to register)
@@ -42,10 +42,4 @@ __all__ = [
     "make_language",
 ]
 
-
-def __getattr__(name: str) -> object:
-    """Return `WordTable` under its name before version 0.3, with a warning."""
-    if name == "Table":
-        warnings.warn("icy.grammars.Table is now WordTable", FutureWarning, stacklevel=2)
-        return WordTable
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+__getattr__ = renamed(__name__, {"Table": "WordTable"})

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
-from icy.core.memory import require_memory
+from icy.core.machine import require_memory
 
 from .grammar import LARGEST_DRAW, IntArray, digits
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.core.memory import require_memory
+from icy.core.machine import require_memory
 from icy.core.register import register_grammar
 
 from .grammar import ABSENT, Corruption, IntArray, TableMessages, WordTable

@@ -9,11 +9,11 @@ from . import testing as testing
 from .analysis.atlas.atlas import Atlas as Atlas
 from .analysis.atlas.atlas import atlas as atlas
 from .core.errors import IcyError as IcyError
-from .core.listing import list as list
-from .core.listing import list_grammars as list_grammars
-from .core.listing import list_metrics as list_metrics
-from .core.listing import list_models as list_models
-from .core.listing import list_players as list_players
+from .core.register import list as list
+from .core.register import list_grammars as list_grammars
+from .core.register import list_metrics as list_metrics
+from .core.register import list_models as list_models
+from .core.register import list_players as list_players
 from .core.register import register_cell as register_cell
 from .core.register import register_core as register_core
 from .core.register import register_grammar as register_grammar

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core.errors import IncompatibleError, InvalidSettingError
-from icy.core.fused import Context, Fused, Gradients, apply, differentiated, gradients, usable
-from icy.core.tracing import traceable, tracing
+from icy.core.fused import Context, Fused, Gradients, apply, differentiated, gradients, traceable, tracing, usable
 
 from .layer_norm import LayerNorm, normalise
 from .layers import Linear, linear

@@ -8,7 +8,7 @@ from jaxtyping import Float, Integer, Shaped
 from torch import Tensor, nn
 
 from icy.core.errors import InvalidSettingError
-from icy.core.tracing import traceable
+from icy.core.fused import traceable
 from icy.languages.meanings import MeaningSpace
 
 from .cells import Cell

@@ -13,8 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.core.fused import Context, Fused, Gradients, apply, differentiated
-from icy.core.tracing import traceable
+from icy.core.fused import Context, Fused, Gradients, apply, differentiated, traceable
 
 from .kernels.products import add_product, product
 

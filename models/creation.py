@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from icy.core.choices import as_text, name_with
 from icy.core.errors import IncompatibleError, InvalidSettingError
-from icy.core.memory import available_memory
+from icy.core.machine import available_memory
 from icy.core.registry import Entry, registry
 from icy.core.text import size
 from icy.core.types import AnyFunction

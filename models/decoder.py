@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from icy.core.fused import Context, Fused, Gradients, apply
-from icy.core.tracing import traceable
+from icy.core.fused import Context, Fused, Gradients, apply, traceable
 
 from .attention import WIDENING, Cache, library_projection_
 from .kernels.products import add_product, product

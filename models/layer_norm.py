@@ -8,8 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.core.fused import Context, Fused, Gradients, apply
-from icy.core.tracing import traceable
+from icy.core.fused import Context, Fused, Gradients, apply, traceable
 
 EPSILON = 1e-5  # added to variances, as in PyTorch
 

@@ -9,8 +9,8 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from icy.core.fused import traceable
 from icy.core.representations import one_hot
-from icy.core.tracing import traceable
 
 from .kernels.cell_steps import tanh
 from .kernels.products import product

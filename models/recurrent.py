@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from icy.core.tracing import tracing
+from icy.core.fused import tracing
 
 from .cells import Cell, Gates, InputMatrix, Scanned, State, Steps
 

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from icy.core.fused import traceable
 from icy.core.representations import DISCRETE, Representation, SpokenSymbols, sampled
-from icy.core.tracing import traceable
 
 from .cells import Cell
 from .layers import Linear, Message, SymbolEmbedding, as_symbol_weights, rows_times

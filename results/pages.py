@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow.parquet
 
 import icy
-from icy.core.provenance import circumstances, git_revision, now, software
+from icy.core.machine import circumstances, git_revision, now, software
 from icy.experiments.results import ProbeResult
 from icy.records.load import load_records, long_of
 from icy.records.pack import Pack, add_to_pack

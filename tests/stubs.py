@@ -19,7 +19,7 @@ from typing import Any
 import icy
 from icy.config.search_spec import SearchSpec
 from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, ReproduceSpec, RunSpec, SweepSpec
-from icy.core.lazy import load_object
+from icy.core.importing import load_object
 from icy.experiments.results import ProbeResult
 from icy.records.kinds import job_kinds
 from icy.s2b.environments.parallel import MetaReferentialGame

@@ -12,8 +12,8 @@ import pytest
 
 import icy
 from icy.analysis.literature.catalogue import published_sources
-from icy.core.docs import described, spell_out_arguments
 from icy.core.entry import Entry, EntryFields
+from icy.core.fields import described, spell_out_arguments
 
 MODULES = [icy, icy.metrics, icy.games, icy.s2b, icy.testing]
 PACKAGES = [*MODULES, icy.analysis, icy.grammars, icy.models]  # with a page of the documentation

@@ -17,7 +17,7 @@ from icy.analysis.row_types import Facts, Series
 from icy.analysis.wording import LETTERS
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.core.files import whole_file
-from icy.core.provenance import circumstances, now
+from icy.core.machine import circumstances, now
 from icy.core.registry import SIDES
 from icy.core.text import counted
 from icy.records.kinds import kind_of

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
 from icy.analysis.statistics import CONFIDENCE, tost
 from icy.config.protocols import SCRATCH
@@ -28,17 +27,8 @@ NEAR_ONE = 0.996
 # Evaluations of the models of Perkins21 tables 7 and 8, which give the numbers of updates. The early program looked
 # first every 0.01 seconds, then every 10 to 30 % of its time. The smallest printed number is 31.
 EVALUATIONS = {"check_every": 10, "check_growth": 0.13}
-AGREEMENT_COLUMNS = [
-    "source",
-    "table",
-    "icy",
-    "icy_error",
-    "seeds",
-    "published",
-    "published_error",
-    "distance",
-    "within",
-]
+MEASURED = ["icy", "icy_error", "seeds"]  # mean, standard error and number of runs of a cell
+AGREEMENT_COLUMNS = ["source", "table", *MEASURED, *NAMES.values(), "distance", "within"]
 
 
 def agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd.DataFrame:
@@ -81,8 +71,8 @@ def end_to_end_agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] 
 
 
 def _summarize(good: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    cells = good.groupby(list(keys), sort=False)["value"].agg(["mean", "sem", "count"]).reset_index()
-    return cells.rename(columns={"mean": "icy", "sem": "icy_error", "count": "seeds"})
+    cells = good.groupby(list(keys), sort=False)["value"].agg(["mean", "sem", "count"])
+    return cells.set_axis(MEASURED, axis=1).reset_index()
 
 
 def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
@@ -126,8 +116,10 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
     margin = EQUIVALENT * (cells["published"] - _of_accuracies(cells, CHANCE)).abs()
     difference = cells["icy"] - cells["published"]
     within = tost(*(np.asarray(one, float) for one in (difference, combined, freedom, margin)))
+    cases = [np.isnan(within) | ~margin.gt(0).to_numpy(bool), within <= 1 - CONFIDENCE, within >= CONFIDENCE]
+    equivalence = np.select(cases, ["", "equivalent", "further away"], "unclear").tolist()
     found = {"combined_error": combined, "distance": distance, "freedom": freedom, "p": p, "margin": margin}
-    return cells.assign(**found, within=p >= 1 - CONFIDENCE, equivalence=_equivalence(within, margin))
+    return cells.assign(**found, within=p >= 1 - CONFIDENCE, equivalence=equivalence)
 
 
 def _of_accuracies(cells: pd.DataFrame, by_side: Mapping[str, float]) -> pd.Series[float]:
@@ -144,12 +136,6 @@ def _reading_error(cells: pd.DataFrame) -> pd.Series[float]:
         return _of_accuracies(cells, near_one)
     gap = (cells["icy"] * EVALUATIONS["check_growth"]).clip(lower=EVALUATIONS["check_every"])
     return (gap / 12**0.5).where(cells["measure"].eq("steps"), _of_accuracies(cells, near_one))
-
-
-def _equivalence(p: NDArray[np.float64], margin: pd.Series[float]) -> list[str]:
-    """Return the outcome of two one-sided tests for each cell, by their p-values; see `with_distance`."""
-    cases = [np.isnan(p) | ~margin.gt(0).to_numpy(bool), p <= 1 - CONFIDENCE, p >= CONFIDENCE]
-    return [str(one) for one in np.select(cases, ["", "equivalent", "further away"], "unclear")]
 
 
 def _as_published(long: pd.DataFrame) -> pd.Series[bool]:

@@ -231,10 +231,10 @@ def find_published(name: str) -> PublishedName:
     known = {one.name: one for one in published_names()}
     if plain in known:
         return known[plain]
-    for entry in _entries():
-        if plain in entry.names:
-            return known[entry.id]
-    raise _unknown(name)
+    entry = next((one for one in _entries() if plain in one.names), None)
+    if entry is None:
+        raise _unknown(name)
+    return known[entry.id]
 
 
 def _unknown(name: str) -> UnknownNameError:
@@ -350,7 +350,11 @@ def _file() -> Facts:
 
 @cache
 def _catalogue() -> tuple[PublishedTable, ...]:
-    return tuple(_entry(table) for table in _file()["table"])
+    found = []
+    for table in _file()["table"]:
+        lists = {name: tuple(table.get(name, ())) for name in ("aliases", "excerpts", "seeds")}
+        found.append(PublishedTable(**{**table, **lists, **_source(table["id"])}))
+    return tuple(found)
 
 
 @cache
@@ -368,20 +372,14 @@ def published_findings() -> tuple[PublishedFinding, ...]:
     nothing = {"title": "", "words": "", "shown_by": ""}
     whole = [*found["finding"], *({"id": name, **nothing} for name in others if name not in named)]
     return tuple(
-        PublishedFinding(**{**one, "aliases": tuple(one.get("aliases", ()))}, source=_source(one["id"])["name"])
+        PublishedFinding(**{**one, "aliases": tuple(one.get("aliases", ()))}, source=_source(one["id"])["source"])
         for one in whole
     )
 
 
-def _entry(table: Facts) -> PublishedTable:
-    source = _source(table["id"])
-    lists = {name: tuple(table.get(name, ())) for name in ("aliases", "excerpts", "seeds")}
-    return PublishedTable(**{**table, **lists}, source=source["name"], citation=source["citation"])
-
-
 def _source(id: str) -> dict[str, str]:
-    source: dict[str, str] = _file()["source"][id.partition("/")[0]]
-    return source
+    paper = _file()["source"][id.partition("/")[0]]
+    return {"source": paper["name"], "citation": paper["citation"]}
 
 
 @cache

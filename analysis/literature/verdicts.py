@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
 from icy.analysis.order import in_order
 from icy.analysis.row_types import Row, Series
-from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, LEAST_SPREAD, student
+from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, LEAST_SPREAD, Values
 from icy.analysis.table_cells import CAP_SLACK, CUT, both_censored, number, p_text
+from icy.core.streams import stream
 from icy.core.text import counted, listed
 
-from .agreement import EQUIVALENT, NAMES, with_distance
-from .chance import agreement_share, combined_p, count_interval, count_p, mean_difference_p
+from .agreement import EQUIVALENT, MEASURED, NAMES, with_distance
 
 USUAL_SIZE = 128  # hidden size of the papers' models
 FAR = 0.99  # a cell differs if the interval of this confidence does not contain 0
 MIN_CELLS = 5  # least number of decided cells for a verdict on the table
-SAME, DIFFERENT = "no difference found", "difference found"  # a table's verdict by four tests
-DECIDED = ("agrees", "near", "differs", "failed")
+SAME, DIFFERENT = "no difference found", "difference found"  # a table's verdict by two tests
+COMPARED = ("agrees", "near", "differs")
 BY_DESIGN = ("concat", "hol")  # accuracies after concat's updates: the target for concat, chance for hol
 LEFT_OUT = "concat was stopped at the target, and hol is at chance"
 LOG = ("ratio", "steps")  # measures with logarithms of quotients as signed differences
 ROW = ("representation", "role", "model", "hidden_size")  # columns that identify a row
-LARGEST_SHIFT = 1e3  # in standard errors; the noncentral t distribution is inaccurate for larger shifts
+FISHER_COVARIANCE = 0.98607160488  # of -2 ln p of two two-sided tests of distances with correlation 1/2
+LEAST_ROWS = 6  # with fewer, no mean difference is significant at 5 %
+MOST_ENUMERATED = 12  # up to this many rows, all exchanges are counted
+EXCHANGES = 10_000  # random exchanges for more rows
 DRAWN = "drawn"
 UNDECIDED = {  # verdict on undecided cells: the reason, with the number of cells
     "unfinished": "{} with seeds still to be trained",
@@ -42,7 +46,7 @@ UNDECIDED = {  # verdict on undecided cells: the reason, with the number of cell
 DECIMALS = {"ratio": (2, ""), "steps": (0, ",")}  # decimals and separator of thousands; (3, "") for other measures
 CELL = ["representation", "role", "model", "hidden_size", "grammar", "measure"]
 COLUMNS = [
-    *(*CELL, "icy", "icy_error", "seeds", "censored", "published", "published_error", "n", "combined_error"),
+    *(*CELL, *MEASURED, "censored", *NAMES.values(), "n", "combined_error"),
     *("distance", "freedom", "p", "verdict", "margin", "equivalence", "by_design"),
 ]
 
@@ -87,17 +91,19 @@ def judge_cells(long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     cells[counts] = cells[counts].fillna(0).astype(int)
     cells = with_distance(cells)
     cells = with_verdicts(cells, [verdict_of(cell) for _, cell in cells.iterrows()])
-    place = {grammar: i for i, grammar in enumerate(in_order(cells["grammar"]))}
-    cells = cells.sort_values("grammar", key=lambda names: names.map(place), kind="stable")
-    models = {name: i for i, name in enumerate(dict.fromkeys(reference["model"]))}
-    cells = cells.sort_values("model", key=lambda names: names.map(models), kind="stable")
-    return cells.sort_values("representation", ascending=False, kind="stable")[COLUMNS].reset_index(drop=True)
+    orders = {
+        "representation": sorted(cells["representation"].unique(), reverse=True),
+        "model": list(dict.fromkeys(reference["model"])),
+        "grammar": in_order(cells["grammar"]),
+    }
+    cells = cells.sort_values([*orders], key=lambda names: pd.Categorical(names, orders[str(names.name)]).codes)
+    return cells[COLUMNS].reset_index(drop=True)
 
 
 def with_verdicts(cells: pd.DataFrame, verdicts: Sequence[str]) -> pd.DataFrame:
     """Add verdicts and `by_design` to cells of `with_distance`; only compared cells keep their equivalence."""
     cells = cells.assign(verdict=list(verdicts))
-    known = cells["verdict"].isin(DECIDED) & cells["verdict"].ne("failed")
+    known = cells["verdict"].isin(COMPARED)
     accuracy = cells["measure"].eq("accuracy") & cells["role"].isin(["sender", "receiver"])
     by_design = known & accuracy & cells["grammar"].isin(BY_DESIGN)
     return cells.assign(by_design=by_design, equivalence=cells["equivalence"].where(known & ~by_design, ""))
@@ -113,7 +119,7 @@ def _summarize_cells(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     both = pd.concat([alone[[*columns, "measure", "value"]], tall.melt(columns, names, "measure", "value")])
     both["value"] = both["value"].where(~both["failed"].astype(bool))
     groups = both.groupby(CELL, sort=False)
-    found = groups["value"].agg(["mean", "sem", "count"]).set_axis(["icy", "icy_error", "seeds"], axis=1)
+    found = groups["value"].agg(["mean", "sem", "count"]).set_axis(MEASURED, axis=1)
     counts = groups[["failed", "censored"]].sum().assign(tried=groups.size(), cap=groups["cap"].max())
     row = [name for name in CELL if name != "grammar"]
     counts["row_tried"] = counts.groupby(row, sort=False)["tried"].transform("max")
@@ -231,17 +237,16 @@ class Exactness:
 
 def _summary(runs: pd.DataFrame | None) -> dict[str, float]:
     """Return the mean, the standard error and the counts of the runs of a cell."""
-    found = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0, "censored": 0}
+    counts = ["seeds", "failed", "tried", "censored"]
     if runs is None or runs.empty:
-        return found
+        return {"icy": math.nan, "icy_error": math.nan, **dict.fromkeys(counts, 0)}
     failed = runs["failed"].astype(bool)
     good = runs[~failed & runs["value"].notna()]
-    if good.empty and not failed.any():
-        return found
     values = good["value"].astype(float)
-    counts = {"seeds": len(good), "failed": int(failed.sum()), "tried": len(runs)}
     cut = int(good["censored"].sum()) if "censored" in good else 0
-    return {"icy": float(values.mean()), "icy_error": float(values.sem()), **counts, "censored": cut}  # type: ignore[arg-type]
+    numbers = (len(good), int(failed.sum()), len(runs) if len(good) or failed.any() else 0, cut)
+    error = float(values.sem())  # type: ignore[arg-type]
+    return {"icy": float(values.mean()), "icy_error": error, **dict(zip(counts, numbers, strict=True))}
 
 
 @dataclass(frozen=True, repr=False)
@@ -257,20 +262,14 @@ class Verdict:
         undecided: number of measured cells without a decision, by verdict ("one seed", "cut in both", ...).
         failed: number of measured cells without a result of any seed; they do not agree.
         agree: number of measured cells that agree by Welch's 95 % interval.
-        expected: number of cells expected to agree if the runs of both have one distribution: more than 95 % of the
-            compared cells, as Welch's intervals of few runs are wide; NaN if no cell is compared.
-        chance: the 95 % interval of the number that agree in this case. The cells of a row share their run of concat.
-        if_off: number of cells expected to agree if each true mean is 20 % from the published mean; NaN as above.
         equivalent: number of cells that are equivalent within 20 % (two one-sided tests).
         further: number of cells that are further away than 20 % (one-sided test).
-        together: p-value of the distances of all compared cells, if the true means are equal (Fisher's combination of
-            p-values, with correlated cells in a row); NaN as above.
+        together: p-value of the distances of all compared cells, if the true means are equal (`combined_p`); NaN if no
+            cell is compared.
         mean_difference: mean signed difference of icy from the paper: for ratios and updates the geometric mean of the
             quotients minus 1, else in units of the table; NaN as above.
         relative: whether the mean difference is a fraction.
         mean_difference_p: its p-value, by exchanges of whole rows; NaN with fewer than six rows.
-        larger: fraction of cells with a larger value in icy; equal values count half. NaN as above.
-        larger_p: its p-value, by the same exchanges.
         rows: number of rows with a compared cell.
         difference: median absolute difference from the published values, in units of the table.
         correlation: Spearman's correlation between measured and published means over cells; NaN below three cells.
@@ -283,17 +282,12 @@ class Verdict:
     undecided: Mapping[str, int]
     failed: int
     agree: int
-    expected: float
-    chance: tuple[int, int]
-    if_off: float
     equivalent: int
     further: int
     together: float
     mean_difference: float
     relative: bool
     mean_difference_p: float
-    larger: float
-    larger_p: float
     rows: int
     difference: float
     correlation: float
@@ -308,31 +302,25 @@ class Verdict:
         """Return the verdict on a table from its cells.
 
         Undecided cells and cells that agree by design do not count. "no difference found" means that at least five
-        cells are compared, that none failed, and that none of four tests is significant at 5 %: of the number of cells
-        that agree, of the furthest cell (Bonferroni), of all distances together (Fisher 1925, Brown 1975), and of the
-        mean signed difference. Few seeds find few differences, so `equivalent` counts the cells that are shown to be
-        near.
+        cells are compared, that none failed, and that neither of two tests is significant at 5 %: of all distances
+        together (Fisher 1925, Brown 1975), and of the mean signed difference. Few seeds find few differences, so
+        `equivalent` counts the cells that are shown to be near.
 
         Args:
             cells: cells of `judge_cells`. The cells of a row, which the columns ROW identify, are not independent.
         """
         measured = cells[cells["verdict"].ne("missing")]
         left_out = measured["by_design"].fillna(False).astype(bool)
-        counted = measured[~left_out]
-        counts = counted["verdict"].value_counts()
-        known = counted[counted["verdict"].isin(DECIDED) & counted["verdict"].ne("failed")]
+        counts = measured.loc[~left_out, "verdict"].value_counts()
+        known = measured[~left_out & measured["verdict"].isin(COMPARED)]
         undecided = {name: int(counts[name]) for name in UNDECIDED if name in counts}
-        agree, failed = int(counts.get("agrees", 0)), int(counts.get("failed", 0))
-        found = known if len(known) else measured[measured["verdict"].ne("failed")]
-        of_rows = list(known[list(ROW)].itertuples(index=False, name=None))
-        shares = [_agreement_share(cell) for cell in known.to_dict("records")]
-        some = bool(len(known))
-        relative = some and bool(known["measure"].isin(LOG).all())
+        failed, rows = int(counts.get("failed", 0)), list(known[list(ROW)].itertuples(index=False, name=None))
+        relative = len(known) > 0 and bool(known["measure"].isin(LOG).all())
         gaps = _signed(known, relative)
-        together = combined_p(known["p"].to_numpy(float), of_rows) if some else math.nan
-        shift_p, larger_p = (mean_difference_p(one, of_rows) if some else math.nan for one in (gaps, np.sign(gaps)))
-        passed = _passed(known, [count_p(agree, shares, of_rows), together, shift_p])
-        mean = float(np.mean(gaps)) if some else math.nan
+        mean = float(np.mean(gaps)) if len(known) else math.nan
+        tests = combined_p(known["p"].to_numpy(float), rows), mean_difference_p(gaps, rows)
+        passed = not failed and not any(p < 1 - CONFIDENCE for p in tests)
+        found = known if len(known) else measured[measured["verdict"].ne("failed")]
         return cls(
             word=_word(len(known), failed, sum(undecided.values()), passed),
             cells=len(cells),
@@ -340,19 +328,14 @@ class Verdict:
             by_design=int(left_out.sum()),
             undecided=undecided,
             failed=failed,
-            agree=agree,
-            expected=sum(shares) if some else math.nan,
-            chance=count_interval(shares, of_rows),
-            if_off=_agree_if_off(known) if some else math.nan,
+            agree=int(counts.get("agrees", 0)),
             equivalent=int(known["equivalence"].eq("equivalent").sum()),
             further=int(known["equivalence"].eq("further away").sum()),
-            together=together,
+            together=tests[0],
             mean_difference=math.expm1(mean) if relative else mean,
             relative=relative,
-            mean_difference_p=shift_p,
-            larger=float(np.mean(np.sign(gaps)) + 1) / 2 if some else math.nan,
-            larger_p=larger_p,
-            rows=len(set(of_rows)),
+            mean_difference_p=tests[1],
+            rows=len(set(rows)),
             difference=float((found["icy"] - found["published"]).abs().median()),
             correlation=_correlation(found),
         )
@@ -363,16 +346,8 @@ class Verdict:
     @property
     def phrase(self) -> str:
         """`word`, with "so far" if only a part of the table was measured."""
-        if self.word not in (SAME, DIFFERENT):
-            return self.word
-        if self.decided + self.by_design == self.cells:
-            return self.word
-        return f"{self.word} so far" if self.measured < self.cells else self.word
-
-    @property
-    def by_chance(self) -> str:
-        """The number of cells that agree by chance, with its interval; "-" if no cell is decided."""
-        return "-" if math.isnan(self.expected) else f"{self.expected:.1f} ({self.chance[0]} to {self.chance[1]})"
+        part = self.word in (SAME, DIFFERENT) and self.decided + self.by_design < self.cells
+        return f"{self.word} so far" if part and self.measured < self.cells else self.word
 
     @property
     def shift(self) -> str:
@@ -381,15 +356,8 @@ class Verdict:
             return "-"
         size = f"{100 * self.mean_difference:+.1f} %" if self.relative else f"{self.mean_difference:+.4f}"
         if math.isnan(self.mean_difference_p):
-            return f"{size} (no test: {self.rows} row{'s' * (self.rows > 1)})"
+            return f"{size} (no test: {counted(self.rows, 'row')})"
         return f"{size} (p {p_text(self.mean_difference_p)}, {self.rows} rows)"
-
-    @property
-    def upwards(self) -> str:
-        """The fraction of cells in which icy's value is larger, with its p-value; "-" if no cell is decided."""
-        if math.isnan(self.larger):
-            return "-"
-        return f"{100 * self.larger:.0f} %" + ("" if math.isnan(self.larger_p) else f" (p {p_text(self.larger_p)})")
 
     def __str__(self) -> str:
         if not self.measured:
@@ -404,27 +372,16 @@ class Verdict:
             return f"Measured: {reasons}{part}."
         if self.word == "undecided":
             return f"Undecided: of {self.measured} cells{part} none is decided: {reasons}; {away}."
-        left_out = f"; left out: {self.by_design} that agree by design ({LEFT_OUT})" if self.by_design else ""
-        rest = f"; undecided: {reasons}" if reasons else ""
-        which = "decided cells" if reasons else "cells"
-        return (
-            f"{self.phrase.capitalize()}: {self.agree} of {self.decided} {which}{part} agree by the 95 % interval "
-            f"of the difference{self._about_known()}{left_out}{rest}; {away}."
-        )
-
-    def _about_known(self) -> str:
-        """Return the statistics of the decided cells as text; "" if all failed."""
-        if math.isnan(self.expected):
-            return ""
-        off = f"{EQUIVALENT:.0%}".replace("%", " %")
-        text = (
-            f" (by chance {self.by_chance}; if all were {off} off, {self.if_off:.1f}); equivalent within {off} are "
-            f"{self.equivalent}, further away {self.further} (one-sided tests); mean difference {self.shift}, icy's "
-            f"value is larger in {self.upwards}"
-        )
+        text = f"{self.phrase.capitalize()}: {self.agree} of {self.decided} {'decided ' * bool(reasons)}cells{part} "
+        text += "agree by the 95 % interval of the difference"
+        if not math.isnan(self.mean_difference):
+            text += f"; equivalent within {100 * EQUIVALENT:.0f} % are {self.equivalent}, further away {self.further} "
+            text += f"(one-sided tests); mean difference {self.shift}"
         if self.together < 1 - CONFIDENCE:
             text += f"; all together are further away than chance allows (Fisher's p {p_text(self.together)})"
-        return text
+        text += f"; left out: {self.by_design} that agree by design ({LEFT_OUT})" if self.by_design else ""
+        text += f"; undecided: {reasons}" if reasons else ""
+        return f"{text}; {away}."
 
 
 def _word(known: int, failed: int, undecided: int, passed: bool) -> str:
@@ -433,34 +390,10 @@ def _word(known: int, failed: int, undecided: int, passed: bool) -> str:
         return "undecided" if undecided else "no result" if failed else "not measured"
     if known + failed < MIN_CELLS:
         return "too few cells"
-    return SAME if passed and not failed else DIFFERENT
+    return SAME if passed else DIFFERENT
 
 
-def _passed(known: pd.DataFrame, tests: Sequence[float]) -> bool:
-    """Return whether all p-values in `tests`, and that of the furthest cell (Bonferroni), are insignificant."""
-    far = known["verdict"].ne("agrees") & (known["p"] * len(known) < 1 - CONFIDENCE)
-    return not far.any() and not any(p < 1 - CONFIDENCE for p in tests)
-
-
-def _agreement_share(cell: Row) -> float:
-    """Return the probability that a cell agrees if icy's and the paper's runs have the same distribution."""
-    if math.isnan(cell["published_error"]) or math.isnan(cell["icy_error"]):
-        return CONFIDENCE  # one of the two is assigned the other's error, so the distance is Student's t
-    ours = int(cell["seeds"])
-    theirs: int = ours if pd.isna(cell["n"]) else int(cell["n"])
-    return agreement_share(ours, theirs) if min(ours, theirs) > 1 else CONFIDENCE
-
-
-def _agree_if_off(known: pd.DataFrame) -> float:
-    """Return the expected number of cells that agree if each true mean is 20 % from the published mean."""
-    freedom, error = (known[name].to_numpy(float) for name in ("freedom", "combined_error"))
-    shift = np.minimum(known["margin"].to_numpy(float) / np.maximum(error, np.finfo(float).tiny), LARGEST_SHIFT)
-    edge = student(freedom)
-    inside = scipy.stats.nct.cdf(edge, freedom, shift) - scipy.stats.nct.cdf(-edge, freedom, shift)
-    return float(np.nan_to_num(inside).sum())
-
-
-def _signed(known: pd.DataFrame, relative: bool) -> NDArray[np.float64]:
+def _signed(known: pd.DataFrame, relative: bool) -> Values:
     """Return icy's mean minus the paper's for each cell; if `relative`, of logarithms."""
     ours, theirs = (known[name].to_numpy(float) for name in ("icy", "published"))
     if relative:
@@ -471,6 +404,62 @@ def _signed(known: pd.DataFrame, relative: bool) -> NDArray[np.float64]:
 def _correlation(cells: pd.DataFrame) -> float:
     varies = min(cells["icy"].nunique(), cells["published"].nunique()) > 1
     return float(scipy.stats.spearmanr(cells["icy"], cells["published"])[0]) if len(cells) > 2 and varies else math.nan
+
+
+def combined_p(p: Sequence[float] | Values, rows: Sequence[Hashable]) -> float:
+    """Combine the p-values of cells, where cells in a row are correlated because they share a run of concat.
+
+    This is Fisher's combination with the variance of correlated tests (Brown 1975, "A Method for Combining
+    Non-Independent, One-Sided Tests of Significance"), here for two-sided tests of distances with correlation 1/2. It
+    is 1/2 if concat varies as much as the other grammars; in the tables measured so far it is 0.06 to 0.46.
+
+    Args:
+        p: p-value of each cell.
+        rows: row of each cell.
+
+    Returns:
+        The p-value; NaN without cells.
+
+    Example:
+        >>> [round(combined_p([0.1] * 6, rows), 3) for rows in (range(6), [0] * 6)]
+        [0.006, 0.038]
+    """
+    if not len(p):
+        return math.nan
+    pairs = sum(size * (size - 1) for size in Counter(rows).values())
+    mean, variance = 2.0 * len(p), 4.0 * len(p) + pairs * FISHER_COVARIANCE
+    statistic = -2 * np.log(np.maximum(p, np.finfo(float).tiny)).sum()
+    return float(scipy.special.chdtrc(2 * mean**2 / variance, statistic * 2 * mean / variance))
+
+
+def mean_difference_p(differences: Sequence[float] | Values, rows: Sequence[Hashable]) -> float:
+    """Return the two-sided p-value of a mean signed difference, by exchanges of whole rows.
+
+    If two tables measure the same thing, each row may be exchanged for the row of the other table, which changes the
+    sign of all its differences. All exchanges are counted, or EXCHANGES random ones if there are more than 12 rows.
+
+    Args:
+        differences: signed difference of each cell between the two tables, such as a log ratio.
+        rows: row of each cell.
+
+    Returns:
+        The p-value; NaN with fewer than six rows, which cannot be significant at 5 %.
+
+    Example:
+        >>> mean_difference_p([1, 2, 1, 3, 1, 2], "abcdef")
+        0.03125
+    """
+    sums = np.bincount(pd.factorize(pd.Series(list(rows)))[0], differences)
+    if len(sums) < LEAST_ROWS:
+        return math.nan
+    exact = len(sums) <= MOST_ENUMERATED
+    signs = (
+        np.array(list(itertools.product((1.0, -1.0), repeat=len(sums))))
+        if exact
+        else stream(0, "exchanges of rows").choice([1.0, -1.0], (EXCHANGES, len(sums)))
+    )
+    as_far = np.abs(signs @ sums) >= abs(sums.sum()) - LEAST_SPREAD
+    return float(as_far.mean() if exact else (as_far.sum() + 1) / (EXCHANGES + 1))
 
 
 def model_name(model: str, hidden: int) -> str:

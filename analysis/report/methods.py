@@ -15,7 +15,7 @@ from icy.analysis.order import in_order
 from icy.analysis.wording import heading, text_of
 from icy.config.protocols import PROTOCOLS, SCRATCH
 from icy.core.errors import UnknownNameError
-from icy.core.provenance import circumstances
+from icy.core.machine import circumstances
 from icy.core.registry import SIDES, registry
 from icy.core.text import counted, listed, natural
 from icy.records.kinds import kind_of_rows

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from icy.core.errors import IcyError, InvalidSettingError, UnknownNameError
-from icy.core.signals import hides_interrupt, interrupt_text
+from icy.core.processes import hides_interrupt, interrupt_text
 from icy.version import __version__
 
 from .exit_codes import Interrupted, exit_code_of, same_command

@@ -14,7 +14,7 @@ import click
 
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
 from icy.core.escapes import printable
-from icy.core.signals import hides_interrupt
+from icy.core.processes import hides_interrupt
 
 from .interrupts import exit_code, what_happened
 

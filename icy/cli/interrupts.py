@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from icy.core.signals import ENDING
+from icy.core.processes import ENDING
 
 PATIENCE_SECONDS = 10.0  # before a second signal ends the process at once
 AGAIN_SECONDS = 0.05  # before an interrupt that was lost is repeated

@@ -18,8 +18,8 @@ from icy.analysis.style import STYLES, plot_style
 from icy.config.types import RepresentationName
 from icy.core.checks import number_or_text, parse_count
 from icy.core.choices import typed
-from icy.core.docs import described
 from icy.core.errors import InvalidSettingError, quoted
+from icy.core.fields import described
 from icy.core.registry import registry
 from icy.experiments.sweep_file import OPTIONS
 from icy.records.load import MEASURES, Results

@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.text import Text
 
 from icy.core.escapes import printable
-from icy.core.logs import log_level
-from icy.core.signals import interrupt_text
+from icy.core.processes import interrupt_text
+from icy.core.surroundings import log_level
 from icy.core.text import counted
 from icy.experiments.display import make_watcher
 from icy.experiments.plan import Plan

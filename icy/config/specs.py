@@ -15,9 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from icy.core.docs import described, spell_out_arguments
 from icy.core.errors import require_known
-from icy.core.fields import current_names, setting
+from icy.core.fields import current_names, described, setting, spell_out_arguments
 
 from .presets import SCHEMES
 from .protocols import SCRATCH

@@ -26,7 +26,6 @@ MOST_DIGITS = 18  # most digits of a number in text, so that it fits in 64 bits
 NUMBER = f"[0-9]{{1,{MOST_DIGITS}}}"
 SEED = "[0-9]{1,40}"
 SEEDS = re.compile(rf"({SEED}(-{SEED})?)(,{SEED}(-{SEED})?)*,?")
-SIZES = re.compile(rf"{NUMBER}(,{NUMBER})*,?")
 
 MISSING_VALUES = ("", "na", "n/a", "nan", "<na>", "nat", "null", "none")  # in columns, in lower case
 BOOLEANS = {
@@ -89,7 +88,7 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
     )
     invalid = InvalidSettingError(f"{usage}; not {quoted(seeds)}.")
     if isinstance(seeds, str):
-        text = _without_spaces(seeds)
+        text = ",".join(part.strip() for part in seeds.strip().split(","))
         if (count := parse_whole(text)) is not None:
             return seed_list(count)
         if not SEEDS.fullmatch(text):
@@ -114,11 +113,6 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
     return list(dict.fromkeys(found))
 
 
-def _without_spaces(text: str) -> str:
-    """Return text without spaces at its ends and around commas."""
-    return ",".join(part.strip() for part in text.strip().split(","))
-
-
 def _whole_or_none(given: Any) -> int | None:
     """Return a whole number of Python, NumPy or PyTorch as a Python integer; None for other values."""
     if isinstance(given, bool) or str(getattr(given, "dtype", "")).endswith("bool"):
@@ -139,16 +133,12 @@ def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
         >>> hidden_list(128), hidden_list("64,128")
         ([128], [64, 128])
     """
-    usage = "The hidden size is a whole number of at least 1 (128), or several (64,128,256)"
     if isinstance(hidden, str):
-        text = _without_spaces(hidden)
-        if not SIZES.fullmatch(text):
-            raise InvalidSettingError(f"{usage}, not {quoted(hidden)}.")
-        sizes: list[Any] = [int(n) for n in text.split(",") if n]
+        sizes: list[Any] = [number_or_text(part.strip()) for part in hidden.split(",") if part.strip()]
     else:
         sizes = list(hidden) if isinstance(hidden, Iterable) else [hidden]
     if not sizes:
-        raise InvalidSettingError(f"{usage}; no size is given.")
+        raise InvalidSettingError("The hidden size is a whole number (128), or several (64,128,256), not empty.")
     return list(dict.fromkeys(whole_number("hidden size", n) for n in sizes))
 
 

@@ -161,13 +161,9 @@ def effective(owner: str, choices: Choices, conditions: Conditions, given: Mappi
         values[own] = fits[0]
     found: dict[str, Choice] = {}
     for option, allowed in choices.items():
-        if any(_holds(one, found) for one in conditions.get(option, [{}])):
+        if any(all(found.get(o) in accepted for o, accepted in one.items()) for one in conditions.get(option, [{}])):
             found[option] = values.get(option, allowed[0])
     return found
-
-
-def _holds(condition: Choices, values: Mapping[str, Choice]) -> bool:
-    return all(values.get(option) in accepted for option, accepted in condition.items())
 
 
 def check_choices(owner: str, choices: Choices, conditions: Conditions) -> None:

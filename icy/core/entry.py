@@ -1,19 +1,18 @@
-"""Entries of the registry: kind, name, factory and origin of a registered object."""
+"""Kinds and entries of the registry: kind, name, factory and origin of a registered object."""
 
 from __future__ import annotations
 
-import warnings
+import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FunctionType
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from . import code
 from .choices import Choice, Choices, Conditions, effective, name_with
 from .errors import IcyError, PluginError, what_and_where
-from .lazy import load_object
-from .signatures import misfit
-from .types import Options
+from .importing import load_object, renamed
+from .types import AnyFunction, Options
 
 SIDES = ("sender", "receiver")
 PLAYERS = SPEAKER, LISTENER = ("speaker", "listener")  # of S2B's games
@@ -24,8 +23,50 @@ PERCEPTION = "perception"  # of agents in these games
 STUDY_PLAYER = "study-player"  # of Secret Spy Codes
 READER = "reader"  # of files of meanings and messages
 JOB = "job"
-OF_AGENTS = (*PLAYERS, TEXT_MODEL, CORE, WORLD, PERCEPTION, STUDY_PLAYER)
-ENTRY_KINDS = (*SIDES, "cell", "grammar", "metric", *OF_AGENTS, READER, JOB)
+
+
+class EntryKind(NamedTuple):
+    """A kind of registered objects, and how icy calls their factories.
+
+    Attributes:
+        noun: the object, as in "a text model for the text players of S2B".
+        takes: arguments of the factory.
+        makes: result of the factory.
+        positional: number of arguments that are passed by position.
+        named: names of arguments that are passed by name.
+    """
+
+    noun: str
+    takes: str
+    makes: str
+    positional: int = 0
+    named: tuple[str, ...] = ()
+
+
+MODEL = "(space, message_length, vocab_size, hidden_size, **options)"
+FAMILY = EntryKind("", "(space, message_length, vocab_size, hidden_size, cell, **options)", "", 4, ("cell",))
+KINDS: Mapping[str, EntryKind] = {  # all except kinds of jobs, which `icy.records.kinds.register_job_kind` registers
+    "sender": EntryKind("a sender", MODEL, "an nn.Module", 4),
+    "receiver": EntryKind("a receiver", MODEL, "an nn.Module", 4),
+    "cell": EntryKind("a cell", "(input_size, hidden_size, fed=True)", "an icy.models.cells.Cell", 2, ("fed",)),
+    "grammar": EntryKind("a grammar", "(space, vocab_size, word_length, seed)", "an icy.Language or its messages", 4),
+    "metric": EntryKind("a metric", "(meanings, messages=None, **conventions)", "an icy.metrics.Score", 2),
+    SPEAKER: EntryKind("a speaker of S2B", "no arguments", "an icy.s2b.Player"),
+    LISTENER: EntryKind("a listener of S2B", "no arguments", "an icy.s2b.Player"),
+    TEXT_MODEL: EntryKind(
+        "a text model of S2B", "(name, settings)", "an icy.s2b.TextModel, or a function from request to reply", 2
+    ),
+    CORE: EntryKind("a core of agents that learn S2B", "(width, **options)", "an icy.s2b.agents.cores.Core", 1),
+    WORLD: EntryKind("a world of games", "options only, each with a default", "an icy.games.World"),
+    PERCEPTION: EntryKind(
+        "a perception of games", "(shape, size, **options)", "an nn.Module: [batch, *shape] -> [batch, size]", 2
+    ),
+    STUDY_PLAYER: EntryKind("a player of the study", "(**options)", "an icy.study.players.StudyPlayer"),
+    READER: EntryKind(
+        "a reader of files", "(file)", "an icy.languages.readers.Found, or None for a file of another format", 1
+    ),
+}
+ENTRY_KINDS = (*KINDS, JOB)
 
 
 class EntryFields(TypedDict, total=False):
@@ -190,7 +231,10 @@ class Entry:
         Raises:
             PluginError: the factory takes other arguments, or failed. The message names the arguments, or the line.
         """
-        merged = {**self.defaults, **self._values(), **options}
+        chosen = {option: self.chosen.get(option, every[0]) for option, every in self.choices.items()}
+        if self.takes_cell:
+            chosen.pop("cell", None)
+        merged = {**self.defaults, **chosen, **options}
         if self.cell is not None:
             merged["cell"] = self.cell.load()
         factory = self.load()
@@ -201,11 +245,6 @@ class Entry:
         except Exception as error:
             why = self.misfit(merged) if isinstance(error, TypeError) else ""
             raise PluginError(f"{self.qualified} cannot be made: {why or what_and_where(error)}.") from error
-
-    def _values(self) -> Options:
-        """Return the values of all choices except the cell."""
-        values = {option: self.chosen.get(option, every[0]) for option, every in self.choices.items()}
-        return {option: value for option, value in values.items() if not (option == "cell" and self.takes_cell)}
 
     def misfit(self, options: Collection[str] = ()) -> str:
         """Describe wrong parameters of the factory or its cell, as part of a sentence; "" if icy can call both.
@@ -218,9 +257,37 @@ class Entry:
         return own or (self.cell.misfit() if self.cell is not None else "")
 
 
-def __getattr__(name: str) -> object:
-    """Return a class by its name before version 0.3, with a warning."""
-    if name == "Card":
-        warnings.warn("icy.core.entry.Card is now EntryFields", FutureWarning, stacklevel=2)
-        return EntryFields
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+def misfit(kind: str, factory: AnyFunction, takes_cell: bool = False, given: Collection[str] = ()) -> str:
+    """Describe wrong parameters of a factory, as part of a sentence; "" if icy can call it.
+
+    Args:
+        kind: kind of the entry.
+        factory: the class or function.
+        takes_cell: whether the factory makes models of a family that takes a cell.
+        given: names of further keyword arguments that icy passes.
+
+    Example:
+        >>> misfit("grammar", lambda space, seed: None)
+        '<lambda> takes (space, seed), and a grammar must take (space, vocab_size, word_length, seed)'
+    """
+    known = FAMILY if takes_cell else KINDS.get(kind)
+    if kind == "grammar" and isinstance(factory, type) and hasattr(factory, "apply"):  # a corruption
+        known = KINDS[SPEAKER]
+    try:
+        signature = inspect.signature(factory)
+    except (TypeError, ValueError):  # compiled, or not a function: only a call can show it
+        return ""
+    if known is None:
+        return ""
+    by_name = {*known.named, *(name for name in given if name in signature.parameters)}
+    try:
+        signature.bind(*[None] * known.positional, **dict.fromkeys(by_name))
+    except TypeError:
+        plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+        actual = signature.replace(parameters=plain, return_annotation=signature.empty)
+        name = getattr(factory, "__name__", type(factory).__name__)
+        return f"{name} takes {actual}, and a {kind} must take {known.takes}"
+    return ""
+
+
+__getattr__ = renamed(__name__, {"Card": "EntryFields"})

@@ -4,6 +4,9 @@ Hand-written passes are faster, but compute only first derivatives of tensors of
 operations instead within autocast, `torch.func` transforms, forward-mode differentiation, `torch.compile`,
 `torch.export` and `torch.jit.trace`. If a backward pass is itself differentiated (`create_graph=True`), plain
 operations compute the gradients, so that second derivatives are correct.
+
+A model's forward pass can be traced: it runs once with tensors that record their operations. A function with the
+decorator `traceable` is recorded as one operation, without the operations inside.
 """
 
 from __future__ import annotations
@@ -12,13 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import reduce, wraps
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
 from torch._C import _are_functorch_transforms_active, _functorch, _is_any_autocast_enabled
 from torch.autograd import Function, forward_ad
 from torch.jit import is_tracing  # type: ignore[attr-defined]
+from torch.overrides import handle_torch_function, has_torch_function
 
 from .errors import IncompatibleError
 from .types import AnyFunction
@@ -153,3 +157,47 @@ def gradients(
             )
         )
     return tuple(next(of_wanted) if is_wanted else None for is_wanted in needed)
+
+
+# -- functions that a tracer records as one operation ------------------------------------------------------------------
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def traceable(function: Callable[P, T]) -> Callable[P, T]:
+    """Record calls of this function as one operation, with PyTorch's protocol for custom functions.
+
+    Tensors are found in the positional arguments, and in lists and tuples among these.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        if has_torch_function(args) or any(isinstance(a, (list, tuple)) and has_torch_function(a) for a in args):
+            found: T = handle_torch_function(call, _flat(args), *args, **kwargs)
+            return found
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _flat(args: tuple[object, ...]) -> list[object]:
+    return [one for a in args for one in (a if isinstance(a, (list, tuple)) else (a,))]
+
+
+_tracing: ContextVar[bool] = ContextVar("icy_tracing", default=False)
+
+
+def tracing() -> bool:
+    """Return whether a model is being traced. A model with several implementations chooses by this."""
+    return _tracing.get()
+
+
+@contextmanager
+def while_tracing() -> Iterator[None]:
+    """Within the block, `tracing` returns True."""
+    token = _tracing.set(True)
+    try:
+        yield
+    finally:
+        _tracing.reset(token)

@@ -13,12 +13,9 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, TypeVar
+from typing import IO, TypeVar
 
 from .text import duration
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 SWITCH = "ICY_PROGRESS"  # environment variable; 0 turns off all displays that the caller does not request
 OFF = ("0", "no", "off", "false")
@@ -55,11 +52,36 @@ def progress(what: str) -> Iterator[Report]:
     if _silent.get() or progress_disabled():
         yield lambda done, total: None
         return
-    shown = _Shown(what)
+    began = time.monotonic()
+    due = began + WAIT
+    bar: IO[str] | None = None
+
+    def report(done: int, total: int) -> None:
+        nonlocal due, bar
+        now = time.monotonic()
+        if now < due or not 0 < done < total:
+            return
+        from rich.console import Console
+
+        text = f"{what}: {done} of {total}, about {duration((now - began) / done * (total - done))} left"
+        console = Console(stderr=True, highlight=False)
+        live = console.is_terminal and not console.is_dumb_terminal
+        due = now + (REFRESH if live else BETWEEN)
+        with contextlib.suppress(OSError, ValueError):  # a closed stream must not end the work
+            if live:
+                bar = console.file
+                bar.write(f"\r\x1b[2K{text[: console.width - 1]}")
+                bar.flush()
+            else:
+                console.print(text[0].upper() + text[1:] + ".", soft_wrap=True)
+
     try:
-        yield shown.report
+        yield report
     finally:
-        shown.end()
+        if bar is not None:
+            with contextlib.suppress(OSError, ValueError):
+                bar.write("\r\x1b[2K")
+                bar.flush()
 
 
 @contextlib.contextmanager
@@ -78,35 +100,3 @@ def track(items: Sequence[Item], what: str) -> Iterator[Item]:
         for place, item in enumerate(items):
             yield item
             report(place + 1, len(items))
-
-
-class _Shown:
-    def __init__(self, what: str) -> None:
-        self._what, self._began = what, time.monotonic()
-        self._due = self._began + WAIT
-        self._bar: Console | None = None
-
-    def report(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if now < self._due or not 0 < done < total:
-            return
-        from rich.console import Console
-
-        left = duration((now - self._began) / done * (total - done))
-        text = f"{self._what}: {done} of {total}, about {left} left"
-        console = Console(stderr=True, highlight=False)
-        live = console.is_terminal and not console.is_dumb_terminal
-        self._due = now + (REFRESH if live else BETWEEN)
-        with contextlib.suppress(OSError, ValueError):  # a closed stream must not end the work
-            if live:
-                self._bar = console
-                console.file.write(f"\r\x1b[2K{text[: console.width - 1]}")
-                console.file.flush()
-            else:
-                console.print(text[0].upper() + text[1:] + ".", soft_wrap=True)
-
-    def end(self) -> None:
-        if self._bar is not None:
-            with contextlib.suppress(OSError, ValueError):
-                self._bar.file.write("\r\x1b[2K")
-                self._bar.file.flush()

@@ -39,7 +39,7 @@ from .entry import (
     Entry,
 )
 from .errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown
-from .plugins import import_content, import_file, module_name
+from .importing import import_content, import_file, module_name
 from .text import listed, natural, words
 
 __all__ = [
@@ -175,13 +175,11 @@ class Registry:
         found: list[Entry] = []
         for entry in self._entries.values():
             if entry.kind in (kinds or ENTRY_KINDS):
-                found.extend(self._forms(entry))
+                if entry.choices:
+                    found.append(self._with_choices(entry, {}))
+                else:
+                    found.extend(self._with_each_cell(entry) if entry.takes_cell else [entry])
         return sorted(found, key=lambda e: (ENTRY_KINDS.index(e.kind), natural(e.name)))
-
-    def _forms(self, entry: Entry) -> Iterable[Entry]:
-        if entry.choices:
-            return [self._with_choices(entry, {})]
-        return self._with_each_cell(entry) if entry.takes_cell else [entry]
 
     def _with_choices(self, family: Entry, chosen: Mapping[str, object]) -> Entry:
         """Return a family bound to values of its choices. The values of `cell` are the registered cells."""

@@ -7,6 +7,7 @@ autocast, and so on. `standard_state` sets the defaults of PyTorch for the durat
 from __future__ import annotations
 
 import errno
+import logging
 import signal
 import sys
 import traceback
@@ -44,7 +45,6 @@ def standard_state() -> Iterator[None]:
         restored.enter_context(np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"))
         if "torch" in sys.modules:  # otherwise PyTorch has no state yet
             _require_plain_tensors()
-            _set_defaults(restored)
             _set_modes(restored)
             _set_operations(restored)
         yield
@@ -67,19 +67,11 @@ def _require_plain_tensors() -> None:
         )
 
 
-def _set_defaults(restored: ExitStack) -> None:
-    import torch
-
-    if (dtype := torch.get_default_dtype()) != torch.float32:
-        restored.callback(torch.set_default_dtype, dtype)
-        torch.set_default_dtype(torch.float32)
-    if torch.get_default_device().type != "cpu":
-        restored.enter_context(torch.device("cpu"))
-
-
 def _set_modes(restored: ExitStack) -> None:
     import torch
 
+    if torch.get_default_device().type != "cpu":
+        restored.enter_context(torch.device("cpu"))
     if torch.is_inference_mode_enabled():
         restored.enter_context(torch.inference_mode(False))
     if not torch.is_grad_enabled():
@@ -94,6 +86,9 @@ def _set_modes(restored: ExitStack) -> None:
 def _set_operations(restored: ExitStack) -> None:
     import torch
 
+    if (dtype := torch.get_default_dtype()) != torch.float32:
+        restored.callback(torch.set_default_dtype, dtype)
+        torch.set_default_dtype(torch.float32)
     if torch.are_deterministic_algorithms_enabled():
         warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
         restored.callback(torch.use_deterministic_algorithms, True, warn_only=warn_only)
@@ -114,7 +109,7 @@ def require_training_failed(error: Exception) -> None:
 
     Raises:
         SurroundingsError: a signal handler of the program, the operating system or the GPU raised `error`. Exhausted
-            memory is not included, because the model may have caused it: see `icy.core.memory.out_of_memory`.
+            memory is not included, because the model may have caused it: see `icy.core.machine.out_of_memory`.
     """
     if (cause := _outside_cause(error)) is not None:
         raise SurroundingsError(
@@ -135,3 +130,22 @@ def _outside_cause(error: Exception) -> str | None:
     if any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__)):
         return "a signal"
     return None
+
+
+@contextmanager
+def log_level(level: int, *names: str) -> Iterator[None]:
+    """Set the level of loggers within a `with` block.
+
+    Args:
+        level: a level of `logging`, such as `logging.ERROR`.
+        names: names of the loggers.
+    """
+    loggers = [logging.getLogger(name) for name in names]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(level)
+    try:
+        yield
+    finally:
+        for logger, level_before in zip(loggers, before, strict=True):
+            logger.setLevel(level_before)

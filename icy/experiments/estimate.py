@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from icy.core.devices import resolve_device
 from icy.core.errors import what_and_where
-from icy.core.memory import out_of_memory
+from icy.core.machine import out_of_memory, resolve_device
 from icy.training.job import Job, Replicate
 from icy.training.runners.base import one_thread
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from icy.core.code import edited_modules
-from icy.core.provenance import SOFTWARE
+from icy.core.machine import SOFTWARE
 from icy.core.text import listed
 from icy.core.types import Fields
 from icy.records.record import Record

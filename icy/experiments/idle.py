@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from icy.config.protocols import PROTOCOLS, SCRATCH, no_max_updates
 from icy.config.settings import PRETRAINING_SETTINGS, settings_for
 from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, RunSpec, SweepSpec
-from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError
+from icy.core.machine import resolve_device
 from icy.core.registry import SIDES, registry
 from icy.core.text import several, words
 from icy.core.types import Fields

@@ -10,11 +10,10 @@ from typing import cast, get_args
 from icy.config.specs import RunSpec
 from icy.config.types import RunnerName
 from icy.core.code import same_code
-from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, require_known
-from icy.core.provenance import usable_cores
+from icy.core.machine import resolve_device, usable_cores
+from icy.core.processes import interrupted_with
 from icy.core.registry import registry
-from icy.core.signals import interrupted_with
 from icy.core.types import Choices
 from icy.records.kinds import job_kind
 from icy.records.pack import Pack, read_once

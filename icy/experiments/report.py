@@ -50,7 +50,9 @@ def report(results: Results, path: str | Path, title: str = "", spread: str = "s
     if isinstance(results, str | Path):
         results = read_results([results])
     sections = report_sections(results, spread, compare)
-    write_atomically(path, report_page(sections, title or _title(sections), methods(results)).encode())
+    models = list(dict.fromkeys(str(model) for section in sections for model in section.long["model"]))
+    title = title or (listed(models) if 0 < len(models) <= 3 else TITLE)
+    write_atomically(path, report_page(sections, title, methods(results)).encode())
     return path
 
 
@@ -81,8 +83,3 @@ def by_protocol(long: pd.DataFrame) -> Sequence[tuple[str, pd.DataFrame]]:
     names = long["protocol"].where(long["protocol"].notna(), long["job_kind"])
     parts = long.groupby(names, sort=False, dropna=False)
     return [(str(name), part.reset_index(drop=True)) for name, part in parts]
-
-
-def _title(sections: Sequence[Section]) -> str:
-    models = list(dict.fromkeys(str(model) for section in sections for model in section.long["model"]))
-    return listed(models) if 0 < len(models) <= 3 else TITLE

@@ -11,7 +11,7 @@ import pandas as pd
 
 from icy.analysis.literature.verdicts import cells_as_text, model_name
 from icy.config.settings import checks_text
-from icy.core.provenance import circumstances
+from icy.core.machine import circumstances
 from icy.core.text import markdown_table
 from icy.version import __version__
 
@@ -216,7 +216,7 @@ class Reproduction:
 
     def claims(self) -> pd.DataFrame:
         """Return the claims of the paper about its games, with a verdict on each."""
-        from icy.analysis.literature.game_claims import claims, games_of_results
+        from icy.analysis.literature.games import claims, games_of_results
 
         return claims(games_of_results(self._games()))
 

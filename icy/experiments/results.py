@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import write_atomically
-from icy.core.lazy import load_object
-from icy.core.scratch import scratch_folder
+from icy.core.importing import load_object
+from icy.core.processes import scratch_folder
 from icy.core.text import counted, listed
 from icy.core.types import Fields
 from icy.languages.frequencies import Frequencies, read_meanings

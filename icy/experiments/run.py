@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from icy.core.errors import IncompatibleError
-from icy.core.scratch import sweep_scratch
-from icy.core.signals import interrupt_with
+from icy.core.processes import interrupt_with, sweep_scratch
 from icy.core.text import counted, listed
 from icy.records.claims import Claims, sweep_claims
 from icy.records.long_table import tables_of, tables_show, write_tables

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from icy.config.specs import RunSpec
-from icy.core.docs import described, spell_out_arguments
+from icy.core.fields import described, spell_out_arguments
 from icy.core.registry import registry
 from icy.core.surroundings import standard_state
 from icy.records.kinds import job_kind

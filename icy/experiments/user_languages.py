@@ -15,7 +15,7 @@ from icy.config.protocols import BASELINE
 from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec
 from icy.config.types import Grammars, Meanings
 from icy.core.errors import InvalidSettingError, StoreError, quoted
-from icy.core.scratch import scratch_folder
+from icy.core.processes import scratch_folder
 from icy.core.text import counted, words
 from icy.grammars import is_grammar
 from icy.languages.frequencies import EQUAL, Frequencies, is_meanings_file, read_meanings

@@ -10,21 +10,13 @@ Example:
     (270,)
 """
 
-import warnings
-
 import lazy_loader
+
+from icy.core.importing import renamed
 
 from . import perception as _perception  # noqa: F401  registers the perceptions
 from . import registered as _registered  # noqa: F401  registers the kind of job
 from . import worlds as _worlds  # noqa: F401  registers the worlds
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-_load = __getattr__
-
-
-def __getattr__(name: str) -> object:
-    """Return a public object by name. An old name works, with a warning."""
-    if name == "LearningSettings":
-        warnings.warn("icy.games.LearningSettings is now icy.games.GamesLearningSettings", FutureWarning, stacklevel=2)
-        name = "GamesLearningSettings"
-    return _load(name)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__ = renamed(__name__, {"LearningSettings": "GamesLearningSettings"}, _load)

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from icy.core.provenance import git_revision, software
+from icy.core.machine import git_revision, software
 from icy.core.surroundings import standard_state
 from icy.records.record import LANGUAGES, as_json
 from icy.training.cards import code_for_card

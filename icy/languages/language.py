@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icy.core.checks import LARGEST_NUMBER, whole_number
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.core.lazy import load_object
+from icy.core.importing import load_object
 from icy.core.text import counted, listed
 
 from . import storage

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
-from icy.core.memory import available_memory, require_memory, too_large
+from icy.core.machine import available_memory, require_memory, too_large
 from icy.core.text import counted, listed
 
 from .containers import Array

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
-from icy.core.memory import require_memory
+from icy.core.machine import require_memory
 from icy.core.text import counted
 
 from .codes import Codes, number, together

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from icy.core.checks import number_or_text, parse_whole, whole_number
 from icy.core.errors import InvalidSettingError, require_known
-from icy.core.memory import require_memory
+from icy.core.machine import require_memory
 from icy.core.streams import stream
 from icy.core.text import counted
 from icy.languages.codes import Codes, number, together

@@ -6,7 +6,7 @@ import numpy as np
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, require_known
-from icy.core.memory import require_memory
+from icy.core.machine import require_memory
 from icy.languages.codes import Codes, together
 from icy.languages.table import Table
 

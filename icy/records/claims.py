@@ -27,7 +27,7 @@ import filelock
 from icy.core.errors import StoreError
 from icy.core.escapes import in_a_line
 from icy.core.files import write_atomically
-from icy.core.owner import Owner
+from icy.core.processes import Owner
 
 log = logging.getLogger(__name__)
 FOLDER = "claims"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from icy.core.entry import JOB, Entry
-from icy.core.lazy import load_object
+from icy.core.importing import load_object
 from icy.core.registry import registry
 from icy.core.types import Fields
 

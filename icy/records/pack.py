@@ -17,7 +17,7 @@ from pathlib import Path
 
 from icy.core.errors import StoreError
 from icy.core.files import free_name, is_inside, whole_file
-from icy.core.provenance import git_revision, now, software
+from icy.core.machine import git_revision, now, software
 
 from .check import valid_records
 from .record import Record, by_filing, is_better, rank

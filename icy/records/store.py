@@ -19,7 +19,7 @@ from typing import cast
 
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import free_name, is_inside, require_room, write_atomically
-from icy.core.provenance import SOFTWARE
+from icy.core.machine import SOFTWARE
 
 from .check import LARGEST, checked, warn_left_out
 from .kinds import row_of

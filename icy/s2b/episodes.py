@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int64, Integer
 from numpy.typing import NDArray
 
-from icy.core.memory import require_memory
+from icy.core.machine import require_memory
 
 from . import targets
 from .channel import Array, inverses, permutations

@@ -17,8 +17,8 @@ import torch
 from joblib.externals.loky.backend.reduction import dumps
 from torch import Tensor, nn
 
-from icy.core.logs import log_level
 from icy.core.streams import stream, stream_key
+from icy.core.surroundings import log_level
 from icy.training.gradient import Loss
 from icy.training.learners import Learner, make_learner
 

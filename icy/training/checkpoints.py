@@ -16,7 +16,7 @@ import torch
 
 from icy.core.errors import IncompatibleError, StoreError, what_and_where
 from icy.core.files import write_atomically
-from icy.core.memory import out_of_memory
+from icy.core.machine import out_of_memory
 from icy.core.text import counted, listed
 from icy.core.types import State
 from icy.records.store import CHECKPOINTS, RECORDS, STALE_SECONDS

@@ -1,29 +1,32 @@
 """Jobs: replicates of one row that train in one process.
 
-`Job` is the interface of runs for planning, the store, runners, displays and trackers. Its parts are in three modules:
-`icy.training.job_training` has the choices that determine the results, `icy.training.job_cost` the time of training,
-and this module the texts and the records. Each subclass is a kind of job: `icy.training.probe_job.ProbeJob` trains a
-model, `icy.training.pairs.pair_job.PairJob` a sender and a receiver.
+`Job` is the interface of runs for planning, the store, runners, displays and trackers. Its parts are in two modules:
+`icy.training.job_training` has the choices that determine the results, and this module the cost of training, the texts
+and the records. Each subclass is a kind of job: `icy.training.probe_job.ProbeJob` trains a model,
+`icy.training.pairs.pair_job.PairJob` a sender and a receiver.
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
+import time
 import traceback
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Number
-from typing import Any, cast
+from statistics import fmean
+from typing import Any, Self, cast
 
 from icy.core.errors import IcyError, InvalidSettingError, SurroundingsError, what_and_where
-from icy.core.memory import out_of_memory
-from icy.core.provenance import device_name, git_revision, now, software
+from icy.core.machine import device_name, git_revision, now, out_of_memory, software
 from icy.core.text import counted, listed
 from icy.core.types import Fields
 from icy.records.check import config_fault
 from icy.records.kinds import STEPS_AND_ACCURACY, job_kind
 from icy.records.record import CROSSINGS, INTERRUPTED, Record, as_json, value_of
 
-from .job_cost import JobCost
+from .job_training import JobTraining
 from .outcomes import Outcome, Reading, Replicate, Report
 
 __all__ = ["Job", "Outcome", "Reading", "Replicate", "Report", "check_config"]
@@ -38,7 +41,7 @@ RESERVED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job(JobCost):
+class Job(JobTraining):
     """Replicates of one row, for one process. Subclasses are kinds of jobs.
 
     A subclass defines its `kind`, its `name` and the `config` of each replicate; other methods have defaults. Its
@@ -91,6 +94,51 @@ class Job(JobCost):
         """Return a sentence that lists the conditions of the replicates; None if there are none to list."""
         return None
 
+    @property
+    def update_cost(self) -> float:
+        """Relative cost of one update of one replicate, used to order the rows of a plan."""
+        return float(self.parameters.get("true", 1))
+
+    def rehearse(self, updates: int) -> float:
+        """Return the seconds of one update of all replicates; discard the results.
+
+        They are timed by the function `rehearse` of the kind; by default between two evaluations of a replicate,
+        or over the whole training if there are fewer.
+        """
+        if (kind := job_kind(self.kind)).rehearse is not None:
+            return float(kind.function("rehearse")(self, updates))
+        evaluations: list[tuple[float, list[Reading]]] = []
+
+        def report(readings: list[Reading]) -> None:
+            if not evaluations or readings[0].replicate == evaluations[0][1][0].replicate:
+                evaluations.append((time.perf_counter(), readings))
+            if len(evaluations) == 2:
+                raise _Enough
+
+        start = time.perf_counter()
+        with contextlib.suppress(_Enough):
+            steps = [outcome.steps for outcome in replace(self, checkpoints=False).train(report)]
+        if len(evaluations) < 2:  # the training has ended
+            return (time.perf_counter() - start) / fmean(steps) if any(steps) else math.nan
+        (began, first), (ended, last) = evaluations
+        updates = max(r.steps for r in last) - max(r.steps for r in first)
+        together = len({r.replicate for r in last})  # 1 if replicates are trained one after another
+        return (ended - began) / updates * len(self.replicates) / together if updates > 0 else math.nan
+
+    @property
+    def rehearsal(self) -> Self:
+        """The job to time for an estimate, with baselines, because training may need these."""
+        return replace(self, baselines={r.seed: 1 for r in self.replicates})
+
+    @property
+    def alike(self) -> str:
+        """A key that is equal for jobs with updates of equal cost; by default each row has its own key."""
+        return f"{self.row} {self.engine} {len(self.replicates)}"
+
+    def most_updates(self, baseline: float | None) -> int | None:
+        """Return the maximum number of updates of a replicate, also if `length` is not known; None for no maximum."""
+        return self.length(baseline)
+
     def summary(self, record: Record) -> str:
         """Return the result of a replicate in a few words."""
         return f"{record['measure']} {value_of(record):.3f} after {counted(record['steps'], 'update')}"
@@ -129,6 +177,10 @@ class Job(JobCost):
         outside = out_of_memory(error) or isinstance(error, SurroundingsError)
         reason = INTERRUPTED if outside else "error"
         return _record_of(self, replicate, failed=True, reason=reason, error=sentence, traceback=trace)
+
+
+class _Enough(BaseException):  # not an Exception, which `train` may catch
+    """Ends a rehearsal after two evaluations."""
 
 
 def _record_of(job: Job, replicate: Replicate, extra: Fields | None = None, **result: Any) -> Record:

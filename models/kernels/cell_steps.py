@@ -15,8 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icy.core.fused import Context, Fused, Gradients, apply, differentiated, of_one_type
-from icy.core.tracing import traceable
+from icy.core.fused import Context, Fused, Gradients, apply, differentiated, of_one_type, traceable
 
 from . import triton_steps
 from .triton_steps import AllGates, Bias, Gates, Stops, Units, Weight

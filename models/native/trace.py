@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
+from icy.core.fused import while_tracing
 from icy.core.noise import Noise, drawing_from
-from icy.core.tracing import while_tracing
 from icy.core.types import AnyFunction
 from icy.models.stock import TRACED
 

@@ -29,7 +29,7 @@ import icy
 from icy.analysis.atlas.atlas import FILE
 from icy.analysis.table_cells import cell_in_row
 from icy.cli import main as command
-from icy.core.provenance import circumstances
+from icy.core.machine import circumstances
 from icy.core.text import listed, markdown_table
 from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_spec
 from icy.records.pack import add_to_pack

@@ -17,8 +17,7 @@ from matplotlib.figure import Figure
 
 import icy
 from icy.analysis.emergence import EMERGED, Emergence, probed_senders
-from icy.analysis.literature.game_claims import claims, games_of_results
-from icy.analysis.literature.games import WHICH, references
+from icy.analysis.literature.games import WHICH, claims, games_of_results, references
 from icy.analysis.plots.emergence import plot_emergence
 from icy.analysis.style import COLORS, SMALL, head, panels, tidy
 from icy.analysis.tables.games import with_settings
@@ -71,9 +70,8 @@ def _claims(results: Results) -> list[str]:
     measured = [results[name] for name in AS_PRINTED if name in results and results[name].records]
     if not measured:
         return []
-    found = claims(
-        [game for result in measured for game in games_of_results(with_settings(near(result.to_dataframe())))]
-    )
+    games = [games_of_results(with_settings(near(result.to_dataframe()))) for result in measured]
+    found = claims(pd.concat(games, ignore_index=True))
     rows = found[["said", "found", "verdict"]].to_numpy().tolist()
     return ["", "## Claims of the printed rows", "", markdown_table(["claim", "measured", "verdict"], rows)]
 

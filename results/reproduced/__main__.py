@@ -9,7 +9,6 @@ written.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -156,9 +155,9 @@ def write(page: Page) -> tuple[Reproduction, pd.DataFrame] | None:
 
 def summary(reproductions: list[tuple[Page, Reproduction]]) -> str:
     """Return the overview page, with a line per table."""
-    heads = ["table", "content", "measured", "decided", "no difference", "by chance", "four tests"]
-    heads += ["if 20 % off", "equivalent within 20 %", "further away", "mean difference", "icy larger", "left out"]
-    lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|"]
+    heads = ["table", "content", "measured", "decided", "no difference", "two tests"]
+    heads += ["equivalent within 20 %", "further away", "mean difference", "left out"]
+    lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---|---:|---:|---:|---:|"]
     exact = []
     for page, done in reproductions:
         verdict = done.verdict
@@ -166,10 +165,9 @@ def summary(reproductions: list[tuple[Page, Reproduction]]) -> str:
             exact.append(f"- [{page.table}]({page.name}.md): {done.source.title}. **{verdict}**")
             continue
         name = page.table + "".join(f", {k}={v}" for k, v in page.settings.items())
-        counts = [f"{verdict.measured} of {verdict.cells}", verdict.decided, verdict.agree, verdict.by_chance]
-        off = "-" if math.isnan(verdict.if_off) else f"{verdict.if_off:.1f}"
-        more = [off, verdict.equivalent, verdict.further, verdict.shift, verdict.upwards, verdict.by_design]
-        cells = [f"[{name}]({page.name}.md)", done.source.title, *counts, verdict.phrase, *more]
+        counts = [f"{verdict.measured} of {verdict.cells}", verdict.decided, verdict.agree, verdict.phrase]
+        counts += [verdict.equivalent, verdict.further, verdict.shift, verdict.by_design]
+        cells = [f"[{name}]({page.name}.md)", done.source.title, *counts]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     texts = {"table": "\n".join(lines), "exact": "\n".join(exact)}
     return fill_template(PAGES / "README.md", records=describe_packs(RECORDS), **texts)

@@ -26,7 +26,7 @@ import numpy as np
 
 import icy
 from icy.config.protocols import reached_at
-from icy.core.provenance import device_name
+from icy.core.machine import device_name
 from icy.core.text import markdown_table
 from icy.records.load import load_records
 from icy.records.record import Record, checks_of

@@ -16,7 +16,7 @@ import pytest
 
 from icy.cli import interrupts
 from icy.cli.interrupts import exit_code, interruptible, what_happened
-from icy.core.signals import NOTHING, interrupted_with
+from icy.core.processes import NOTHING, interrupted_with
 from tests.cli.helpers import run
 
 

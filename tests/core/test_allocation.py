@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from icy.core import allocation
-from icy.core.allocation import MEGABYTE, keep_memory, keeps_memory
+from icy.core import machine as allocation
+from icy.core.machine import MEGABYTE, keep_memory, keeps_memory
 
 
 class Library:
@@ -54,7 +54,7 @@ def test_other_c_libraries_are_not_changed(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_freed_array_is_reused() -> None:
     """An array of 64 MB that is made and freed again causes page faults only the first time."""
     script = (
-        "import resource, numpy as np; from icy.core.allocation import keep_memory\n"
+        "import resource, numpy as np; from icy.core.machine import keep_memory\n"
         "def faults():\n"
         "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
         "    np.ones(8 * 2**20)\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from icy.core import memory
+from icy.core import machine as memory
 
 
 def test_available_memory_is_plausible(monkeypatch: pytest.MonkeyPatch) -> None:

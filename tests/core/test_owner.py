@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from icy.core.owner import Owner
+from icy.core.processes import Owner
 
 HERE = Owner.here()
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="it needs /proc")
@@ -18,7 +18,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="Windows is not supported"
 
 def ended() -> Owner:
     """A process that has ended."""
-    script = "from icy.core.owner import Owner; print(Owner.here())"
+    script = "from icy.core.processes import Owner; print(Owner.here())"
     found = Owner.in_name(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout)
     assert found is not None
     return found
@@ -42,7 +42,7 @@ def test_a_reused_process_number_is_another_process() -> None:
 
 @only_linux
 def test_a_zombie_process_is_gone() -> None:
-    script = "import sys; from icy.core.owner import Owner; print(Owner.here(), flush=True); sys.stdin.read()"
+    script = "import sys; from icy.core.processes import Owner; print(Owner.here(), flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         owner = Owner.in_name(process.stdout.readline().decode())

@@ -14,8 +14,14 @@ import pytest
 
 import icy.core.registry as registry_module
 from icy.core.errors import DuplicateNameError, IcyError, PluginError, UnknownNameError
-from icy.core.listing import list_grammars, list_models
-from icy.core.register import register_cell, register_grammar, register_receiver, register_sender
+from icy.core.register import (
+    list_grammars,
+    list_models,
+    register_cell,
+    register_grammar,
+    register_receiver,
+    register_sender,
+)
 from icy.core.registry import Entry, Registry, registry
 from icy.core.text import natural
 from icy.models import create_receiver, create_sender

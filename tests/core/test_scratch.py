@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from icy.core.errors import StoreError
-from icy.core.owner import Owner
-from icy.core.scratch import scratch_folder, sweep_scratch
+from icy.core.processes import Owner, scratch_folder, sweep_scratch
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import icy
-from icy.core import signals
+from icy.core import processes as signals
 from icy.experiments import plan
 
 QUICK: dict[str, Any] = {"quick": True, "seeds": 1, "workers": 1, "progress": False}

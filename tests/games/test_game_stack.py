@@ -214,7 +214,7 @@ def test_agents_learn(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_images_that_do_not_fit_in_memory_give_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icy.core.memory.available_memory", lambda: 3_000_000)
+    monkeypatch.setattr("icy.core.machine.available_memory", lambda: 3_000_000)
     result = train(tmp_path, world="shape", world_options={"canvas": 16}, rule_length=1, seeds=2)
     assert [record["failed"] for record in result.records] == [True, True]
     assert "of memory or more, and 3.0 MB is free; take a smaller batch" in str(result.failures[0]["error"])

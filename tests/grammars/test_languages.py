@@ -9,8 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
-from icy.core.listing import list_grammars
-from icy.core.register import register_grammar
+from icy.core.register import list_grammars, register_grammar
 from icy.core.registry import registry
 from icy.core.streams import stream
 from icy.grammars import (

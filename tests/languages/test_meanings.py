@@ -111,7 +111,7 @@ def test_too_large_is_refused_before_allocation(text: str) -> None:
 
 
 def test_check_fits_compares_with_available_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icy.core.memory.available_memory", lambda: 10**6)
+    monkeypatch.setattr("icy.core.machine.available_memory", lambda: 10**6)
     MeaningSpace(3, 10).check_fits(12)
     with pytest.raises(InvalidSettingError, match=r"A table of 5x10 \(100,000 meanings, 20 tokens each\) needs about "):
         MeaningSpace(5, 10).check_fits(20)

@@ -14,7 +14,7 @@ from pathlib import Path
 import filelock
 import pytest
 
-from icy.core.owner import Owner
+from icy.core.processes import Owner
 from icy.records import claims
 from icy.records.claims import Claims
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import icy
-from icy.core.provenance import device_name
+from icy.core.machine import device_name
 from icy.core.text import listed, markdown_table
 from results.pages import describe_versions, fill_template, read_options
 

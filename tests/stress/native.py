@@ -20,7 +20,7 @@ from scipy import stats
 
 import icy
 from icy.analysis.statistics import holm
-from icy.core.provenance import device_name
+from icy.core.machine import device_name
 from icy.core.text import markdown_table
 from results.pages import describe_versions, fill_template, read_options
 

@@ -16,8 +16,7 @@ from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.groups import command
 from icy.cli.output import format_option, print_rows
 from icy.core import native
-from icy.core.memory import available_memory
-from icy.core.provenance import git_revision, usable_cores
+from icy.core.machine import available_memory, git_revision, usable_cores
 from icy.core.registry import ENTRY_KINDS, ENTRY_POINT_GROUP, registry
 from icy.core.text import counted
 from icy.version import __version__

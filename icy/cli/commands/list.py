@@ -15,7 +15,7 @@ from icy.cli.output import format_option, print_rows
 from icy.core.choices import as_text
 from icy.core.code import digest_of
 from icy.core.errors import UnknownNameError, unknown
-from icy.core.listing import KINDS, kind_in
+from icy.core.register import LISTED, kind_in
 from icy.core.registry import PLAYERS, SIDES, Entry, registry
 from icy.core.text import listed
 
@@ -91,9 +91,9 @@ def _described(entry: Entry) -> str:
 
 
 def _parts(pattern: str | None, kind: str) -> Lines:
-    """Return names, descriptions and sources of a kind of `icy.core.listing.KINDS`."""
-    qualified = KINDS[kind][0] in (*SIDES, *PLAYERS)
-    rows = [[e.qualified if qualified else e.name, _described(e), e.source] for e in _entries(pattern, *KINDS[kind])]
+    """Return names, descriptions and sources of a kind of `icy.core.register.LISTED`."""
+    qualified = LISTED[kind][0] in (*SIDES, *PLAYERS)
+    rows = [[e.qualified if qualified else e.name, _described(e), e.source] for e in _entries(pattern, *LISTED[kind])]
     heading = PARTS.get(kind, kind).removeprefix("study-").removesuffix("s").replace("-", " ")
     return [heading, "description", "source"], rows
 
@@ -200,7 +200,7 @@ def _containing(what: str, pattern: str | None, rows: list[list[str]]) -> list[l
 
 LISTS: dict[str, Callable[[str | None], Lines]] = {
     "options": _options,
-    **{kind: partial(_parts, kind=kind) for kind in KINDS},
+    **{kind: partial(_parts, kind=kind) for kind in LISTED},
     "grammars": _grammars,
     "protocols": _protocols,
     "presets": _presets,

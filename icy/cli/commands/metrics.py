@@ -45,10 +45,10 @@ from icy.cli.sample_sizes import require_cbm, show_sample_sizes
 from icy.cli.session import set_up_log
 from icy.core.checks import number_or_text
 from icy.core.errors import InvalidSettingError, quoted
-from icy.core.logs import log_level
 from icy.core.progress import silence, track
 from icy.core.registry import registry
 from icy.core.streams import DrawsName
+from icy.core.surroundings import log_level
 from icy.core.text import listed
 from icy.languages.rule import MISSING
 from icy.metrics import Table, evaluate

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core.errors import InvalidSettingError
+from icy.core.fused import traceable
 from icy.core.noise import Noise
-from icy.core.tracing import traceable
 
 from .losses import cross_entropy
 from .mixins import Answering

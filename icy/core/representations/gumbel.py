@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from icy.core.ends import counted, counted_mean
+from icy.core.fused import traceable
 from icy.core.noise import Noise, current_noise
-from icy.core.tracing import traceable
 
 from .losses import cross_entropy, raw_squared_error, squared_error
 from .mixins import Answering, SpokenSymbols, Symbols, end_of

@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icy.core.errors import InvalidSettingError, require_known
+from icy.core.fused import traceable
 from icy.core.noise import Noise
-from icy.core.tracing import traceable
 
 from .mixins import Answering, WithoutParameters
 from .protocol import Losses, Scores, Sent, StepScores, Targets, Words

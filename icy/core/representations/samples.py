@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
+from icy.core.fused import traceable
 from icy.core.noise import current_noise
-from icy.core.tracing import traceable
 
 from .protocol import StepScores
 

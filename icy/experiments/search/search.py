@@ -18,7 +18,7 @@ from icy.config.options import SearchOptions
 from icy.config.search_spec import SearchSpec
 from icy.config.specs import RETRIES, spell_out
 from icy.core.errors import StoreError
-from icy.core.signals import NOTHING, interrupt_text, interrupt_with, interrupted_with
+from icy.core.processes import NOTHING, interrupt_text, interrupt_with, interrupted_with
 from icy.core.surroundings import standard_state
 from icy.experiments.display import with_progress
 from icy.experiments.plan import Plan, store_of

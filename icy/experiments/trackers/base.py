@@ -26,7 +26,7 @@ from typing import Any, ClassVar, cast
 
 from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError, StoreError, what_and_where
-from icy.core.logs import log_level
+from icy.core.surroundings import log_level
 from icy.experiments.plan import Plan
 from icy.experiments.watcher import Watcher
 from icy.records.kinds import kind_of, points_of

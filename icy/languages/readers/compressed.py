@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from icy.core.errors import IcyError, StoreError
-from icy.core.scratch import scratch_folder
+from icy.core.processes import scratch_folder
 from icy.languages.storage import reading
 
 from .found import File

@@ -7,8 +7,8 @@ import numpy as np
 
 from icy.core.checks import whole_number
 from icy.core.conventions import either_spelling
-from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, require_known, unknown
+from icy.core.machine import resolve_device
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.languages.codes import count_varying

@@ -9,9 +9,8 @@ import numpy as np
 from jaxtyping import Int64, Real
 from numpy.typing import NDArray
 
-from icy.core.memory import require_memory
+from icy.core.machine import require_memory, usable_cores
 from icy.core.progress import Report
-from icy.core.provenance import usable_cores
 from icy.languages.codes import Weights
 
 from . import native

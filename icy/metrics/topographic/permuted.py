@@ -14,9 +14,8 @@ import numpy as np
 from jaxtyping import Float64, Int32, Int64, Shaped, UInt16
 from numpy.typing import NDArray
 
-from icy.core.memory import require_memory
+from icy.core.machine import require_memory, usable_cores
 from icy.core.progress import Report
-from icy.core.provenance import usable_cores
 from icy.core.types import Options
 from icy.languages.table import Table
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
 from icy.core.conventions import either_spelling
-from icy.core.devices import resolve_device
 from icy.core.errors import require_known
+from icy.core.machine import resolve_device
 from icy.core.progress import Report, progress_to
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state

@@ -9,7 +9,7 @@ from jaxtyping import Shaped
 from torch import Tensor, nn
 
 from icy.core.errors import StoreError
-from icy.core.provenance import git_revision, software
+from icy.core.machine import git_revision, software
 from icy.core.registry import LISTENER
 from icy.core.types import Fields
 from icy.records.record import Record, as_json

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, PluginError, quoted
+from icy.core.machine import resolve_device
 
 from .prompt import parse
 from .requests import CUT, TextReply, TextRequest, Usage

@@ -29,7 +29,7 @@ immutable value. The core is deterministic, and uses no clock, database or web s
   `Event.of_json`. `game.replay(events)` computes the state from a log; an audit compares it with the stored state.
 """
 
-import warnings
+from icy.core.importing import renamed
 
 from .answers import MOST_LETTERS, fault_of, normalised
 from .datasets import ATTRIBUTES, COLOURS, DATASETS, SHAPES, Dataset, dataset
@@ -72,11 +72,5 @@ __all__ = [
     "normalised",
 ]
 
-
-def __getattr__(name: str) -> object:
-    """Return a class by its name in versions before 0.3, with a warning."""
-    renamed = {"Game": StudyGame, "GameSettings": StudyGameSettings, "Card": TrainCard, "Feedback": AnswerFeedback}
-    if name not in renamed:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    warnings.warn(f"icy.study.game.{name} is now {renamed[name].__name__}", FutureWarning, stacklevel=2)
-    return renamed[name]
+OLD = {"Game": "StudyGame", "GameSettings": "StudyGameSettings", "Card": "TrainCard", "Feedback": "AnswerFeedback"}
+__getattr__ = renamed(__name__, OLD)

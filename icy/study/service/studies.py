@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.core.provenance import git_revision
+from icy.core.machine import git_revision
 from icy.core.text import counted
 from icy.version import __version__
 

@@ -14,8 +14,8 @@ from torch import Tensor
 from icy.config.protocols import SCRATCH
 from icy.config.settings import TrainingSettings
 from icy.core.checks import LARGEST_NUMBER
-from icy.core.devices import make_current
 from icy.core.errors import InvalidSettingError
+from icy.core.machine import make_current
 from icy.core.noise import Noise
 from icy.core.representations import Representation, cross_entropy
 from icy.core.streams import stream_key

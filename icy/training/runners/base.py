@@ -9,11 +9,10 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Protocol, Self
 
-from icy.core.devices import release
 from icy.core.errors import IcyError, StoreError
-from icy.core.memory import out_of_memory
+from icy.core.machine import out_of_memory, release
+from icy.core.processes import hides_interrupt
 from icy.core.progress import silence
-from icy.core.signals import hides_interrupt
 from icy.core.surroundings import require_training_failed, standard_state
 from icy.records.record import Record
 from icy.records.store import Store

@@ -16,11 +16,11 @@ from typing import Any, Self
 
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
-from icy.core import signals
-from icy.core.allocation import keep_memory
+from icy.core import processes as signals
 from icy.core.errors import IcyError
+from icy.core.machine import keep_memory
+from icy.core.processes import scratch_folder
 from icy.core.registry import Additions, registry
-from icy.core.scratch import scratch_folder
 from icy.records.record import Record
 from icy.records.store import Store
 from icy.training.job import Job

@@ -47,7 +47,7 @@ from joblib.externals.loky.backend.reduction import dumps
 from joblib.externals.loky.process_executor import BrokenProcessPool
 from threadpoolctl import threadpool_limits
 
-from icy.core import signals
+from icy.core import processes as signals
 from icy.core.errors import IcyError, what_and_where
 
 PATIENCE_SECONDS = 5.0  # limit for killing or copying a process

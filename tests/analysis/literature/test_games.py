@@ -8,8 +8,17 @@ import pandas as pd
 import pytest
 
 from icy.analysis import published
-from icy.analysis.literature.game_claims import claims, games_of_results, games_of_table
-from icy.analysis.literature.games import GAMES, WHICH, game_parts, judge_games, references, with_names
+from icy.analysis.literature.games import (
+    GAMES,
+    MEASURES,
+    WHICH,
+    claims,
+    game_parts,
+    games_of_results,
+    judge_games,
+    references,
+    with_names,
+)
 from icy.games.spec import GamesSpec
 
 
@@ -54,8 +63,8 @@ def test_cells_are_judged_by_their_row() -> None:
 
 
 def test_the_printed_numbers_bear_out_every_claim() -> None:
-    games = [game for table in GAMES for game in games_of_table(cells(table))]
-    found = claims(games)
+    games = pd.concat([cells(t).pivot_table("mean", list(WHICH), "measure").reset_index() for t in GAMES])
+    found = claims(games.reindex(columns=[*WHICH, *MEASURES]))
     assert found["claim"].tolist() == list("abcdefgh")
     assert found["verdict"].tolist() == ["holds"] * 8
     assert "thing l=1: QT 0.920, GS 0.860" in found["found"].iloc[0]

@@ -140,7 +140,7 @@ def test_baselines_may_have_a_hidden_size_of_their_own() -> None:
     assert own[0].name == "FC1L"
     assert {point.name.partition(" ")[2] for point in own[1:-1]} == {"hidden=16"}
     assert (own[-1].name, own[-1].hidden) == ("FC2L hidden=32", 32)
-    with pytest.raises(IcyError, match="The hidden size is a whole number of at least 1"):
+    with pytest.raises(IcyError, match=r"The hidden size must be a whole number, at least 1, not .big"):
         setup_of(baselines="FC1L hidden=big")
 
 

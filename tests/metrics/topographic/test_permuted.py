@@ -141,7 +141,7 @@ def test_what_is_left_to_topsim() -> None:
 
 
 def test_more_rows_than_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icy.core.memory.available_memory", lambda: 500)
+    monkeypatch.setattr("icy.core.machine.available_memory", lambda: 500)
     with pytest.raises(IcyError, match="distances between 23 messages"):
         permuted_topsim(table_of(), orders(23, 2), {})
 

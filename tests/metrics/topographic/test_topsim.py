@@ -190,7 +190,7 @@ def test_mistakes_are_answered_in_a_sentence(options: dict[str, Any], sentence: 
 
 
 def test_too_many_pairs_to_be_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icy.core.memory.available_memory", lambda: 1000)
+    monkeypatch.setattr("icy.core.machine.available_memory", lambda: 1000)
     with pytest.raises(InvalidSettingError, match="A list of the 66 pairs of 12 rows"):
         topsim(np.random.default_rng(0).normal(size=(12, 2)), np.arange(12)[:, None], meaning="euclidean")
 

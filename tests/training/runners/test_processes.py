@@ -19,7 +19,7 @@ import torch
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 import icy
-from icy.core.allocation import keeps_memory
+from icy.core.machine import keeps_memory
 from icy.core.registry import registry
 from icy.training.runners import pool, processes
 from tests.helpers import numbers
@@ -43,7 +43,7 @@ def copies(*given, real=processes.copies):
     made.extend(real(*given))
     return list(made)
 def ended(*given, real=pool.run_job):
-    from icy.core.allocation import keeps_memory
+    from icy.core.machine import keeps_memory
     records = real(*given)
     heavy = [name for name in ("torch._dynamo", "sympy", "scipy.stats", "sklearn") if name in sys.modules]
     with open(f"{sys.argv[1]}/{os.getpid()}.json", "a") as file:
@@ -58,7 +58,7 @@ def test_a_pool_of_copies_gives_the_numbers_of_one_process(tmp_path: Path) -> No
     script = f"""{COPIES}
 import icy
 from pathlib import Path
-from icy.core.allocation import keeps_memory
+from icy.core.machine import keeps_memory
 sys.argv = ["", {str(tmp_path)!r}]
 pool.copies, pool.run_job = copies, ended
 result = icy.probe(**{PROBE!r}, workers=2, out=sys.argv[1] + "/pool", progress=False)

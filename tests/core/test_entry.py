@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from icy.core.entry import Entry
+from icy.core.entry import KINDS, Entry, misfit
 from icy.core.errors import PluginError
 from icy.core.registry import registry
-from icy.core.signatures import CALLS, misfit
 from icy.models.creation import create
 
 
@@ -70,7 +69,7 @@ def test_factories_that_can_be_called(kind: str, factory: Callable[..., Any], ho
 
 @pytest.mark.parametrize(("kind", "factory", "taken"), WRONG)
 def test_factories_that_cannot(kind: str, factory: Callable[..., Any], taken: str) -> None:
-    wanted = "no arguments" if factory is Told else CALLS[kind].text
+    wanted = "no arguments" if factory is Told else KINDS[kind].takes
     assert misfit(kind, factory) == f"{taken}, and a {kind} must take {wanted}"
 
 

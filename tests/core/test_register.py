@@ -6,14 +6,14 @@ import pytest
 
 import icy
 from icy.core.errors import UnknownNameError
-from icy.core.listing import KINDS
+from icy.core.register import LISTED
 from icy.core.registry import registry
 
 
 def test_every_kind_is_listed() -> None:
-    listed = {name for kind in KINDS for name in icy.list(kind)}
+    listed = {name for kind in LISTED for name in icy.list(kind)}
     assert listed == {
-        e.qualified if e.kind in (*KINDS["models"], *KINDS["players"]) else e.name for e in registry.entries()
+        e.qualified if e.kind in (*LISTED["models"], *LISTED["players"]) else e.name for e in registry.entries()
     }
 
 

@@ -1,4 +1,4 @@
-"""Import plug-in files."""
+"""Import objects by address, plug-in files, and renamed objects by their old names."""
 
 from __future__ import annotations
 
@@ -7,12 +7,54 @@ import importlib.util
 import re
 import shutil
 import sys
+import warnings
+from collections.abc import Callable, Mapping
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from typing import Any
 
 from .code import FILE_PREFIX, remember_file, short_hash
 from .errors import IcyError, PluginError
-from .scratch import scratch_folder
+from .processes import scratch_folder
+
+
+def load_object(address: object) -> Any:
+    """Import and return the object at "module:object"; return objects that are not text unchanged.
+
+    Raises:
+        ImportError: the module cannot be imported.
+        AttributeError: the module does not have this object.
+
+    Example:
+        >>> load_object("math:pi")
+        3.141592653589793
+    """
+    if not isinstance(address, str):
+        return address
+    module, _, name = address.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def renamed(
+    module: str, names: Mapping[str, str], load: Callable[[str], object] | None = None
+) -> Callable[[str], object]:
+    """Return a function `__getattr__` for a module, which returns objects by their old names, with a warning.
+
+    Args:
+        module: full name of the module.
+        names: the new name of each old name in the module.
+        load: a function that returns objects with other names, if the module loads these on first use.
+    """
+
+    def getattr_(name: str) -> object:
+        if name in names:
+            warnings.warn(f"{module}.{name} is now {names[name]}", FutureWarning, stacklevel=2)
+            return getattr(sys.modules[module], names[name])
+        if load is not None:
+            return load(name)
+        raise AttributeError(f"module '{module}' has no attribute '{name}'")
+
+    return getattr_
 
 
 def import_file(file: Path, path: str) -> None:
