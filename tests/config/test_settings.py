@@ -84,7 +84,7 @@ def test_close_checks_read_fewer_meanings() -> None:
         ({"check_growth": 1.5}, "check_growth must be above 0"),
         ({"check_every": 0}, "check_every must be at least 1"),
         ({"check_every": 2.5}, "check_every must be a whole number, not 2.5"),
-        ({"steps_from_zero": True}, "fixed grid"),
+        ({"steps_from_zero": True}, "steps_from_zero needs the number of updates between"),
         ({"clock": True}, "set check_every too"),
     ],
 )
