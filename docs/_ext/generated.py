@@ -302,7 +302,7 @@ def check_same(what: str, described_names: Iterable[str], names: Iterable[str]) 
 @part
 def study_codebook() -> str:
     """Return the codebook of the export of a study, as tables under headings of the fourth level."""
-    from icy.study.service.codebook import codebook
+    from icy.study.service.export import codebook
 
     text = codebook()
     return text[text.index("## ") :].replace("## ", "#### ")

@@ -13,7 +13,7 @@ from icy.study.game import StudyGame, instance_of
 
 from .clock import before
 from .conditions import Slot, free_slot
-from .database import Row
+from .database import Row, insert
 from .keys import new_token
 from .links import is_untested
 from .platforms import Visit, canonical_id
@@ -165,34 +165,50 @@ def enter(study: Study, arrival: Arrival) -> Person | Refusal:
 
 
 def _save_person(connection: sqlite3.Connection, study: Study, arrival: Arrival) -> Person:
-    person, time, visit = new_token(), study.time, arrival.visit
-    connection.execute(
-        "INSERT INTO person (id, token, study, pilot, platform, id_hash, device, stage, first_seen, consent_version, "
-        "consented) VALUES (?, ?, ?, ?, ?, ?, ?, 'demographics', ?, ?, ?)",
-        (
-            *(person, new_token(), study.number, study.is_pilot, study.plan.platform.name),
-            *(hash_of(study, visit.external), arrival.device, arrival.first_seen, study.plan.consent_version, time),
-        ),
+    person, visit = new_token(), arrival.visit
+    insert(
+        connection,
+        "person",
+        id=person,
+        token=new_token(),
+        study=study.number,
+        pilot=study.is_pilot,
+        platform=study.plan.platform.name,
+        id_hash=hash_of(study, visit.external),
+        device=arrival.device,
+        stage="demographics",
+        first_seen=arrival.first_seen,
+        consent_version=study.plan.consent_version,
+        consented=study.time,
     )
     if visit.external:
-        parameters = json.dumps(dict(visit.extra))
-        connection.execute("INSERT INTO external_id VALUES (?, ?, ?)", (person, visit.external, parameters))
+        kept = json.dumps(dict(visit.extra))
+        insert(connection, "external_id", person=person, external=visit.external, kept_json=kept)
     return Person.of(connection.execute("SELECT * FROM person WHERE id = ?", (person,)).fetchone())
 
 
 def _save_game(connection: sqlite3.Connection, study: Study, person: Person, slot: Slot) -> None:
     instance = instance_of(slot.game, slot.instance, study.plan.conditions.list_seed)
-    game = StudyGame(slot.game, instance, secrets.randbits(SEED_BITS))
-    display, time = study.plan.display, study.time
-    connection.execute(
-        "INSERT INTO game (person, slot, dataset, grammar, instance, language_seed, person_seed, rules_json, state, "
-        "position_json, cards, assigned, touched, palette, patterns, sound) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'assigned', ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(person.id, slot.number, slot.game.dataset, slot.game.grammar, slot.instance, instance.language_seed),
-            *(game.seed, json.dumps(game.to_json()), json.dumps(game.new().to_json()), slot.game.start, time, time),
-            *(display.palette, display.patterns, display.sound),
-        ),
+    game, time = StudyGame(slot.game, instance, secrets.randbits(SEED_BITS)), study.time
+    insert(
+        connection,
+        "game",
+        person=person.id,
+        slot=slot.number,
+        dataset=slot.game.dataset,
+        grammar=slot.game.grammar,
+        instance=slot.instance,
+        language_seed=instance.language_seed,
+        person_seed=game.seed,
+        rules_json=json.dumps(game.to_json()),
+        state="assigned",
+        position_json=json.dumps(game.new().to_json()),
+        cards=slot.game.start,
+        assigned=time,
+        touched=time,
+        palette=study.plan.display.palette,
+        patterns=study.plan.display.patterns,
+        sound=study.plan.display.sound,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from icy.study.game import Event, GameState, StudyGame, Trial, fault_of
 
-from .database import Row
+from .database import Row, insert, update
 from .keys import new_token
 from .studies import Study
 
@@ -130,13 +130,35 @@ def _save(
     token = saved.trial
     if len(after.trials) > len(saved.state.trials):
         token = new_token()
-        columns = {**trial_columns(after.trial), "token": token, "game": saved.row["id"]}
-        columns |= {"created": time, "state": "open"}
-        names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
-        connection.execute(f"INSERT INTO trial ({names}) VALUES ({values})", columns)
+        insert(
+            connection,
+            "trial",
+            **trial_columns(after.trial),
+            token=token,
+            game=saved.row["id"],
+            created=time,
+            state="open",
+        )
     elif event.kind == "answer":
-        _save_grade(connection, saved, after.trial, time, reaction)
-    _save_game(connection, saved, after, time)
+        where, values = "game = ? AND example = ? AND state = 'open'", (saved.row["id"], after.trial.example)
+        times = {"answered": time, "reaction_ms": checked_reaction(reaction)}
+        if not update(connection, "trial", where, *values, state="graded", **times, **trial_columns(after.trial)):
+            raise RuntimeError("The item is graded in the database, but open in the saved state of the game.")
+    closed = after.phase == "closed"
+    update(
+        connection,
+        "game",
+        "id = ? AND state <> 'closed'",
+        saved.row["id"],
+        position_json=json.dumps(after.to_json()),
+        cards=after.cards,
+        score=after.score,
+        example=len(after.trials) - 1,
+        state="closed" if closed else "open",
+        started=saved.row["started"] or time,
+        finished=time if closed else None,
+        completion_code=completion_code() if closed else None,
+    )
     return replace(saved, state=after, trial=token)
 
 
@@ -152,52 +174,22 @@ def log(connection: sqlite3.Connection, saved: SavedGame, kind: str, payload: Ma
 
 
 def trial_columns(trial: Trial) -> dict[str, object]:
-    """Return the columns of an item, except those of the answer."""
+    """Return the columns of an item that follow from the log, so without its token and times."""
     pairs = {"among": trial.among_cards, "shown": trial.shown, "exposures": trial.exposures}
     return {
-        "example": trial.example,
-        "meaning": trial.meaning,
-        "code": trial.code,
-        "cards": trial.cards,
-        "held_out": trial.held_out,
+        **{name: getattr(trial, name) for name in ("example", "meaning", "code", "cards", "held_out")},
         **{f"{name}_colour": pair[0] for name, pair in pairs.items()},
         **{f"{name}_shape": pair[1] for name, pair in pairs.items()},
-        "own_exposures": trial.own_exposures,
-        "image": trial.image,
+        **{name: getattr(trial, name) for name in ("own_exposures", "image", "raw")},
+        "answer": trial.text if trial.graded else None,
+        "correct": trial.correct if trial.graded else None,
+        "points": trial.points if trial.graded else None,
     }
-
-
-def _save_grade(
-    connection: sqlite3.Connection, saved: SavedGame, trial: Trial, time: str, reaction: int | None
-) -> None:
-    changed = connection.execute(
-        "UPDATE trial SET state = 'graded', answered = ?, reaction_ms = ?, raw = ?, answer = ?, correct = ?, "
-        "points = ? WHERE game = ? AND example = ? AND state = 'open'",
-        (
-            *(time, checked_reaction(reaction), trial.raw, trial.text, trial.correct, trial.points),
-            *(saved.row["id"], trial.example),
-        ),
-    ).rowcount
-    if changed != 1:
-        raise RuntimeError("The item is graded in the database, but open in the saved state of the game.")
 
 
 def checked_reaction(milliseconds: int | None) -> int | None:
     """Check a reaction time that a page reports, in milliseconds; return None if it is out of range."""
     return milliseconds if milliseconds is not None and 0 <= milliseconds <= MOST_REACTION else None
-
-
-def _save_game(connection: sqlite3.Connection, saved: SavedGame, after: GameState, time: str) -> None:
-    closed, started = after.phase == "closed", saved.row["started"] or time
-    connection.execute(
-        "UPDATE game SET position_json = ?, cards = ?, score = ?, example = ?, state = ?, started = ?, finished = ?, "
-        "completion_code = ? WHERE id = ? AND state <> 'closed'",
-        (
-            *(json.dumps(after.to_json()), after.cards, after.score, len(after.trials) - 1),
-            *("closed" if closed else "open", started, time if closed else None),
-            *(completion_code() if closed else None, saved.row["id"]),
-        ),
-    )
 
 
 def completion_code() -> str:
@@ -216,5 +208,4 @@ def set_display(study: Study, person: str, changes: Mapping[str, object]) -> Non
         if not new or saved.row["state"] in ("closed", "dropped"):
             return
         log(connection, saved, DISPLAY, new, study.time)
-        for name, value in new.items():  # palette, patterns or sound: the caller chooses the names
-            connection.execute(f"UPDATE game SET {name} = ? WHERE id = ?", (value, saved.row["id"]))
+        update(connection, "game", "id = ?", saved.row["id"], **new)  # palette, patterns or sound
