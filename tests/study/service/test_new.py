@@ -16,7 +16,7 @@ from icy.study.service.platforms import PLATFORMS
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_new_study_has_the_usual_settings(platform: str, tmp_path: Path) -> None:
     new_study(tmp_path / "pilot.toml", platform)
-    found, usual = read_plan(tmp_path / "pilot"), StudyPlan(name="pilot", path=tmp_path / "pilot.toml").to_json()
+    found, usual = read_plan(tmp_path / "pilot"), StudyPlan(path=tmp_path / "pilot.toml").to_json()
     given = found.to_json()
     for name in ("information", "debriefing", "people", "platform"):
         del given[name], usual[name]
