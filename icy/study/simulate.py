@@ -9,13 +9,11 @@ from typing import Any, cast
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
 
 from .game import StudyGame, Trial
-from .game.cards import card_order
+from .game.game import card_order
 from .measures import game_measures, item_measures, language_measures
-from .players.logs import Exposure, Log, evidence, read_logs
 from .players.player import StudyPlayer, StudySeat
-from .players.sitting import PlayedGame, play
-from .study_job import StudyJob
-from .study_task import CONVERGED, PLAYED, YOKED, StudyTask, player_entry
+from .players.sitting import Exposure, Log, PlayedGame, evidence, play, read_logs
+from .study_job import CONVERGED, PLAYED, YOKED, StudyJob, StudyTask, player_entry
 
 
 @dataclass(frozen=True)

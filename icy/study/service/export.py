@@ -19,15 +19,14 @@ from icy.core.text import markdown_table
 from icy.study.columns import DECLARED, IDS, exported_columns
 from icy.study.game import GameState, StudyGame
 from icy.study.measures import MEASURES, language_measures, strange_answers
-from icy.study.players.logs import Log, logs_text
+from icy.study.players.sitting import Log, logs_text
 from icy.study.rows import HUMAN, frame_of, rows_of_game
 
 from .audit import events_of, played_events
-from .clock import minutes_between
 from .database import Row
-from .pay import bonus_cents
 from .play import REFUSED, game_of
-from .studies import Study
+from .review import bonus_cents
+from .studies import Study, minutes_between
 
 if TYPE_CHECKING:
     import pandas as pd

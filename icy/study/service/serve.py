@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 
-from .sites import Site, host_name, site_of
+from .platforms import Site, host_name, site_of
 from .studies import Study
 
 if TYPE_CHECKING:

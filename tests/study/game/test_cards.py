@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icy.study.game import Bag, Event, StudyGameSettings, instance_of
-from icy.study.game.cards import card_order, designed_cards, draw
+from icy.study.game.game import card_order, designed_cards, draw
 
 from .helpers import game_of, play_out
 

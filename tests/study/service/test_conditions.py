@@ -10,8 +10,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icy.study.service.conditions import free_slot, slots
-from icy.study.service.persons import enter, withdraw
+from icy.study.service.persons import enter, free_slot, slots, withdraw
 from icy.study.service.plan import Conditions
 from tests.study.service.helpers import Clock, arrival, at_once, finish, person, plan, rows, started, study
 

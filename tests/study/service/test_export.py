@@ -15,13 +15,12 @@ from icy.analysis.tables.study import report_table, study_report
 from icy.core.errors import UnknownNameError
 from icy.study.columns import IDS, exported_columns
 from icy.study.game import Event
-from icy.study.players.logs import read_logs
+from icy.study.players.sitting import read_logs
 from icy.study.rows import read_rows
 from icy.study.service import Study
 from icy.study.service.export import FORMATS, about, codebook, export, tables
 from icy.study.service.persons import withdraw
-from icy.study.service.play import act, load
-from icy.study.service.stages import leave_remarks
+from icy.study.service.play import act, leave_remarks, load
 from tests.study.service.helpers import INFORMATION, answer, finish, person, rows, started, study
 
 WORKER = "WORKER-5F1C-9A7E"

@@ -8,8 +8,7 @@ import pytest
 
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.study.service import open_study, read_plan
-from icy.study.service.new import languages, new_study
-from icy.study.service.plan import StudyPlan
+from icy.study.service.plan import StudyPlan, languages, new_study
 from icy.study.service.platforms import PLATFORMS
 
 

@@ -12,11 +12,20 @@ import pytest
 from icy.core.errors import InvalidSettingError, StoreError, UnknownNameError
 from icy.study.game import Event
 from icy.study.service import Study
-from icy.study.service.pay import bonus_cents, code_of, leave_address, money
 from icy.study.service.persons import Arrival, Person, enter
 from icy.study.service.platforms import Visit
 from icy.study.service.play import act
-from icy.study.service.review import APPROVE, REJECT, decide, export_payments, review_games
+from icy.study.service.review import (
+    APPROVE,
+    REJECT,
+    bonus_cents,
+    code_of,
+    decide,
+    export_payments,
+    leave_address,
+    money,
+    review_games,
+)
 from tests.study.service.helpers import answer, finish, loaded, on, rows, started, study, write
 
 

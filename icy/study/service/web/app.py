@@ -22,16 +22,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from icy.core.errors import StoreError
-from icy.study.service.clock import readable
 from icy.study.service.persons import delete_old_ids
 from icy.study.service.progress import progress
-from icy.study.service.studies import Study
+from icy.study.service.studies import Study, readable
 
 from . import pages, views
-from .desk import STATIC, Desk, Web
-from .guard import MOST_BODY, MOST_FIELDS, Headers, Hosts, is_password, is_same_site
-from .limits import Limit
-from .words import fill
+from .desk import STATIC, Desk, Web, fill
+from .guard import MOST_BODY, MOST_FIELDS, Headers, Hosts, Limit, is_password, is_same_site
 
 log = logging.getLogger(__name__)
 LOOPBACK = ("127.0.0.1", "::1", "localhost")

@@ -1,9 +1,13 @@
-"""Checks of requests (site, form tokens, hosts), and security headers of replies."""
+"""Checks of requests (site, form tokens, hosts, rate limits), and security headers of replies."""
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Collection, Mapping
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from starlette.datastructures import Headers as RequestHeaders
@@ -11,9 +15,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from icy.study.service.clock import moment, stamp
-from icy.study.service.sites import site_of
-from icy.study.service.studies import Study
+from icy.study.service.platforms import site_of
+from icy.study.service.studies import Study, moment, stamp
 
 MOST_BODY = 16_384  # maximum size of a request in bytes
 MOST_FIELDS = 40  # maximum number of fields of a form
@@ -75,7 +78,7 @@ class Hosts:
 
     Args:
         app: the web application.
-        names: host names, normalized by `icy.study.service.sites.host_name`; "*" for all.
+        names: host names, normalized by `icy.study.service.platforms.host_name`; "*" for all.
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
@@ -143,3 +146,42 @@ def seconds_since(study: Study, time: str) -> float:
 def is_password(password: str, expected: str) -> bool:
     """Return whether a password is right, in constant time."""
     return hmac.compare_digest(password.encode(), expected.encode())
+
+
+# -- rate limits -------------------------------------------------------------------------------------------------------
+
+MOST_KEPT = 10_000  # maximum number of buckets
+
+
+@dataclass
+class Limit:
+    """A token-bucket rate limit: a request takes a token, and tokens are added at a constant rate.
+
+    Attributes:
+        rate: tokens added per second.
+        burst: maximum number of tokens in a bucket.
+        clock: function that returns the time in seconds.
+    """
+
+    rate: float = 10.0
+    burst: float = 60.0
+    clock: Callable[[], float] = time.monotonic
+    _buckets: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def allows(self, name: str) -> bool:
+        """Take a token from the bucket of a name, and return whether the bucket had one.
+
+        Example:
+            >>> limit = Limit(rate=1, burst=2, clock=lambda: 0.0)
+            >>> [limit.allows("a"), limit.allows("a"), limit.allows("a"), limit.allows("b")]
+            [True, True, False, True]
+        """
+        now = self.clock()
+        with self._lock:
+            left, then = self._buckets.pop(name, (self.burst, now))
+            left = min(self.burst, left + (now - then) * self.rate)
+            self._buckets[name] = (left - 1 if left >= 1 else left, now)
+            if len(self._buckets) > MOST_KEPT:
+                self._buckets.popitem(last=False)
+        return left >= 1

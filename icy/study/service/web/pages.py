@@ -10,16 +10,14 @@ from starlette.responses import Response
 
 from icy.study.game import COLOURS, AnswerFeedback, Picture, StudyGame
 from icy.study.service.links import TEST, link_mark
-from icy.study.service.pay import bonus_cents, code_of, leave_address, outcome_of
 from icy.study.service.persons import Person
 from icy.study.service.platforms import MOST_ID, PLATFORMS, hand_in_address, parameters_of
-from icy.study.service.play import SavedGame, load
-from icy.study.service.stages import ENDS, end_game, stage_of
+from icy.study.service.play import ENDS, SavedGame, end_game, load, stage_of
+from icy.study.service.review import bonus_cents, code_of, leave_address, outcome_of
 from icy.study.stimuli import svg
 
-from .desk import Desk
+from .desk import Desk, block, counted, fill
 from .guard import form_token
-from .words import block, counted, fill
 
 EXAMPLE = "kobadefumiro"  # its first letters are the code of the star in the instructions, which no language has
 ACTIONS = ("tab", "answer", "next", "view", "add", "remove", "display")

@@ -12,18 +12,17 @@ from starlette.responses import RedirectResponse, Response
 from icy.core.checks import parse_whole
 from icy.study.game import COLOURS, Event
 from icy.study.game.state import EventKind
-from icy.study.service import links, persons, stages
-from icy.study.service.pay import code_of, leave_address
+from icy.study.service import links, persons, play
 from icy.study.service.persons import Arrival, Person
 from icy.study.service.platforms import Visit, parameters_of
 from icy.study.service.play import EventResult, act, set_display
+from icy.study.service.review import code_of, leave_address
 from icy.study.service.studies import Study
 from icy.study.stimuli import PALETTES
 
 from . import pages
-from .desk import Desk
+from .desk import Desk, block, fill
 from .guard import entry_token, first_seen, is_form_token, seconds_since
-from .words import block, fill
 
 Form = Mapping[str, str]
 PICTURE = {
@@ -179,7 +178,7 @@ def show(desk: Desk, request: Request) -> Response:
 def show_stop(desk: Desk, request: Request) -> Response:
     """Ask whether the person really wants to stop."""
     person = person_of(desk, request.path_params["token"])
-    if stages.stage_of(desk.study, person) in stages.ENDS:
+    if play.stage_of(desk.study, person) in play.ENDS:
         return RedirectResponse(desk.private(person.token), 303)
     return pages.stop_page(desk, person)
 
@@ -237,7 +236,7 @@ class Submission:
 
     def act(self, event: Event, trial: str = "", reaction: int | None = None) -> EventResult | None:
         """Apply an event to the game; return None if the person is on another page."""
-        if stages.stage_of(self.desk.study, self.person) != "game":
+        if play.stage_of(self.desk.study, self.person) != "game":
             return None
         return act(self.desk.study, self.person.id, event, trial, reaction)
 
@@ -250,18 +249,18 @@ def _demographics(form: Submission) -> None:
     accepted = {"age": t.ages, "colour_vision": t.colour_visions}
     answers = {name: form.text(name) for name, known in accepted.items() if form.text(name) in known}
     answers["languages"] = form.text("languages").strip()
-    stages.answer_page(form.desk.study, form.person, "demographics", answers)
+    play.answer_page(form.desk.study, form.person, "demographics", answers)
 
 
 def _instructions(form: Submission) -> None:
-    stages.read_instructions(form.desk.study, form.person, form.display_and_sound(), form.text("viewport"))
+    play.read_instructions(form.desk.study, form.person, form.display_and_sound(), form.text("viewport"))
 
 
 def _comprehension(form: Submission) -> None:
     questions = form.desk.words.comprehension.questions
     answers = [form.text(f"question{n}")[:2] for n in range(1, len(questions) + 1)]
     if form.number("attempt") == form.person.attempts:  # otherwise it is a double click
-        stages.answer_questions(form.desk.study, form.person, answers, [str(one.right) for one in questions])
+        play.answer_questions(form.desk.study, form.person, answers, [str(one.right) for one in questions])
 
 
 def _colours(form: Submission) -> None:
@@ -269,7 +268,7 @@ def _colours(form: Submission) -> None:
     answers = {f"colour {name}": form.text(f"colour{n}") for n, name in enumerate(COLOURS, 1) if n < len(known)}
     set_display(form.desk.study, form.person.id, form.display())
     answers = {key: name if name in known else "" for key, name in answers.items()}
-    stages.answer_page(form.desk.study, form.person, "colours", answers)
+    play.answer_page(form.desk.study, form.person, "colours", answers)
 
 
 def _answer(form: Submission) -> str | None:
@@ -280,7 +279,7 @@ def _answer(form: Submission) -> str | None:
 def _next(form: Submission) -> None:
     found = form.act(Event("next"), form.text("trial"))
     if found and found.saved.is_closed:
-        stages.end_game(form.desk.study, form.person)
+        play.end_game(form.desk.study, form.person)
 
 
 def _start(form: Submission) -> None:
@@ -320,6 +319,6 @@ ACTIONS: Mapping[str, Action] = {
     "remove": _button("remove"),
     "note": _note,
     "display": lambda form: set_display(form.desk.study, form.person.id, form.display_and_sound()),
-    "feedback": lambda form: stages.leave_remarks(form.desk.study, form.person, form.text("text")),
+    "feedback": lambda form: play.leave_remarks(form.desk.study, form.person, form.text("text")),
     "withdraw": lambda form: persons.withdraw(form.desk.study, form.person, delete=form.text("delete") == "1"),
 }

@@ -12,7 +12,7 @@ from icy.study.players.simulated import Composer
 from icy.study.service import Study
 from icy.study.service.web.app import make_app
 from icy.study.service.web.desk import Web
-from icy.study.service.web.limits import Limit
+from icy.study.service.web.guard import Limit
 from tests.study.service.robot import Ask, Page, Reply, Robot
 
 with warnings.catch_warnings(action="ignore"):  # httpx warns that it has a successor

@@ -12,8 +12,7 @@ import pytest
 
 from icy.study.service import Study
 from icy.study.service.audit import audit
-from icy.study.service.web.desk import Web
-from icy.study.service.web.words import words
+from icy.study.service.web.desk import Web, words
 from tests.browsers import driven, why_not
 from tests.study.service.helpers import loaded, rows, secrets_of, study
 from tests.study.service.web.serving import reachable
