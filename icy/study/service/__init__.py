@@ -2,7 +2,7 @@
 
     plan = read_plan("pilot")                  # pilot.toml
     study = open_study(plan)                   # its database and key
-    app = make_app([study], Web())             # icy.study.service.web.app; needs the extra "study"
+    app = make_app([study], Serving())         # icy.study.service.web.app; needs the extra "study"
 
 `icy.study.game` has the rules of the game. This package assigns people to conditions (`persons`, `conditions`), stores
 the games (`database`, `play`), serves the pages (`web`), and reads the data (`progress`, `review`, `audit`, `export`).

@@ -8,8 +8,11 @@ import ipaddress
 import logging
 import os
 import socket
-from collections.abc import Sequence
-from dataclasses import dataclass
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -24,13 +27,48 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 INSTALL = 'The service needs the packages of the extra "study": pip install "icy-toolkit[study]".'
+MOST_KEPT = 10_000  # maximum number of buckets of a rate limit
 BACKLOG = 2048  # maximum number of waiting connections
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
+@dataclass
+class Limit:
+    """A token-bucket rate limit: a request takes a token, and tokens are added at a constant rate.
+
+    Attributes:
+        rate: tokens added per second.
+        burst: maximum number of tokens in a bucket.
+        clock: function that returns the time in seconds.
+    """
+
+    rate: float = 10.0
+    burst: float = 60.0
+    clock: Callable[[], float] = time.monotonic
+    _buckets: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def allows(self, name: str) -> bool:
+        """Take a token from the bucket of a name, and return whether the bucket had one.
+
+        Example:
+            >>> limit = Limit(rate=1, burst=2, clock=lambda: 0.0)
+            >>> [limit.allows("a"), limit.allows("a"), limit.allows("a"), limit.allows("b")]
+            [True, True, False, True]
+        """
+        now = self.clock()
+        with self._lock:
+            left, then = self._buckets.pop(name, (self.burst, now))
+            left = min(self.burst, left + (now - then) * self.rate)
+            self._buckets[name] = (left - 1 if left >= 1 else left, now)
+            if len(self._buckets) > MOST_KEPT:
+                self._buckets.popitem(last=False)
+        return left >= 1
+
+
 @dataclass(frozen=True, kw_only=True)
 class Serving:
-    """Network settings of the service.
+    """Settings of the web service.
 
     Attributes:
         host: address of this machine at which the service listens.
@@ -39,7 +77,9 @@ class Serving:
         root_path: path in addresses before the names of studies.
         behind_proxy: whether to trust a proxy on this machine to report the client's address and scheme.
         researcher: whether to serve a page for the researcher.
-        password: password of the page for the researcher.
+        password: password of the page for the researcher; without one, only this machine can open it.
+        person: rate limit on the requests of one person.
+        newcomers: rate limit on the consents of all new people together.
 
     Raises:
         InvalidSettingError: a value is not accepted, or the page for the researcher would be public.
@@ -52,6 +92,8 @@ class Serving:
     behind_proxy: bool = False
     researcher: bool = False
     password: str = ""
+    person: Limit = field(default_factory=Limit)
+    newcomers: Limit = field(default_factory=lambda: Limit(rate=10.0, burst=100.0))
 
     def __post_init__(self) -> None:
         whole_number("port", self.port, 1, 65_535)
@@ -92,7 +134,11 @@ class Serving:
         """Return the address of a study."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         base = self.base_url.strip().rstrip("/") or f"http://{host}:{self.port}"
-        return f"{base}{self.root_path.rstrip('/')}/{study}"
+        return f"{base}{self.path(study)}"
+
+    def path(self, *parts: str) -> str:
+        """Return the path of a URL on this server."""
+        return "/".join([self.root_path.rstrip("/"), *parts])
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -128,16 +174,9 @@ def app_of(studies: Sequence[Study], serving: Serving) -> ASGIApp:
         )
     try:
         from .web.app import make_app
-        from .web.desk import Web
     except ImportError as error:
         raise InvalidSettingError(INSTALL) from error
-    web = Web(
-        base_url=serving.base_url,
-        root_path=serving.root_path,
-        researcher=serving.researcher,
-        password=serving.password,
-    )
-    return make_app(studies, web, serving.hosts)
+    return make_app(studies, serving)
 
 
 def listening(serving: Serving) -> socket.socket:

@@ -24,11 +24,12 @@ from starlette.types import ASGIApp
 from icy.core.errors import StoreError
 from icy.study.service.persons import delete_old_ids
 from icy.study.service.progress import progress
+from icy.study.service.serve import Limit, Serving
 from icy.study.service.studies import Study, readable
 
 from . import pages, views
-from .desk import STATIC, Desk, Web, fill
-from .guard import MOST_BODY, MOST_FIELDS, Headers, Hosts, Limit, is_password, is_same_site
+from .desk import STATIC, Desk, fill
+from .guard import MOST_BODY, MOST_FIELDS, Headers, Hosts, is_password, is_same_site
 
 log = logging.getLogger(__name__)
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -43,21 +44,21 @@ FormAction = Callable[[Desk, Request, views.Form], Response]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def make_app(studies: Sequence[Study], web: Web, hosts: Sequence[str] = ("*",)) -> ASGIApp:
+def make_app(studies: Sequence[Study], serving: Serving, hosts: Sequence[str] = ()) -> ASGIApp:
     """Create the web application for studies.
 
     Args:
         studies: the studies to serve; a study's name is part of its address.
-        web: settings of the web service.
-        hosts: host names that requests may use.
+        serving: settings of the web service.
+        hosts: host names that requests may use; by default those of the settings.
     """
-    desks = {study.name: Desk(study, web) for study in studies}
+    desks = {study.name: Desk(study, serving) for study in studies}
     for desk in desks.values():
         _ = desk.words, [game.cap for _, game in desk.study.plan.conditions.cells]  # raises errors before the start
     app = Starlette(
         routes=_routes(desks),
         middleware=[
-            Middleware(Hosts, names=hosts),
+            Middleware(Hosts, names=hosts or serving.hosts),
             Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BODY),
         ],
         exception_handlers={HTTPException: _error_page, StoreError: _error_page, Exception: _error_page},
@@ -113,7 +114,7 @@ def _get_endpoint(desks: dict[str, Desk], view: View) -> Endpoint:
 def _post_endpoint(desks: dict[str, Desk], action: FormAction) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         desk = _desk(desks, request)
-        if not is_same_site(request.headers, desk.web.base_url):
+        if not is_same_site(request.headers, desk.serving.base_url):
             raise HTTPException(403)
         if request.path_params.get("action", "") not in ("", *views.ACTIONS):
             raise HTTPException(404)
@@ -175,10 +176,10 @@ def _researcher(attempts: Limit) -> View:
     """
 
     def view(desk: Desk, request: Request) -> Response:
-        web = desk.web
-        if not web.researcher or not (web.password or is_local(request)):
+        serving = desk.serving
+        if not serving.researcher or not (serving.password or is_local(request)):
             raise HTTPException(404)
-        if web.password and not _has_password(web.password, request):
+        if serving.password and not _has_password(serving.password, request):
             if request.headers.get("authorization") and not attempts.allows(desk.study.name):
                 raise HTTPException(429)
             raise HTTPException(401, headers={"www-authenticate": 'Basic realm="researcher", charset="UTF-8"'})
@@ -236,7 +237,7 @@ async def _error_page(request: Request, error: Exception) -> Response:
 def _back(desk: Desk, request: Request) -> str:
     """Return the address of the link "Try again": the requested page, or the page with the form."""
     if request.method == "GET":
-        own, query = desk.web.address(request.url.path.lstrip("/")), request.url.query
+        own, query = desk.serving.path(request.url.path.lstrip("/")), request.url.query
         return f"{own}?{query}" if query else own
     try:
         page = urlsplit(request.headers.get("referer", ""))

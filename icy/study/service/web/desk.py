@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,9 +17,10 @@ from starlette.responses import HTMLResponse
 
 from icy.core.errors import unknown
 from icy.study.service.review import money
+from icy.study.service.serve import Serving
 from icy.study.service.studies import Study
 
-from .guard import Limit, policy
+from .guard import policy
 
 # -- texts -------------------------------------------------------------------------------------------------------------
 
@@ -102,35 +103,6 @@ HERE = Path(__file__).parent
 STATIC = HERE / "static"
 
 
-@dataclass(frozen=True)
-class Web:
-    """Settings of the web service.
-
-    Attributes:
-        base_url: public address, as in "https://study.example"; "" for the host of each request.
-        root_path: path before the names of studies, as in "/spy", if a proxy adds one.
-        researcher: whether to serve a page for the researcher.
-        password: password of this page; without one, only this machine can open it.
-        person: rate limit on the requests of one person.
-        newcomers: rate limit on the consents of all new people together.
-    """
-
-    base_url: str = ""
-    root_path: str = ""
-    researcher: bool = False
-    password: str = ""
-    person: Limit = field(default_factory=Limit)
-    newcomers: Limit = field(default_factory=lambda: Limit(rate=10.0, burst=100.0))
-
-    def address(self, *parts: str) -> str:
-        """Return the path of a URL on this server."""
-        return "/".join([self.root_path.rstrip("/"), *parts])
-
-    def static(self, file: str) -> str:
-        """Return the path of the URL of a static file, which changes with the file's content."""
-        return f"{self.address('static', file)}?v={digest_of(file)}"
-
-
 @cache
 def digest_of(file: str) -> str:
     """Return a hash of a static file."""
@@ -148,13 +120,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    found.filters |= {
-        "fill": fill,
-        "counted": counted,
-        "md": inline,
-        "numbered": numbered,
-        "zipped": zipped,
-    }
+    found.filters |= {"fill": fill, "counted": counted, "md": inline, "numbered": numbered, "zipped": zipped}
     return found
 
 
@@ -164,11 +130,11 @@ class Desk:
 
     Attributes:
         study: the open study.
-        web: settings of the web service.
+        serving: settings of the web service.
     """
 
     study: Study
-    web: Web
+    serving: Serving
 
     @cached_property
     def words(self) -> SimpleNamespace:
@@ -177,11 +143,15 @@ class Desk:
 
     def address(self, *parts: str) -> str:
         """Return the path of the URL of a page of the study."""
-        return self.web.address(self.study.name, *parts)
+        return self.serving.path(self.study.name, *parts)
 
     def private(self, token: str, *parts: str) -> str:
         """Return the path of the URL of a participant's private page."""
         return self.address("p", token, *parts)
+
+    def static(self, file: str) -> str:
+        """Return the path of the URL of a static file, which changes with the file's content."""
+        return f"{self.serving.path('static', file)}?v={digest_of(file)}"
 
     def money(self, cents: int) -> str:
         """Format an amount in the currency of the study."""
@@ -197,14 +167,8 @@ class Desk:
             **directives: directives of the content security policy that replace the defaults.
         """
         plan = self.study.plan
-        text = render(
-            template, self.web, self.words, plan.language, plan.title, {"pilot": self.study.is_pilot, **fields}
-        )
+        usual = {"t": self.words, "language": plan.language, "name": plan.title, "static": self.static}
+        found = environment().get_template(f"{template}.html")
+        text = found.render({**usual, "pilot": self.study.is_pilot, **fields})
         frames = {"frame_ancestors": " ".join(plan.platform.frames)} if plan.platform.frames else {}
         return HTMLResponse(text, status, {"content-security-policy": policy(**frames, **directives)})
-
-
-def render(template: str, web: Web, t: SimpleNamespace, language: str, name: str, fields: Mapping[str, object]) -> str:
-    """Render the HTML of a page."""
-    page = environment().get_template(f"{template}.html")
-    return page.render({"t": t, "language": language, "name": name, "static": web.static, "pilot": False, **fields})

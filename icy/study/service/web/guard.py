@@ -1,13 +1,9 @@
-"""Checks of requests (site, form tokens, hosts, rate limits), and security headers of replies."""
+"""Checks of requests (site, form tokens, hosts), and security headers of replies."""
 
 from __future__ import annotations
 
 import hmac
-import threading
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 
 from starlette.datastructures import Headers as RequestHeaders
@@ -146,42 +142,3 @@ def seconds_since(study: Study, time: str) -> float:
 def is_password(password: str, expected: str) -> bool:
     """Return whether a password is right, in constant time."""
     return hmac.compare_digest(password.encode(), expected.encode())
-
-
-# -- rate limits -------------------------------------------------------------------------------------------------------
-
-MOST_KEPT = 10_000  # maximum number of buckets
-
-
-@dataclass
-class Limit:
-    """A token-bucket rate limit: a request takes a token, and tokens are added at a constant rate.
-
-    Attributes:
-        rate: tokens added per second.
-        burst: maximum number of tokens in a bucket.
-        clock: function that returns the time in seconds.
-    """
-
-    rate: float = 10.0
-    burst: float = 60.0
-    clock: Callable[[], float] = time.monotonic
-    _buckets: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def allows(self, name: str) -> bool:
-        """Take a token from the bucket of a name, and return whether the bucket had one.
-
-        Example:
-            >>> limit = Limit(rate=1, burst=2, clock=lambda: 0.0)
-            >>> [limit.allows("a"), limit.allows("a"), limit.allows("a"), limit.allows("b")]
-            [True, True, False, True]
-        """
-        now = self.clock()
-        with self._lock:
-            left, then = self._buckets.pop(name, (self.burst, now))
-            left = min(self.burst, left + (now - then) * self.rate)
-            self._buckets[name] = (left - 1 if left >= 1 else left, now)
-            if len(self._buckets) > MOST_KEPT:
-                self._buckets.popitem(last=False)
-        return left >= 1

@@ -71,7 +71,7 @@ def _rule(desk: Desk, game: StudyGame) -> SimpleNamespace:
         start=settings.start,
         examples=settings.examples,
         example=(EXAMPLE * length)[:length],
-        star=desk.web.static("star.svg"),
+        star=desk.static("star.svg"),
         bonus=bonus if people.most_bonus_cents else "",
     )
 

@@ -142,7 +142,7 @@ def enter(desk: Desk, request: Request, form: Form) -> Response:
     is_bot = bool(form.get("website")) or seconds_since(study, seen) < study.plan.pages.least_seconds
     if is_bot or form.get("agree") != "1":
         raise HTTPException(400)
-    if not desk.web.newcomers.allows(study.name):
+    if not desk.serving.newcomers.allows(study.name):
         raise HTTPException(429)
     device, came = device_of(request.headers.get("user-agent", "")), study.plan.platform.visit(form)
     if device not in study.plan.people.devices:
@@ -164,7 +164,7 @@ def person_of(desk: Desk, token: str) -> Person:
         found = persons.person_of_token(connection, desk.study, token)
     if found is None:
         raise HTTPException(404)
-    if not desk.web.person.allows(found.id):
+    if not desk.serving.person.allows(found.id):
         raise HTTPException(429)
     return found
 
