@@ -117,7 +117,7 @@ def test_a_yoked_player_sees_what_the_other_saw(tmp_path: Path) -> None:
     long = result.to_dataframe()
     assert long["seed"].tolist() == [0, 1]
     for record, log in zip(result.records, logs, strict=True):
-        theirs = [float(t.correct) for t in log.played().state.trials if t.held_out is None]
+        theirs = [float(t.correct) for t in log.game.replay(log.events).trials if t.held_out is None]
         assert [point[1] for point in record["curve"] if not point[3]] == theirs
     with pytest.raises(IcyError, match="has no game of the dataset 'synth'"):
         jobs(player="memoriser", dataset="synth", protocol="yoked", yoked_to=str(path))

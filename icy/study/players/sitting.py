@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,28 +12,22 @@ from icy.study.game import MOST_LETTERS, Event, GameState, StudyGame, Trial, fau
 
 from .player import Item, StudyPlayer, StudySeat
 
-Learn = Callable[[Item, str], None]
-Looks = Callable[[int, int], bool]
 MOST_VIEWS = 8  # largest number of consecutive views per card; drawing with replacement may take long to show all cards
 
 
 @dataclass
 class Sitting:
-    """A game in progress, with callbacks of the player.
+    """A game in progress.
 
     Attributes:
         game: the rules of the game.
-        learn: called with every item whose code is shown, and the code.
-        looks: decides whether to view another card; see `StudyPlayer.looks`.
-        adds: whether to add all cards as soon as possible.
+        player: the simulated player, which has begun.
         state: state of the game.
         events: actions so far.
     """
 
     game: StudyGame
-    learn: Learn
-    looks: Looks
-    adds: bool = False
+    player: StudyPlayer
     state: GameState = field(init=False)
     events: list[Event] = field(init=False, default_factory=list)
 
@@ -47,35 +41,26 @@ class Sitting:
         self.events.append(event)
         self.state = self.game.apply(self.state, event)
 
-    @property
-    def open(self) -> bool:
-        """Whether there is an item to answer."""
-        return self.state.phase == "open"
-
-    @property
-    def item(self) -> Item:
-        """The color and shape of the item on screen."""
-        return self._values(self.state.trial.meaning)
-
     def study(self) -> None:
         """Add cards and view cards in Train, as the player decides."""
-        while self.adds and self.game.shown(self.state).may_add:
+        while self.player.adds and self.game.shown(self.state).may_add:
             self.do(Event("add", at=self.state.cards))
         for _ in range(MOST_VIEWS * self.state.cards):
-            if not self.looks(self.state.cards, len(self._seen)):
+            if not self.player.looks(self.state.cards, len(self._seen)):
                 return
             self.do(Event("train_view", at=self.state.views))
             if (view := self.state.train) is not None:
                 self._seen.add(view.meaning)
-                self.learn(self._values(view.meaning), view.code)
+                self.player.learn(self._values(view.meaning), view.code)
 
-    def answer(self, text: str) -> None:
+    def answer(self) -> None:
         """Answer the item on screen, learn from the feedback, and open the next item.
 
         Raises:
-            InvalidSettingError: the text is not a valid answer.
+            InvalidSettingError: the player's text is not a valid answer.
         """
-        example, item = self.state.trial.example, self.item
+        example, item = self.state.trial.example, self._values(self.state.trial.meaning)
+        text = self.player.answer(item)
         if not isinstance(text, str) or fault_of(text):
             raise InvalidSettingError(
                 f"A simulated player answered {quoted(text)}; an answer is 1 to {MOST_LETTERS} letters from a to z."
@@ -84,7 +69,7 @@ class Sitting:
         feedback = self.game.feedback(self.state.trial)
         code = feedback.answer if feedback.correct else feedback.code
         if code is not None:
-            self.learn(item, code)
+            self.player.learn(item, code)
         self.do(Event("next", at=example))
 
     def _values(self, meaning: int) -> Item:
@@ -123,10 +108,10 @@ def play(game: StudyGame, player: StudyPlayer, seed: int) -> PlayedGame:
         170
     """
     player.begin(StudySeat(game.settings.content, seed))
-    sitting = Sitting(game, player.learn, player.looks, player.adds)
-    while sitting.open:
+    sitting = Sitting(game, player)
+    while sitting.state.phase == "open":
         sitting.study()
-        sitting.answer(player.answer(sitting.item))
+        sitting.answer()
     return PlayedGame(game, sitting.state, tuple(sitting.events))
 
 
@@ -176,10 +161,6 @@ class Log:
     person: str
     game: StudyGame
     events: tuple[Event, ...]
-
-    def played(self) -> PlayedGame:
-        """Return the game with its state at the end."""
-        return PlayedGame(self.game, self.game.replay(self.events), self.events)
 
 
 def logs_text(logs: Iterable[Log]) -> str:

@@ -14,7 +14,7 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.streams import stream
 from icy.study.game import StudyGame, StudyGameSettings, instance_of
 
-from .database import Row, insert
+from .database import Row, insert, update
 from .links import is_untested
 from .plan import Conditions
 from .platforms import Visit, canonical_id
@@ -154,7 +154,7 @@ def come_again(study: Study, visit: Visit) -> Person | None:
 def _save_visit(connection: sqlite3.Connection, person: Person, visit: Visit) -> None:
     changed = _last_visit(connection, person, visit)
     if changed is not None:
-        connection.execute("UPDATE external_id SET kept_json = ? WHERE person = ?", (json.dumps(changed), person.id))
+        update(connection, "external_id", "person = ?", person.id, kept_json=json.dumps(changed))
 
 
 def _last_visit(connection: sqlite3.Connection, person: Person, visit: Visit) -> dict[str, object] | None:
@@ -278,11 +278,9 @@ def withdraw(study: Study, person: Person, delete: bool) -> None:
         delete: whether to delete all data and ids of the person.
     """
     with study.database.writing() as connection:
-        connection.execute(
-            "UPDATE person SET stage = 'withdrawn', withdrawn = ? WHERE id = ? AND withdrawn IS NULL",
-            (study.time, person.id),
-        )
-        connection.execute("UPDATE game SET state = 'dropped' WHERE person = ? AND state <> 'closed'", (person.id,))
+        where = "id = ? AND withdrawn IS NULL"
+        update(connection, "person", where, person.id, stage="withdrawn", withdrawn=study.time)
+        update(connection, "game", "person = ? AND state <> 'closed'", person.id, state="dropped")
         if delete:
             _erase(connection, person.id, study.time, data=True)
     if delete:

@@ -13,7 +13,7 @@ from typing import Any
 
 from icy.study.game import Event, GameState, StudyGame, Trial, fault_of
 
-from .database import Row, insert, update
+from .database import insert, update
 from .persons import Person, person_of_token
 from .studies import Study, new_token
 
@@ -78,10 +78,6 @@ def load(connection: sqlite3.Connection, person: str) -> SavedGame:
     ).fetchone()
     if row is None:
         raise LookupError("The game was deleted.")
-    return _saved_game(row)
-
-
-def _saved_game(row: Row) -> SavedGame:
     state = GameState.of_json(json.loads(row["position_json"]))
     return SavedGame(dict(row), game_of(row["rules_json"]), state, row["trial_token"] or "")
 
@@ -104,7 +100,8 @@ def act(study: Study, person: str, event: Event, trial: str = "", reaction: int 
     """
     with study.database.writing() as connection:
         saved = load(connection, person)
-        if saved.row["state"] in ("closed", "dropped") or not _may(saved, event):
+        is_possible = (saved.state.phase == "new") == (event.kind == "start")
+        if saved.row["state"] in ("closed", "dropped") or not is_possible:
             return EventResult(saved)
         if event.kind in ("answer", "next") and trial != saved.trial:
             return EventResult(saved, "stale" if event.kind == "answer" else "")
@@ -118,11 +115,6 @@ def act(study: Study, person: str, event: Event, trial: str = "", reaction: int 
         return EventResult(saved)
 
 
-def _may(saved: SavedGame, event: Event) -> bool:
-    """Return whether an event is possible now: "start" only in a new game, other events only after it."""
-    return (saved.state.phase == "new") == (event.kind == "start")
-
-
 def _save(
     connection: sqlite3.Connection, saved: SavedGame, event: Event, after: GameState, time: str, reaction: int | None
 ) -> SavedGame:
@@ -131,15 +123,8 @@ def _save(
     token = saved.trial
     if len(after.trials) > len(saved.state.trials):
         token = new_token()
-        insert(
-            connection,
-            "trial",
-            **trial_columns(after.trial),
-            token=token,
-            game=saved.row["id"],
-            created=time,
-            state="open",
-        )
+        row = {"token": token, "game": saved.row["id"], "created": time, "state": "open"}
+        insert(connection, "trial", **row, **trial_columns(after.trial))
     elif event.kind == "answer":
         where, values = "game = ? AND example = ? AND state = 'open'", (saved.row["id"], after.trial.example)
         times = {"answered": time, "reaction_ms": checked_reaction(reaction)}
@@ -248,14 +233,8 @@ def advance(connection: sqlite3.Connection, study: Study, person: Person, stage:
     if current != stage or stage in ENDS:
         return False
     stages = stages_of(study)
-    return _move(connection, person, stages[stages.index(stage) + 1])
-
-
-def _move(connection: sqlite3.Connection, person: Person, stage: str) -> bool:
-    changed = connection.execute(
-        "UPDATE person SET stage = ? WHERE id = ? AND stage = ?", (stage, person.id, person.stage)
-    ).rowcount
-    return changed == 1
+    following = stages[stages.index(stage) + 1]
+    return update(connection, "person", "id = ? AND stage = ?", person.id, person.stage, stage=following)
 
 
 def save_answers(connection: sqlite3.Connection, study: Study, person: Person, answers: Mapping[str, str]) -> None:
@@ -280,7 +259,7 @@ def read_instructions(study: Study, person: Person, display: Mapping[str, object
     with study.database.writing() as connection:
         advance(connection, study, person, "instructions")
         if VIEWPORT.fullmatch(viewport):
-            connection.execute("UPDATE game SET viewport = ? WHERE person = ?", (viewport, person.id))
+            update(connection, "game", "person = ?", person.id, viewport=viewport)
 
 
 def answer_questions(study: Study, person: Person, answers: Sequence[str], right: Sequence[str]) -> bool:
@@ -293,18 +272,15 @@ def answer_questions(study: Study, person: Person, answers: Sequence[str], right
         return True
     passed, attempt = list(answers) == list(right), person.attempts + 1
     with study.database.writing() as connection:
-        counted = connection.execute(
-            "UPDATE person SET attempts = ? WHERE id = ? AND attempts = ?", (attempt, person.id, person.attempts)
-        ).rowcount
-        if not counted:  # a double click
-            return True
+        if not update(connection, "person", "id = ? AND attempts = ?", person.id, person.attempts, attempts=attempt):
+            return True  # a double click
         by_key = {f"question {n}, attempt {attempt}": text for n, text in enumerate(answers, 1)}
         save_answers(connection, study, person, by_key)
         if passed:
             advance(connection, study, person, "comprehension")
         elif attempt >= ATTEMPTS:
-            _move(connection, person, "screened")
-            connection.execute("UPDATE game SET state = 'dropped' WHERE person = ?", (person.id,))
+            update(connection, "person", "id = ? AND stage = ?", person.id, person.stage, stage="screened")
+            update(connection, "game", "person = ?", person.id, state="dropped")
     return passed
 
 

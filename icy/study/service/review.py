@@ -138,7 +138,14 @@ def _review(study: Study, game: Row, trials: list[Row], shared: set[str]) -> Gam
     median = statistics.median(times) if times else None
     strange = strange_answers(game_of(game["rules_json"]).codes, answers)
     assignments = _assignments(game)
-    is_low = game["score"] < LEAST_SCORE and len(answers) == EXAMPLES
+    odd = {
+        f"score below {LEAST_SCORE}": game["score"] < LEAST_SCORE and len(answers) == EXAMPLES,
+        "same answer": alike > MOST_ALIKE,
+        "very fast": median is not None and median < LEAST_MS,
+        "other letters": strange / len(answers) > MOST_STRANGE,
+        f"{len(assignments)} assignments": len(assignments) > 1,
+        "assignment of another worker": not shared.isdisjoint(assignments),
+    }
     return GameReview(
         person=game["person"],
         cell=f"{game['dataset']}/{game['grammar']}",
@@ -150,23 +157,9 @@ def _review(study: Study, game: Row, trials: list[Row], shared: set[str]) -> Gam
         strange=strange,
         blurs=position["blurs"],
         pastes=position["pastes"],
-        odd=_odd(is_low, alike, median, strange / len(answers), assignments, shared),
+        odd=", ".join(what for what, is_so in odd.items() if is_so),
         decision=game["decision"] or "",
     )
-
-
-def _odd(
-    is_low: bool, alike: float, median: float | None, strange: float, assignments: list[str], shared: set[str]
-) -> str:
-    found = {
-        f"score below {LEAST_SCORE}": is_low,
-        "same answer": alike > MOST_ALIKE,
-        "very fast": median is not None and median < LEAST_MS,
-        "other letters": strange > MOST_STRANGE,
-        f"{len(assignments)} assignments": len(assignments) > 1,
-        "assignment of another worker": not shared.isdisjoint(assignments),
-    }
-    return ", ".join(what for what, is_so in found.items() if is_so)
 
 
 # -- decisions ---------------------------------------------------------------------------------------------------------

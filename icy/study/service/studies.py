@@ -17,7 +17,7 @@ from icy.core.provenance import git_revision
 from icy.core.text import counted
 from icy.version import __version__
 
-from .database import Database
+from .database import Database, insert, update
 from .plan import StudyPlan
 
 # -- times in UTC with milliseconds ------------------------------------------------------------------------------------
@@ -225,20 +225,18 @@ def look_at_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Stu
 def _save_settings(connection: sqlite3.Connection, plan: StudyPlan, time: str) -> int:
     """Save the settings of a study, and return its id."""
     row = connection.execute("SELECT * FROM study WHERE name = ?", (plan.name,)).fetchone()
-    own = (json.dumps(plan.to_json(), sort_keys=True), plan.digest, __version__, git_revision(), plan.state)
+    own = {
+        "settings_json": json.dumps(plan.to_json(), sort_keys=True),
+        "settings_hash": plan.digest,
+        "software": __version__,
+        "revision": git_revision(),
+        "state": plan.state,
+    }
     if row is None:
-        found = connection.execute(
-            "INSERT INTO study (settings_json, settings_hash, software, revision, state, name, created) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*own, plan.name, time),
-        )
-        return int(found.lastrowid or 0)
+        return insert(connection, "study", name=plan.name, created=time, **own)
     if row["settings_hash"] != plan.digest:
         _check_unused(connection, row["id"], plan)
-    connection.execute(
-        "UPDATE study SET settings_json = ?, settings_hash = ?, software = ?, revision = ?, state = ? WHERE id = ?",
-        (*own, row["id"]),
-    )
+    update(connection, "study", "id = ?", row["id"], **own)
     return int(row["id"])
 
 

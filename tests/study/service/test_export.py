@@ -112,7 +112,7 @@ def test_reports_and_simulated_players_read_the_export(of: Study, tmp_path: Path
     assert read["value"].tolist() == pytest.approx(tables(of)["rows"]["value"].tolist())
     (log,) = read_logs(tmp_path / "out" / "games.jsonl")
     with of.database.reading() as connection:
-        assert log.played().state == load(connection, log.person).state
+        assert log.game.replay(log.events) == load(connection, log.person).state
 
 
 def test_a_zip_holds_the_whole_study(of: Study, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -94,35 +94,18 @@ study there, and confirm the received id. --skip-link-test marks the link as tes
 @click.option("--behind-proxy", is_flag=True, help="Trust the client addresses from a proxy on this machine.")
 @click.option("--researcher", is_flag=True, help="Serve a page with the progress of every condition.")
 @click.option("--skip-link-test", is_flag=True, help="Open studies without a test of the platform's link.")
-def serve_command(
-    study: tuple[str, ...],
-    host: str,
-    port: int,
-    base_url: str,
-    root_path: str,
-    behind_proxy: bool,
-    researcher: bool,
-    skip_link_test: bool,
-) -> int:
+def serve_command(study: tuple[str, ...], skip_link_test: bool, **network: Any) -> int:
     """Run one or more studies as a web service, until Ctrl-C."""
     from icy.study.service import open_study, read_plan
     from icy.study.service.links import link_to_test, needs_test, pass_test
     from icy.study.service.serve import Serving, app_of, listening, serve
 
-    serving = Serving(
-        host=host,
-        port=port,
-        base_url=base_url,
-        root_path=root_path,
-        behind_proxy=behind_proxy,
-        researcher=researcher,
-        password=os.environ.get(PASSWORD, ""),
-    )
+    serving = Serving(**network, password=os.environ.get(PASSWORD, ""))
     studies = [open_study(read_plan(one)) for one in study]
     app, at = app_of(studies, serving), listening(serving)
     for one in studies:
         note(f"{one.name} ({one.plan.state}): {serving.address(one.name)}")
-        if researcher:
+        if serving.researcher:
             note(f"Progress: {serving.address(one.name)}/researcher")
         if needs_test(one):
             if skip_link_test:

@@ -8,7 +8,7 @@ import binascii
 import contextlib
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.applications import Starlette
@@ -41,7 +41,6 @@ ERROR_TEXTS = {400: "hurry", 403: "forbidden", 404: "not_found", 405: "not_found
 
 View = Callable[[Desk, Request], Response]
 FormAction = Callable[[Desk, Request, views.Form], Response]
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(studies: Sequence[Study], serving: Serving, hosts: Sequence[str] = ()) -> ASGIApp:
@@ -70,13 +69,31 @@ def make_app(studies: Sequence[Study], serving: Serving, hosts: Sequence[str] = 
 
 def _routes(desks: dict[str, Desk]) -> list[Route]:
     def get(address: str, view: View) -> Route:
-        return Route(address, _get_endpoint(desks, view), methods=["GET"])
+        async def endpoint(request: Request) -> Response:
+            return await run_in_threadpool(view, _desk(desks, request), request)
+
+        return Route(address, endpoint, methods=["GET"])
 
     def post(address: str, action: FormAction) -> Route:
-        return Route(address, _post_endpoint(desks, action), methods=["POST"])
+        async def endpoint(request: Request) -> Response:
+            desk = _desk(desks, request)
+            if not is_same_site(request.headers, desk.serving.base_url):
+                raise HTTPException(403)
+            if request.path_params.get("action", "") not in ("", *views.ACTIONS):
+                raise HTTPException(404)
+            return await run_in_threadpool(action, desk, request, await _form(request))
+
+        return Route(address, endpoint, methods=["POST"])
+
+    async def front(request: Request) -> Response:
+        """Redirect to the only study. With several, answer 404, to hide their names."""
+        if len(desks) != 1:
+            raise HTTPException(404)
+        (desk,) = desks.values()
+        return RedirectResponse(desk.address() + (f"?{request.url.query}" if request.url.query else ""), 303)
 
     return [
-        Route("/", _front(desks), methods=["GET"]),
+        Route("/", front, methods=["GET"]),
         Route("/static/{file}", _static, methods=["GET"]),
         get("/{study}", views.entry),
         get("/{study}/declined", views.declined),
@@ -104,25 +121,6 @@ def _desk(desks: dict[str, Desk], request: Request) -> Desk:
     return desk
 
 
-def _get_endpoint(desks: dict[str, Desk], view: View) -> Endpoint:
-    async def endpoint(request: Request) -> Response:
-        return await run_in_threadpool(view, _desk(desks, request), request)
-
-    return endpoint
-
-
-def _post_endpoint(desks: dict[str, Desk], action: FormAction) -> Endpoint:
-    async def endpoint(request: Request) -> Response:
-        desk = _desk(desks, request)
-        if not is_same_site(request.headers, desk.serving.base_url):
-            raise HTTPException(403)
-        if request.path_params.get("action", "") not in ("", *views.ACTIONS):
-            raise HTTPException(404)
-        return await run_in_threadpool(action, desk, request, await _form(request))
-
-    return endpoint
-
-
 async def _form(request: Request) -> dict[str, str]:
     """Return the text fields of a form, without NUL characters.
 
@@ -142,19 +140,6 @@ async def _form(request: Request) -> dict[str, str]:
     except (ValueError, ClientDisconnect):  # a client that closed the connection gets no reply
         raise HTTPException(400) from None
     return {name: value.replace("\0", "") for name, value in items}
-
-
-def _front(desks: dict[str, Desk]) -> Endpoint:
-    """Return the endpoint of "/": it redirects to the only study. With several it answers 404, to hide their names."""
-
-    async def endpoint(request: Request) -> Response:
-        if len(desks) != 1:
-            raise HTTPException(404)
-        (desk,) = desks.values()
-        query = f"?{request.url.query}" if request.url.query else ""
-        return RedirectResponse(desk.address() + query, 303)
-
-    return endpoint
 
 
 async def _static(request: Request) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import SimpleNamespace
 
 from starlette.responses import Response
@@ -39,22 +39,24 @@ def person_page(desk: Desk, person: Person, notice: str = "") -> Response:
         saved = load(connection, person.id)
     if stage == "game" and saved.is_closed:  # possible after a crash between the last answer and the next page
         return person_page(desk, end_game(desk.study, person))
-    return _STAGES[stage](desk, person, saved, notice)
+    return stage_page(desk, person, stage, saved, notice)
 
 
-def _common(desk: Desk, person: Person, stage: str) -> dict[str, str]:
-    """Return the template variables that all pages before the end have in common."""
-    return {
+def stage_page(desk: Desk, person: Person, stage: str, saved: SavedGame, notice: str = "") -> Response:
+    """Render a page before the end. It depends on the item on screen only by the address of the picture."""
+    fields = {
         "action": desk.private(person.token, stage),
         "token": form_token(desk.study, person.token),
         "stop_address": desk.private(person.token, "stop"),
+        "rule": _rule(desk, saved.game),
+        "now": {name: saved.row[name] for name in ("palette", "patterns", "sound")},
+        "choose": desk.study.plan.display.choose,
+        "attempt": person.attempts,
+        "swatches": [desk.private(person.token, "picture", mark) for mark in _swatch_marks(desk, person, saved)],
+        "names": COLOURS[: saved.game.settings.content.values],
     }
-
-
-def _now(saved: SavedGame) -> SimpleNamespace:
-    """Return the current display settings of the game."""
-    row = saved.row
-    return SimpleNamespace(palette=row["palette"], patterns=bool(row["patterns"]), sound=bool(row["sound"]))
+    template = "start" if stage == "game" and saved.state.phase == "new" else stage
+    return desk.page(template, fields | (_game(desk, person, saved, notice) if template == "game" else {}))
 
 
 def _rule(desk: Desk, game: StudyGame) -> SimpleNamespace:
@@ -76,52 +78,22 @@ def _rule(desk: Desk, game: StudyGame) -> SimpleNamespace:
     )
 
 
-# -- before the game ---------------------------------------------------------------------------------------------------
-
-
-def _demographics(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
-    return desk.page("demographics", _common(desk, person, "demographics"))
-
-
-def _instructions(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
-    fields = {"rule": _rule(desk, saved.game), "now": _now(saved), "choose": desk.study.plan.display.choose}
-    return desk.page("instructions", _common(desk, person, "instructions") | fields)
-
-
-def _comprehension(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
-    fields = {"rule": _rule(desk, saved.game), "again": person.attempts > 0, "attempt": person.attempts}
-    return desk.page("comprehension", _common(desk, person, "comprehension") | fields)
-
-
-def _colours(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
-    values = saved.game.settings.content.values
-    swatches = [desk.private(person.token, "picture", mark) for mark in _swatch_marks(desk, person, saved)]
-    fields = {"swatches": swatches, "names": COLOURS[:values], "now": _now(saved)}
-    return desk.page("colours", _common(desk, person, "colours") | fields | {"choose": desk.study.plan.display.choose})
-
-
 # -- the game ----------------------------------------------------------------------------------------------------------
 
 
-def _game(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
-    """Render the page of the game, or the start page of a new game."""
-    common = _common(desk, person, "game")
-    if saved.state.phase == "new":
-        return desk.page("start", common | {"rule": _rule(desk, saved.game)})
+def _game(desk: Desk, person: Person, saved: SavedGame, notice: str) -> dict[str, object]:
+    """Return the further template variables of a game that has started."""
     shown = saved.game.shown(saved.state)
-    fields = {
+    return {
         "shown": shown,
         "result": result_text(desk.words, shown.feedback) if shown.feedback else "",
         "notice": getattr(desk.words.say, notice) if notice in NOTICES else "",
         "trial": saved.trial,
-        "now": _now(saved),
-        "choose": desk.study.plan.display.choose,
         "notes": desk.private(person.token, "note"),
         "actions": SimpleNamespace(**{name: desk.private(person.token, name) for name in ACTIONS}),
         "picture": desk.private(person.token, "picture", test_mark(desk, person, saved)),
         "train_picture": desk.private(person.token, "picture", train_mark(desk, person, saved)),
     }
-    return desk.page("game", common | fields)
 
 
 def result_text(t: SimpleNamespace, feedback: AnswerFeedback) -> str:
@@ -136,21 +108,6 @@ def result_text(t: SimpleNamespace, feedback: AnswerFeedback) -> str:
     if feedback.correct:
         return fill(t.game.right, points=counted(feedback.points or 0, t.counts.point))
     return str(t.game.wrong if feedback.code else t.game.wrong_untold)
-
-
-def _feedback(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
-    return desk.page("feedback", _common(desk, person, "feedback") | {"now": _now(saved)})
-
-
-Stage = Callable[[Desk, Person, SavedGame, str], Response]
-_STAGES: Mapping[str, Stage] = {
-    "demographics": _demographics,
-    "instructions": _instructions,
-    "comprehension": _comprehension,
-    "colours": _colours,
-    "game": _game,
-    "feedback": _feedback,
-}
 
 
 # -- the end -----------------------------------------------------------------------------------------------------------
@@ -253,9 +210,8 @@ def picture(desk: Desk, person: Person, mark: str) -> str | None:
     if saved.state.trials:
         pictures[test_mark(desk, person, saved)] = saved.game.picture(saved.state)
         pictures[train_mark(desk, person, saved)] = saved.game.train_picture(saved.state)
-    match = pictures.get(mark)
-    now = _now(saved)
-    return None if match is None else svg(match, now.palette, patterns=now.patterns)
+    match, row = pictures.get(mark), saved.row
+    return None if match is None else svg(match, row["palette"], patterns=bool(row["patterns"]))
 
 
 def stop_page(desk: Desk, person: Person) -> Response:

@@ -59,10 +59,10 @@ def test_a_page_does_not_depend_on_the_item(of: Study) -> None:
         {"image": 99},
         {"among_cards": (5, 5), "shown": (4, 4), "exposures": (9, 9), "own_exposures": 3},
     ]
-    page = pages._game(desk, who, found, "").body
+    page = pages.stage_page(desk, who, "game", found).body
     for change in others:
         state = found.state.with_trial(replace(found.state.trial, **change))
-        assert pages._game(desk, who, replace(found, state=state), "").body == page
+        assert pages.stage_page(desk, who, "game", replace(found, state=state)).body == page
 
 
 @pytest.mark.parametrize("palette", ["primary", "safe"])
