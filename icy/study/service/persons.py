@@ -17,7 +17,7 @@ from icy.study.game import StudyGame, StudyGameSettings, instance_of
 from .database import Row, insert, update
 from .links import is_untested
 from .plan import Conditions
-from .platforms import Visit, canonical_id
+from .platforms import Visit
 from .studies import Study, before, new_token
 
 # -- conditions --------------------------------------------------------------------------------------------------------
@@ -123,8 +123,8 @@ class Arrival:
 
 def hash_of(study: Study, external: str) -> str | None:
     """Return the keyed hash of an external id, which is the same in all studies of a database and platform."""
-    platform = study.plan.platform.name
-    return study.key.mark("external id", platform, canonical_id(platform, external)) if external else None
+    recruiting = study.plan.platform
+    return study.key.mark("external id", recruiting.name, recruiting.canonical_id(external)) if external else None
 
 
 def person_of_token(connection: sqlite3.Connection, study: Study, token: str) -> Person | None:

@@ -21,11 +21,10 @@ from icy.core.text import listed
 from icy.study.game import StudyGameSettings
 from icy.study.stimuli import PaletteName
 
-from .platforms import PLATFORMS, Visit, checked_address, checked_pattern, visit_of
+from .platforms import PLATFORMS, Recruiting
 
 State = Literal["pilot", "open", "closed"]
 DEVICES = ("computer", "tablet", "phone")
-OUTCOMES = ("complete", "declined", "failed_check", "withdrawn", "full", "device")
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 RESERVED = ("static",)  # names that are the start of other addresses
 PLACEHOLDER = "TODO"  # marks text that the researcher must replace
@@ -153,63 +152,6 @@ class Display:
     patterns: bool = False
     choose: bool = True
     sound: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recruiting:
-    """Settings of the recruiting platform: the table [platform].
-
-    Attributes:
-        name: "link", "kiosk", "prolific", "mturk" or "sona".
-        id_parameter: parameter of the link that contains a person's id; the default depends on the platform.
-        id_pattern: regular expression of ids, as in "[0-9]{6}". The default depends on the platform: 24 hexadecimal
-            digits for Prolific, capital letters and digits for MTurk, a text with a digit for others, because
-            placeholders are words. People with other ids are refused; ".+" accepts words.
-        needs_id: whether people need an id to take part; the default depends on the platform. A pilot never needs ids.
-        return_to: address to which people return at the end; {id} and {code} are replaced by the person's id and code.
-        codes: completion codes by outcome: "complete", "declined", "failed_check", "withdrawn", "full", "device".
-            Without a code for "complete", every person gets a different code.
-    """
-
-    name: str = "link"
-    id_parameter: str = ""
-    id_pattern: str = ""
-    needs_id: bool | None = None
-    return_to: str = ""
-    codes: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        require_known("platform", self.name, PLATFORMS)
-        for name in self.codes:
-            require_known("outcome with a code", name, OUTCOMES)
-        if self.return_to:
-            checked_address(self.return_to)
-        checked_pattern(self.id_pattern)
-
-    @property
-    def frames(self) -> tuple[str, ...]:
-        """Sites that may embed the study in a frame."""
-        return PLATFORMS[self.name].frames
-
-    @property
-    def parameter(self) -> str:
-        """The parameter of the link that contains a person's id; "" if there is none."""
-        return self.id_parameter or PLATFORMS[self.name].id_parameter
-
-    @property
-    def link(self) -> str:
-        """Parameters of the link to enter on the platform, with placeholders for ids; "" if the platform adds them."""
-        known = PLATFORMS[self.name]
-        return known.link.replace(f"{known.id_parameter}=", f"{self.parameter}=", 1)
-
-    def visit(self, parameters: Mapping[str, str]) -> Visit:
-        """Parse the parameters of a URL or of a form, such as the id of a participant."""
-        return visit_of(self.name, self.id_parameter, parameters, self.id_pattern)
-
-    def needs_id_now(self, state: State) -> bool:
-        """Return whether people need an id to take part in a state of the study. A pilot never needs ids."""
-        needs_id = PLATFORMS[self.name].needs_id if self.needs_id is None else self.needs_id
-        return needs_id and state != "pilot"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,6 @@ from icy.study.filters import LEAST_MS, MOST_ALIKE, MOST_STRANGE
 from icy.study.measures import strange_answers
 
 from .database import Row
-from .platforms import return_address
 from .play import game_of
 from .studies import Study, minutes_between
 
@@ -44,24 +43,6 @@ def money(cents: int, currency: str) -> str:
         '3.05 GBP'
     """
     return f"{cents // 100}.{cents % 100:02d} {currency}"
-
-
-def code_of(study: Study, outcome: str, own: str = "") -> str:
-    """Return the completion code: the plan's code for the outcome, or the person's own code for "complete"."""
-    return study.plan.platform.codes.get(outcome, own if outcome == "complete" else "")
-
-
-def leave_address(study: Study, outcome: str, external: str = "", own: str = "") -> str:
-    """Return the address to which a person returns at the end, for an outcome; "" if there is none."""
-    platform, code = study.plan.platform, code_of(study, outcome, own)
-    if outcome != "complete" and not code:
-        return ""
-    return return_address(platform.name, platform.return_to, code, external)
-
-
-def outcome_of(stage: str) -> str:
-    """Return the outcome for a final page (stage)."""
-    return {"done": "complete", "screened": "failed_check", "withdrawn": "withdrawn"}[stage]
 
 
 # -- review ------------------------------------------------------------------------------------------------------------

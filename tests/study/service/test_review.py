@@ -19,10 +19,8 @@ from icy.study.service.review import (
     APPROVE,
     REJECT,
     bonus_cents,
-    code_of,
     decide,
     export_payments,
-    leave_address,
     money,
     review_games,
 )
@@ -199,12 +197,3 @@ def test_other_platforms_get_codes_and_amounts(tmp_path: Path) -> None:
     assert (good["id"], good["base"], good["bonus"], good["currency"]) == ("W-good", "2.50", "1.23", "GBP")
     assert (bad["base"], bad["bonus"]) == ("0.00", "0.00")
     assert good["completion_code"] in [row["completion_code"] for row in rows(of, "SELECT * FROM game")]
-
-
-def test_codes_are_by_outcome(tmp_path: Path) -> None:
-    codes = {"complete": "C1", "failed_check": "C3"}
-    of = study(tmp_path, platform={"name": "prolific", "codes": codes})
-    assert [code_of(of, name, "OWN") for name in ("complete", "failed_check", "declined")] == ["C1", "C3", ""]
-    assert leave_address(of, "complete").endswith("?cc=C1")
-    assert leave_address(of, "declined") == ""  # without a code, people return their submission on the platform
-    assert code_of(study(tmp_path, name="own"), "complete", "OWN") == "OWN"

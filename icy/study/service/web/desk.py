@@ -170,5 +170,6 @@ class Desk:
         usual = {"t": self.words, "language": plan.language, "name": plan.title, "static": self.static}
         found = environment().get_template(f"{template}.html")
         text = found.render({**usual, "pilot": self.study.is_pilot, **fields})
-        frames = {"frame_ancestors": " ".join(plan.platform.frames)} if plan.platform.frames else {}
+        sites = " ".join(plan.platform.known.frames)
+        frames = {"frame_ancestors": sites} if sites else {}
         return HTMLResponse(text, status, {"content-security-policy": policy(**frames, **directives)})

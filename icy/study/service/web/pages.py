@@ -11,9 +11,9 @@ from starlette.responses import Response
 from icy.study.game import COLOURS, AnswerFeedback, Picture, StudyGame
 from icy.study.service.links import TEST, link_mark
 from icy.study.service.persons import Person
-from icy.study.service.platforms import MOST_ID, PLATFORMS, hand_in_address, parameters_of
+from icy.study.service.platforms import MOST_ID, hand_in_address
 from icy.study.service.play import ENDS, SavedGame, end_game, load, stage_of
-from icy.study.service.review import bonus_cents, code_of, leave_address, outcome_of
+from icy.study.service.review import bonus_cents
 from icy.study.stimuli import svg
 
 from .desk import Desk, block, counted, fill
@@ -115,21 +115,25 @@ def result_text(t: SimpleNamespace, feedback: AnswerFeedback) -> str:
 
 def _end(desk: Desk, person: Person, stage: str) -> Response:
     """Render the page of a person who has finished, has withdrawn, or has failed the questions."""
-    study, outcome = desk.study, outcome_of(stage)
+    study = desk.study
+    outcome = {"done": "complete", "screened": "failed_check", "withdrawn": "withdrawn"}[stage]
     with study.database.reading() as connection:
         row = connection.execute("SELECT * FROM external_id WHERE person = ?", (person.id,)).fetchone()
         game = connection.execute("SELECT * FROM game WHERE person = ?", (person.id,)).fetchone()
     external = row["external"] if row else ""
     parameters = {} if row is None else json.loads(row["kept_json"])
     if stage != "done" or game is None:
-        address, code = leave_address(study, outcome, external), code_of(study, outcome)
-        return end_page(desk, *_end_texts(desk, stage, deleted=game is None), address, code)
-    own = game["completion_code"]
+        t = desk.words.screened if stage == "screened" else desk.words.withdrawn
+        texts = [t.text, *([t.deleted] if stage == "withdrawn" and game is None else [])]
+        return end_page(desk, t.title, texts, *study.plan.platform.leave(outcome, external))
+    address, code = study.plan.platform.leave(outcome, external, game["completion_code"])
+    base, bonus = study.plan.people.base_cents, bonus_cents(study, game)
+    pay = fill(desk.words.done.pay, base=desk.money(base), bonus=desk.money(bonus)) if base or bonus else ""
     fields = {
         "score": game["score"],
-        "pay": _pay(desk, bonus_cents(study, game)),
-        "address": leave_address(study, outcome, external, own),
-        "code": code_of(study, outcome, own),
+        "pay": pay,
+        "address": address,
+        "code": code,
         "hand_in": hand_in_address(parameters.get("submit_to", "")) if parameters.get("assignment") else "",
         "assignment": parameters.get("assignment", ""),
         "debriefing": block(study.plan.debriefing_text, top=2),
@@ -137,16 +141,6 @@ def _end(desk: Desk, person: Person, stage: str) -> Response:
         "again": desk.address() if study.plan.platform.name == "kiosk" else "",
     }
     return desk.page("done", fields, form_action=fields["hand_in"] or "'self'")
-
-
-def _pay(desk: Desk, bonus: int) -> str:
-    base = desk.study.plan.people.base_cents
-    return fill(desk.words.done.pay, base=desk.money(base), bonus=desk.money(bonus)) if base or bonus else ""
-
-
-def _end_texts(desk: Desk, stage: str, deleted: bool) -> tuple[str, list[str]]:
-    t = desk.words.screened if stage == "screened" else desk.words.withdrawn
-    return t.title, [t.text, *([t.deleted] if stage == "withdrawn" and deleted else [])]
 
 
 def end_page(
@@ -160,9 +154,9 @@ def end_page(
 def link_page(desk: Desk, parameters: Mapping[str, str]) -> Response:
     """Render the page that shows the researcher the parameters in the platform's link."""
     recruiting, t = desk.study.plan.platform, desk.words.link
-    visit, known = recruiting.visit(parameters), PLATFORMS[recruiting.name]
+    visit = recruiting.visit(parameters)
     results = {recruiting.parameter: visit.fault or ("good" if visit.external else "missing")}
-    for parameter, name in known.extra.items():
+    for parameter, name in recruiting.known.extra.items():
         is_filled = bool(parameters.get(parameter))
         results[parameter] = "good" if name in visit.extra else "placeholder" if is_filled else "missing"
     rows = [(name, parameters.get(name, "")[:MOST_ID], getattr(t, result)) for name, result in results.items()]
@@ -170,7 +164,7 @@ def link_page(desk: Desk, parameters: Mapping[str, str]) -> Response:
         "action": desk.address("link"),
         "token": "",
         "rows": rows,
-        "parameters": [*parameters_of(recruiting.name, recruiting.id_parameter, visit).items()],
+        "parameters": [*recruiting.parameters_of(visit).items()],
         "test": (TEST, link_mark(desk.study)),
         "good": bool(visit.external),
         "preview": visit.preview,

@@ -14,9 +14,8 @@ from icy.study.game import COLOURS, Event
 from icy.study.game.state import EventKind
 from icy.study.service import links, persons, play
 from icy.study.service.persons import Arrival, Person
-from icy.study.service.platforms import Visit, parameters_of
+from icy.study.service.platforms import Visit
 from icy.study.service.play import EventResult, act, set_display
-from icy.study.service.review import code_of, leave_address
 from icy.study.service.studies import Study
 from icy.study.stimuli import PALETTES
 
@@ -88,7 +87,7 @@ def _information(desk: Desk, came: Visit) -> Response:
         "action": desk.address("enter"),
         "decline": desk.address("declined"),
         "token": entry_token(desk.study),
-        "parameters": [*parameters_of(plan.platform.name, plan.platform.id_parameter, came).items()],
+        "parameters": [*plan.platform.parameters_of(came).items()],
     }
     return desk.page("consent", fields)
 
@@ -105,7 +104,7 @@ def refused_page(desk: Desk, why: str) -> Response:
     """Render the page for a person who cannot take part, and count the visit if the link is the cause."""
     links.count_refusal(desk.study, why)
     t, outcome, people = desk.words.refused, why if why == "full" else "", desk.study.plan.people
-    address, code = (leave_address(desk.study, outcome), code_of(desk.study, outcome)) if outcome else ("", "")
+    address, code = desk.study.plan.platform.leave(outcome)
     texts = [getattr(t, why)]
     if why in ("placeholder", "malformed"):
         texts += [fill(t.again, contact=people.contact)] if "contact" not in people.missing else []
@@ -116,9 +115,9 @@ def refused_page(desk: Desk, why: str) -> Response:
 
 def _refused_device(desk: Desk, device: str) -> Response:
     t = desk.words.refused
-    text, address = fill(t.device, device=getattr(t, device)), leave_address(desk.study, "device")
-    texts = [text, *([] if address else _return(desk))]
-    return pages.end_page(desk, t.title, texts, address, code_of(desk.study, "device"))
+    address, code = desk.study.plan.platform.leave("device")
+    texts = [fill(t.device, device=getattr(t, device)), *([] if address else _return(desk))]
+    return pages.end_page(desk, t.title, texts, address, code)
 
 
 def _return(desk: Desk) -> list[str]:
@@ -129,9 +128,7 @@ def _return(desk: Desk) -> list[str]:
 def declined(desk: Desk, request: Request) -> Response:
     """Thank a person who does not want to take part, and record nothing."""
     t = desk.words.declined
-    return pages.end_page(
-        desk, t.title, [t.text, *_return(desk)], leave_address(desk.study, "declined"), code_of(desk.study, "declined")
-    )
+    return pages.end_page(desk, t.title, [t.text, *_return(desk)], *desk.study.plan.platform.leave("declined"))
 
 
 def enter(desk: Desk, request: Request, form: Form) -> Response:
