@@ -98,14 +98,10 @@ class StudyTask:
             return player
         from .players.zoo import ZooPlayer, ZooSettings  # imports torch
 
-        training = settings_for("default", batch_size=self.training.get("batch_size", BATCH_SIZE), **self._changes)
+        training = settings_for("default", **{"batch_size": BATCH_SIZE, **self.training})
         updates = 0 if self.protocol == CONVERGED else self.updates  # "converged" trains before the first question
         per_card, sizes = self.protocol == YOKED, (self.hidden, self.representation, updates)
         return ZooPlayer(self.entry, ZooSettings(*sizes, per_card, training, dict(self.options)))
-
-    @property
-    def _changes(self) -> Choices:
-        return {name: value for name, value in self.training.items() if name != "batch_size"}
 
     def game_of(self, grammar: str, number: int) -> StudyGame:
         """Return the game with a grammar and an instance of the list."""
@@ -288,7 +284,11 @@ def _task(spec: StudySpec) -> StudyTask:
     require_known("protocol of the study", protocol, PROTOCOLS)
     require_known("preset", preset, PRESETS)
     entry = player_entry(str(spec.player))
-    yoked_to, digest = _yoked_to(spec.yoked_to) if protocol == YOKED else ("", "")
+    yoked_to, digest = "", ""
+    if protocol == YOKED and spec.yoked_to.endswith(LOGS):
+        yoked_to, digest = str(Path(spec.yoked_to).resolve()), digest_of(spec.yoked_to)
+    elif protocol == YOKED:
+        yoked_to = registry.get(spec.yoked_to, STUDY_PLAYER).name
     return StudyTask(
         player=entry.name,
         game=StudyGameSettings.of(preset, **{**spec.game, "dataset": spec.dataset}),
@@ -303,13 +303,6 @@ def _task(spec: StudySpec) -> StudyTask:
         most=spec.most,
         training=dict(spec.settings) if entry.kind != STUDY_PLAYER else {},
     )
-
-
-def _yoked_to(source: str) -> tuple[str, str]:
-    """Return the player to follow: a player's name and "", or the path and the digest of a game file."""
-    if source.endswith(LOGS):
-        return str(Path(source).resolve()), digest_of(source)
-    return registry.get(source, STUDY_PLAYER).name, ""
 
 
 def _parameters(task: StudyTask) -> dict[str, int]:

@@ -208,7 +208,9 @@ class StudyGame:
             return state
         if self._is_last(trial):
             return replace(state, phase="closed")
-        return self._with_item(self._with_due_card(state, trial.example + 1))
+        if self.settings.due(trial.example + 1) > state.cards:  # one card, even if the player has removed several
+            state = replace(state, cards=state.cards + 1)
+        return self._with_item(state)
 
     def _finish(self, state: GameState, event: Event) -> GameState:
         done = state.trial.graded and self._is_last(state.trial)
@@ -259,14 +261,11 @@ class StudyGame:
 
     # -- items ---------------------------------------------------------------------------------------------------------
 
-    def _with_due_card(self, state: GameState, example: int) -> GameState:
-        """Add a card if one is due at this example. It is one card, even if the player has removed several."""
-        return replace(state, cards=state.cards + 1) if self.settings.due(example) > state.cards else state
-
     def _with_item(self, state: GameState) -> GameState:
         """Add the next test item."""
         example = len(state.trials)
-        held_out, bag = self._held_out_at(example), state.test_bag
+        positions, bag = self.settings.held_out_at, state.test_bag
+        held_out = positions.index(example) if example in positions else None
         if held_out is None:
             last = state.trial.meaning if state.trials else None
             meaning, bag = self._draw(bag, state.cards, last, "test")
@@ -301,10 +300,6 @@ class StudyGame:
         others = {m: n for m, n in counts.items() if m != meaning}
         of_colour = sum(n for m, n in others.items() if m // values == colour)
         return of_colour, sum(n for m, n in others.items() if m % values == shape)
-
-    def _held_out_at(self, example: int) -> int | None:
-        positions = self.settings.held_out_at
-        return positions.index(example) if example in positions else None
 
     def _is_last(self, trial: Trial) -> bool:
         return trial.example == self.settings.examples - 1

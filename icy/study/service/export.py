@@ -218,7 +218,10 @@ def export(
         StoreError: a file cannot be written.
     """
     require_known("format of an export", format_, FORMATS)
-    files = _files(study, format_, pilot, with_ids)
+    files = {f"{name}.{format_}": _content(frame, format_) for name, frame in tables(study, pilot, with_ids).items()}
+    files["codebook.md"] = codebook().encode()
+    files["study.json"] = json.dumps(about(study, with_ids), indent=1, ensure_ascii=False).encode()
+    files["games.jsonl"] = logs_text(logs(study, pilot)).encode()
     if target.suffix == ".zip":
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
@@ -229,15 +232,6 @@ def export(
         for name, content in files.items():
             write_atomically(target / name, content, private=with_ids)
     return [*files]
-
-
-def _files(study: Study, format_: str, pilot: bool | None, with_ids: bool) -> dict[str, bytes]:
-    """Return the contents of the export's files by name."""
-    found = {f"{name}.{format_}": _content(frame, format_) for name, frame in tables(study, pilot, with_ids).items()}
-    found["codebook.md"] = codebook().encode()
-    found["study.json"] = json.dumps(about(study, with_ids), indent=1, ensure_ascii=False).encode()
-    found["games.jsonl"] = logs_text(logs(study, pilot)).encode()
-    return found
 
 
 def _content(frame: pd.DataFrame, format_: str) -> bytes:

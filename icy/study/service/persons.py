@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
 
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.streams import stream
 from icy.study.game import StudyGame, StudyGameSettings, instance_of
 
@@ -266,6 +266,21 @@ def _save_game(connection: sqlite3.Connection, study: Study, person: Person, slo
     )
 
 
+def match_name(what: str, name: str, names: Sequence[str]) -> str:
+    """Return the opaque name that begins with some letters.
+
+    Raises:
+        UnknownNameError: no name begins with them.
+        InvalidSettingError: several names do.
+    """
+    matches = [one for one in names if name and one.startswith(name.upper())]
+    if len(matches) > 1:
+        raise InvalidSettingError(f"The names of {len(matches)} people begin with {quoted(name)}; type more letters.")
+    if not matches:
+        raise unknown(what, name, names)
+    return matches[0]
+
+
 # -- withdrawal and deletion -------------------------------------------------------------------------------------------
 
 
@@ -300,21 +315,12 @@ def forget(study: Study, name: str, data: bool) -> str:
         InvalidSettingError: several names match.
     """
     with study.database.writing() as connection:
-        person = _find_person(connection, study, name)
+        names = [row["id"] for row in connection.execute("SELECT id FROM person WHERE study = ?", (study.number,))]
+        known = person_of_external(connection, study, name)
+        person = known.id if known else match_name("person", name, names)
         _erase(connection, person, study.time, data)
     study.database.scrub()
     return person
-
-
-def _find_person(connection: sqlite3.Connection, study: Study, name: str) -> str:
-    names = [row["id"] for row in connection.execute("SELECT id FROM person WHERE study = ?", (study.number,))]
-    by_id = person_of_external(connection, study, name)
-    matches = [by_id.id] if by_id else [one for one in names if name and one.startswith(name.upper())]
-    if len(matches) > 1:
-        raise InvalidSettingError(f"The names of {len(matches)} people begin with {name!r}; type more letters.")
-    if not matches:
-        raise unknown("person", name, names)
-    return str(matches[0])
 
 
 def _erase(connection: sqlite3.Connection, person: str, time: str, data: bool) -> None:

@@ -10,13 +10,14 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from icy.core.errors import InvalidSettingError, StoreError, unknown
+from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.escapes import csv_cell
 from icy.core.files import write_atomically
 from icy.study.filters import LEAST_MS, MOST_ALIKE, MOST_STRANGE
 from icy.study.measures import strange_answers
 
 from .database import Row
+from .persons import match_name
 from .play import game_of
 from .studies import Study, minutes_between
 
@@ -165,8 +166,8 @@ def decide(study: Study, name: str, decision: str, reason: str = "") -> str:
     if decision == REJECT and not reason.strip():
         raise InvalidSettingError("A rejection needs a reason; the person will see it.")
     with study.database.writing() as connection:
-        games = connection.execute(GAMES, (study.number, study.is_pilot)).fetchall()
-        game = _game_of_person(games, name)
+        games = {game["person"]: game for game in connection.execute(GAMES, (study.number, study.is_pilot))}
+        game = games[match_name("person with a finished game", name, list(games))]
         saved = connection.execute(
             "INSERT INTO review VALUES (?, ?, ?, ?, ?, NULL) ON CONFLICT (game) DO UPDATE SET "
             "decision = excluded.decision, reason = excluded.reason, decided = excluded.decided WHERE exported IS NULL",
@@ -177,15 +178,6 @@ def decide(study: Study, name: str, decision: str, reason: str = "") -> str:
             f"The payment of {game['person']} was exported already; change the decision on the platform."
         )
     return str(game["person"])
-
-
-def _game_of_person(games: list[Row], name: str) -> Row:
-    matches = [game for game in games if name and game["person"].startswith(name.upper())]
-    if len(matches) > 1:
-        raise InvalidSettingError(f"The names of {len(matches)} people begin with '{name}'; type more letters.")
-    if not matches:
-        raise unknown("person with a finished game", name, [game["person"] for game in games])
-    return matches[0]
 
 
 # -- payments ----------------------------------------------------------------------------------------------------------

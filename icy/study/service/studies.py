@@ -223,7 +223,11 @@ def look_at_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Stu
 
 
 def _save_settings(connection: sqlite3.Connection, plan: StudyPlan, time: str) -> int:
-    """Save the settings of a study, and return its id."""
+    """Save the settings of a study, and return its id.
+
+    Raises:
+        InvalidSettingError: settings changed after people took part, except in the pilot.
+    """
     row = connection.execute("SELECT * FROM study WHERE name = ?", (plan.name,)).fetchone()
     own = {
         "settings_json": json.dumps(plan.to_json(), sort_keys=True),
@@ -234,21 +238,11 @@ def _save_settings(connection: sqlite3.Connection, plan: StudyPlan, time: str) -
     }
     if row is None:
         return insert(connection, "study", name=plan.name, created=time, **own)
-    if row["settings_hash"] != plan.digest:
-        _check_unused(connection, row["id"], plan)
-    update(connection, "study", "id = ?", row["id"], **own)
-    return int(row["id"])
-
-
-def _check_unused(connection: sqlite3.Connection, number: int, plan: StudyPlan) -> None:
-    """Check that nobody has taken part, except in the pilot.
-
-    Raises:
-        InvalidSettingError: a person has taken part.
-    """
-    (count,) = connection.execute("SELECT count(*) FROM person WHERE study = ? AND NOT pilot", (number,)).fetchone()
-    if count:
+    people = connection.execute("SELECT count(*) FROM person WHERE study = ? AND NOT pilot", (row["id"],)).fetchone()[0]
+    if people and row["settings_hash"] != plan.digest:
         raise InvalidSettingError(
-            f"{counted(count, 'person', 'have')} taken part in '{plan.name}', and settings of its pages or its game "
+            f"{counted(people, 'person', 'have')} taken part in '{plan.name}', and settings of its pages or its game "
             "have changed since. Restore these settings, or copy the file to a study with another name."
         )
+    update(connection, "study", "id = ?", row["id"], **own)
+    return int(row["id"])

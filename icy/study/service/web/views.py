@@ -78,11 +78,12 @@ def confirm_link(desk: Desk, request: Request, form: Form) -> Response:
 
 
 def _information(desk: Desk, came: Visit) -> Response:
-    plan = desk.study.plan
+    plan, people, t = desk.study.plan, desk.study.plan.people, desk.words.consent
+    pay = t.pay_bonus if people.most_bonus_cents else t.pay_base if people.base_cents else t.pay_none
     fields = {
         "information": block(plan.information_text),
-        "people": plan.people,
-        "pay": _pay(desk),
+        "people": people,
+        "pay": fill(pay, base=desk.money(people.base_cents), bonus=desk.money(people.most_bonus_cents)),
         "preview": came.preview,
         "action": desk.address("enter"),
         "decline": desk.address("declined"),
@@ -90,14 +91,6 @@ def _information(desk: Desk, came: Visit) -> Response:
         "parameters": [*plan.platform.parameters_of(came).items()],
     }
     return desk.page("consent", fields)
-
-
-def _pay(desk: Desk) -> str:
-    people, t = desk.study.plan.people, desk.words.consent
-    if not people.base_cents and not people.most_bonus_cents:
-        return str(t.pay_none)
-    text = t.pay_bonus if people.most_bonus_cents else t.pay_base
-    return fill(text, base=desk.money(people.base_cents), bonus=desk.money(people.most_bonus_cents))
 
 
 def refused_page(desk: Desk, why: str) -> Response:
