@@ -2,7 +2,7 @@
 
     plan = read_plan("pilot")                  # pilot.toml
     study = open_study(plan)                   # its database and key
-    app = app_of([study], Serving())           # icy.study.service.serve; needs the extra "study"
+    app = app_of([study], Serving())           # icy.study.service.serve and .network; needs the extra "study"
 
 `icy.study.game` has the rules of the game, and `icy.study.columns` the columns of the data. This package assigns people
 to conditions (`persons`), stores the games (`database`, `play`), serves the pages (`web`), and reads the data

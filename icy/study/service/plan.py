@@ -346,7 +346,7 @@ def _checked(kind: type, table: object, where: str) -> dict[str, Any]:
     for name, value in table.items():
         require_known(f"setting in {where}", name, [one.name for one in fields(kind) if one.name != "path"])
         hint = hints[name]
-        if is_dataclass(hint):
+        if isinstance(hint, type) and is_dataclass(hint):
             settings[name] = hint(**_checked(hint, value, f"[{name}] of {where}"))
             continue
         if get_origin(hint) is Literal and value not in get_args(hint):

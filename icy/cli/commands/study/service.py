@@ -98,7 +98,8 @@ def serve_command(study: tuple[str, ...], skip_link_test: bool, **network: Any) 
     """Run one or more studies as a web service, until Ctrl-C."""
     from icy.study.service import open_study, read_plan
     from icy.study.service.links import link_to_test, needs_test, pass_test
-    from icy.study.service.serve import Serving, app_of, listening, serve
+    from icy.study.service.network import Serving
+    from icy.study.service.serve import app_of, listening, serve
 
     serving = Serving(**network, password=os.environ.get(PASSWORD, ""))
     studies = [open_study(read_plan(one)) for one in study]

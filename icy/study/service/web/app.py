@@ -22,9 +22,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from icy.core.errors import StoreError
+from icy.study.service.network import Limit, Serving
 from icy.study.service.persons import delete_old_ids
 from icy.study.service.progress import progress
-from icy.study.service.serve import Limit, Serving
 from icy.study.service.studies import Study, readable
 
 from . import pages, views

@@ -16,8 +16,8 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from icy.core.errors import unknown
+from icy.study.service.network import Serving
 from icy.study.service.review import money
-from icy.study.service.serve import Serving
 from icy.study.service.studies import Study
 
 from .guard import policy

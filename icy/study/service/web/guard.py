@@ -11,7 +11,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from icy.study.service.platforms import site_of
+from icy.study.service.network import site_of
 from icy.study.service.studies import Study, moment, stamp
 
 MOST_BODY = 16_384  # maximum size of a request in bytes
@@ -74,7 +74,7 @@ class Hosts:
 
     Args:
         app: the web application.
-        names: host names, normalized by `icy.study.service.platforms.host_name`; "*" for all.
+        names: host names, normalized by `icy.study.service.network.host_name`; "*" for all.
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str]) -> None:

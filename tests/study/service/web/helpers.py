@@ -10,7 +10,7 @@ from typing import Any
 from icy.study.players.player import StudyPlayer
 from icy.study.players.simulated import Composer
 from icy.study.service import Study
-from icy.study.service.serve import Limit, Serving
+from icy.study.service.network import Limit, Serving
 from icy.study.service.web.app import make_app
 from tests.study.service.robot import Ask, Page, Reply, Robot
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from icy.study.service import Study
-from icy.study.service.serve import Serving
+from icy.study.service.network import Serving
 from icy.study.service.web.app import make_app
 from tests.study.service.web.helpers import without_limits
 

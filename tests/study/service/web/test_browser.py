@@ -12,7 +12,7 @@ import pytest
 
 from icy.study.service import Study
 from icy.study.service.audit import audit
-from icy.study.service.serve import Serving
+from icy.study.service.network import Serving
 from icy.study.service.web.desk import words
 from tests.browsers import driven, why_not
 from tests.study.service.helpers import loaded, rows, secrets_of, study

@@ -13,9 +13,8 @@ import pytest
 
 from icy.study.game import Event, normalised
 from icy.study.service import Study
-from icy.study.service.platforms import host_name
+from icy.study.service.network import Limit, Serving, host_name
 from icy.study.service.play import act
-from icy.study.service.serve import Limit, Serving
 from icy.study.service.web import pages
 from icy.study.service.web.app import make_app
 from icy.study.service.web.desk import Desk
