@@ -25,17 +25,8 @@ from .printed_table import BiasTable, Line
 AGENT = ["agent_kind", "agent", "protocol", "preset", "dataset"]  # columns that identify rows of the report
 KINDS = ("published", "human", "simulated", "model")  # in the order of the report
 HELD_OUT, EXACT = "held-out", "exact"
-OVER_ITEMS = {  # column of the report: metric and split
-    "first": (EXACT, "first held-out"),
-    "answerable": (EXACT, "answerable"),
-    "answerable_twice": (EXACT, "answerable twice"),
-    "trained": (EXACT, "trained"),
-    "letters": ("letters", HELD_OUT),
-    "distance": ("edit distance", HELD_OUT),
-    "agreement": ("agreement", HELD_OUT),
-}
-OVER_GAMES = {"score": "score", "views": "views", "added": "cards added", "minutes": "minutes"}  # column: metric
 MARGIN = 0.2  # tests of equivalence: accuracies that differ by less count as equal
+ANSWERABLE = {"first held-out": "first", "answerable": "answerable", "answerable twice": "answerable_twice"}
 
 
 # -- the report --------------------------------------------------------------------------------------------------------
@@ -120,17 +111,24 @@ def _published_cell(part: pd.DataFrame, held_out: pd.DataFrame) -> Facts:
 def _secondary(part: pd.DataFrame) -> dict[str, float]:
     """Return the means of further measures: over items or over games."""
     found: dict[str, float] = {}
-    for name, (metric, split) in OVER_ITEMS.items():
-        some = _of(part, metric, split)
-        items = float(some["items"].sum())
-        found[name] = float((some["value"] * some["items"]).sum()) / items if items else math.nan
-        if metric == EXACT:
-            found[f"{name}_items"] = items
-    return found | {name: float(_of(part, metric, "game")["value"].mean()) for name, metric in OVER_GAMES.items()}
+    for split, name in {**ANSWERABLE, "trained": "trained"}.items():
+        some = _of(part, EXACT, split)
+        found |= {name: _weighted(some), f"{name}_items": float(some["items"].sum())}
+    found |= {"letters": _weighted(_of(part, "letters", HELD_OUT))}
+    found |= {"distance": _weighted(_of(part, "edit distance", HELD_OUT))}
+    found |= {"agreement": _weighted(_of(part, "agreement", HELD_OUT))}
+    for metric, name in (("score", "score"), ("views", "views"), ("cards added", "added"), ("minutes", "minutes")):
+        found[name] = float(_of(part, metric, "game")["value"].mean())
+    return found
 
 
 def _of(part: pd.DataFrame, metric: str, split: str) -> pd.DataFrame:
     return part[(part["metric"] == metric) & (part["split"] == split)]
+
+
+def _weighted(some: pd.DataFrame) -> float:
+    items = float(some["items"].sum())
+    return float((some["value"] * some["items"]).sum()) / items if items else math.nan
 
 
 # -- contrasts ---------------------------------------------------------------------------------------------------------
