@@ -122,7 +122,7 @@ def users_folder(tmp_path: Path) -> Path:
 def is_shipped(file: Path) -> bool:
     """Whether a file of the source folders belongs in the wheel."""
     data = {".csv", ".json", ".parquet", ".safetensors", ".toml"}
-    pages = {".css", ".html", ".js", ".md", ".sql", ".svg"}  # of the service of the study
+    pages = {".css", ".html", ".js", ".md", ".svg"}  # of the service of the study
     return file.suffix in {".py", ".pyi", *data, *pages} or file.name == "py.typed"
 
 

@@ -15,7 +15,7 @@ import json
 import pkgutil
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
 import click
 import numpy as np
@@ -302,7 +302,7 @@ def check_same(what: str, described_names: Iterable[str], names: Iterable[str]) 
 @part
 def study_codebook() -> str:
     """Return the codebook of the export of a study, as tables under headings of the fourth level."""
-    from icy.study.service.codebook import codebook
+    from icy.study.service.export import codebook
 
     text = codebook()
     return text[text.index("## ") :].replace("## ", "#### ")
@@ -311,14 +311,16 @@ def study_codebook() -> str:
 @part
 def study_settings() -> str:
     """Describe every setting of a study."""
-    from icy.study.service import plan
+    from icy.study.service import StudyPlan
 
-    tables = {"": plan.StudyPlan, **plan.PARTS}
+    hints = get_type_hints(StudyPlan)
+    parts = {name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)}
+    tables = {"": StudyPlan, **parts}
     rows = [
         (f"[{name}]" if name else "", code(f.name), _short_default(f), described(kind)[f.name])
         for name, kind in tables.items()
         for f in dataclasses.fields(kind)
-        if f.name not in ("name", "path", *plan.PARTS)
+        if f.name not in ("path", *parts)
     ]
     return table(("table", "setting", "default", "meaning"), rows)
 

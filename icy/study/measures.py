@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
+from .columns import DECLARED
 from .game import GameState, StudyGame, Trial, distinct_codes, is_degenerate
 
 HELD_OUT, GAME = "held-out", "game"
@@ -20,34 +21,16 @@ class Measure:
         metric: name of the metric.
         split: the items over which the measure is averaged; "game" for a measure of the whole game.
         items: name of the column with the number of these items; "" for a measure of the whole game.
+        meaning: description.
     """
 
     metric: str
     split: str
-    items: str = ""
+    items: str
+    meaning: str
 
 
-MEASURES: Mapping[str, Measure] = {
-    "accuracy": Measure(EXACT, HELD_OUT, "items"),
-    "letters": Measure("letters", HELD_OUT, "items"),
-    "distance": Measure("edit distance", HELD_OUT, "items"),
-    "first": Measure(EXACT, "first held-out", "first_items"),
-    "answerable": Measure(EXACT, "answerable", "answerable_items"),
-    "answerable_twice": Measure(EXACT, "answerable twice", "answerable_twice_items"),
-    "trained": Measure(EXACT, "trained", "trained_items"),
-    "agreement": Measure("agreement", HELD_OUT, "items"),
-    "score": Measure("score", GAME),
-    "cards": Measure("cards", GAME),
-    "views": Measure("views", GAME),
-    "added": Measure("cards added", GAME),
-    "identical": Measure("share of the commonest answer", GAME),
-    "minutes": Measure("minutes", GAME),
-    "reaction_ms": Measure("median answer time, ms", GAME),
-    "strange": Measure("share of answers with other letters", GAME),
-    "chance": Measure("chance", GAME),
-    "distinct": Measure("distinct codes", GAME),
-    "degenerate": Measure("degenerate", GAME),
-}
+MEASURES: Mapping[str, Measure] = {name: Measure(*declared) for name, declared in DECLARED["measures"].items()}
 
 
 def item_measures(trials: Sequence[Trial]) -> dict[str, float]:

@@ -17,6 +17,7 @@ from icy.records.long_table import options_of
 from icy.records.record import Record
 from icy.version import __version__
 
+from .columns import STUDY_TABLE
 from .game import GameState, StudyGame
 from .measures import MEASURES, game_measures
 
@@ -25,23 +26,20 @@ if TYPE_CHECKING:
 
 HUMAN, SIMULATED, MODEL = "human", "simulated", "model"
 ADDED = ("pilot", "settings")  # columns that files of older versions of icy lack
-COLUMNS = (
-    *("agent_kind", "agent", "protocol", "preset", "dataset", "grammar", "instance", "person", "metric", "split"),
-    *("value", "items", "persons", "low", "high", "printed", "version", *ADDED),
-)
-"""Columns of the study table. A row is one measure of one game. `icy.study.service.codebook` describes the columns.
+COLUMNS = tuple(STUDY_TABLE)
+"""Columns of the study table, which `icy.study.columns` describes. A row is one measure of one game.
 
 agent_kind is "human", "simulated", "model", or "published" for a summary of `persons` games. protocol is "played",
 "converged" or "yoked". For machines, `person` is the number of the instance. `pilot` is 1 for people of the pilot of a
 study; `settings` has the settings of a person's game that differ from the preset, as in "examples=12". Both are also in
 `agent`, as in "people (pilot) examples=12".
 """
+TEXTS = tuple(name for name, column in STUDY_TABLE.items() if column.type == "text")
 
 Row = dict[str, object]
 
 SENDER_COLUMNS = ("hidden_size", "representation", "most")  # long-table columns that distinguish settings of a sender
 MISSING = ("nan", "<NA>", "None", "")
-TEXTS = tuple(name for name in COLUMNS if name not in ("instance", "value", "items", "persons", "low", "high", "pilot"))
 
 
 def rows_of_game(game: StudyGame, state: GameState, identity: Mapping[str, object], **measures: float) -> list[Row]:

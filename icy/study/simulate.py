@@ -1,21 +1,19 @@
 """Simulated games under the protocols "played", "converged" and "yoked"."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
 
-from .game import StudyGame, Trial
-from .game.cards import card_order
+from .game import Event, StudyGame, Trial
+from .game.game import card_order
 from .measures import game_measures, item_measures, language_measures
-from .players.logs import Exposure, Log, evidence, read_logs
 from .players.player import StudyPlayer, StudySeat
-from .players.sitting import PlayedGame, play
-from .study_job import StudyJob
-from .study_task import CONVERGED, PLAYED, YOKED, StudyTask, player_entry
+from .players.sitting import Exposure, Log, evidence, play, read_logs
+from .study_job import CONVERGED, PLAYED, YOKED, StudyJob, StudyTask, player_entry
 
 
 @dataclass(frozen=True)
@@ -50,14 +48,9 @@ def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
 
 def result_of(task: StudyTask, replicate: Replicate) -> tuple[StudyGame, Result]:
     """Play one game, and return its rules and its result."""
-    game = _game_of(task, replicate)
+    log = games_in(task.yoked_to, task.digest)[replicate.seed] if task.digest else None
+    game = log.game if log else task.game_of(replicate.condition, replicate.seed)
     return game, PROTOCOL_RESULTS[task.protocol](task, game, replicate)
-
-
-def _game_of(task: StudyTask, replicate: Replicate) -> StudyGame:
-    if task.digest:
-        return games_in(task.yoked_to, task.digest)[replicate.seed].game
-    return task.game_of(replicate.condition, replicate.seed)
 
 
 @lru_cache(maxsize=2)
@@ -119,7 +112,11 @@ def _play_yoked(task: StudyTask, game: StudyGame, replicate: Replicate) -> Resul
     player.begin(StudySeat(game.settings.content, game.seed))
     theirs: list[Trial] = []
     ours: list[Trial] = []
-    for step in evidence(game, _game_to_follow(task, game, replicate).events):
+    if task.digest:
+        events: Sequence[Event] = games_in(task.yoked_to, task.digest)[replicate.seed].events
+    else:
+        events = play(game, player_entry(task.yoked_to).create(), game.seed).events
+    for step in evidence(game, events):
         if isinstance(step, Exposure):
             player.learn(step.item, step.code)
         else:
@@ -129,13 +126,6 @@ def _play_yoked(task: StudyTask, game: StudyGame, replicate: Replicate) -> Resul
     pairs = [(a.correct, b.correct) for a, b in zip(ours, theirs, strict=True) if a.held_out is not None]
     agreement = {"agreement": sum(a == b for a, b in pairs) / len(pairs)} if pairs else {}
     return Result(tuple(ours), numbers | agreement, _updates(player))
-
-
-def _game_to_follow(task: StudyTask, game: StudyGame, replicate: Replicate) -> PlayedGame:
-    """Return the game to follow: a game in a file, or a new game of a simulated player."""
-    if task.digest:
-        return games_in(task.yoked_to, task.digest)[replicate.seed].played()
-    return play(game, player_entry(task.yoked_to).create(), game.seed)
 
 
 PROTOCOL_RESULTS: Mapping[str, Callable[[StudyTask, StudyGame, Replicate], Result]] = {

@@ -15,8 +15,8 @@ import numpy as np
 from icy.core.errors import require_known
 from icy.core.streams import stream, stream_key
 
-from .game.datasets import SHAPES
 from .game.game import Picture
+from .game.settings import SHAPES
 
 Colour = tuple[int, int, int]
 Point = tuple[float, float]

@@ -1,7 +1,8 @@
-"""Jobs of simulated games: one player in one condition, on several grammars and instances."""
+"""Tasks and jobs of simulated games: the player, the condition and the protocol, on several grammars and instances."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 
@@ -21,13 +22,107 @@ from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Replicate
 from icy.training.tasks import Task
 
-from .game import StudyGameSettings, instance_of
-from .game.datasets import DATASETS
-from .game.settings import PRESETS
-from .players.logs import digest_of, read_logs
-from .players.sitting import play
+from .game import StudyGame, StudyGameSettings, instance_of
+from .game.instances import person_seed
+from .game.settings import DATASETS, PRESETS
+from .players.player import StudyPlayer
+from .players.sitting import digest_of, play, read_logs
 from .spec import StudySpec
-from .study_task import CONVERGED, PROTOCOLS, YOKED, StudyTask, player_entry
+
+# -- tasks -------------------------------------------------------------------------------------------------------------
+
+BATCH_SIZE = 16  # at most 22 cards exist, so larger batches would repeat them
+PLAYED, CONVERGED, YOKED = "played", "converged", "yoked"
+PROTOCOLS = (PLAYED, CONVERGED, YOKED)
+
+
+def player_entry(name: str) -> Entry:
+    """Find the registry entry of a simulated player or of a sender.
+
+    Raises:
+        UnknownNameError: the name is not registered.
+    """
+    return registry.get(name, STUDY_PLAYER, "sender")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyTask:
+    """All settings that can change the measures of a game, except the grammar and the instance.
+
+    Attributes:
+        player: canonical name of the player or sender.
+        game: settings of the game; each replicate replaces the grammar.
+        protocol: one of PROTOCOLS.
+        list_seed: seed of the list of instances.
+        yoked_to: the player to follow: a player's name, or the path of a game file.
+        digest: digest of the game file; "" for a player.
+        options: arguments of the player.
+        hidden: hidden size of a sender.
+        representation: representation of a sender's messages.
+        updates: number of updates of a sender per item or card.
+        most: maximum number of updates of a sender under the protocol "converged".
+        training: changes to the training settings of a sender.
+    """
+
+    player: str
+    game: StudyGameSettings
+    protocol: str = PLAYED
+    list_seed: int = 0
+    yoked_to: str = ""
+    digest: str = ""
+    options: Fields = field(default_factory=dict)
+    hidden: int = 128
+    representation: str = "soft"
+    updates: int = 20
+    most: int = 20_000
+    training: Fields = field(default_factory=dict)
+
+    @cached_property
+    def entry(self) -> Entry:
+        """The registry entry of the player."""
+        return player_entry(self.player)
+
+    @property
+    def learns(self) -> bool:
+        """Whether the player is a sender of the zoo."""
+        return self.entry.kind != STUDY_PLAYER
+
+    def make_player(self) -> StudyPlayer:
+        """Create the player.
+
+        Raises:
+            IcyError: the player cannot be created.
+        """
+        if not self.learns:
+            player: StudyPlayer = self.entry.create(**self.options)
+            return player
+        from .players.zoo import ZooPlayer, ZooSettings  # imports torch
+
+        training = settings_for("default", **{"batch_size": BATCH_SIZE, **self.training})
+        updates = 0 if self.protocol == CONVERGED else self.updates  # "converged" trains before the first question
+        per_card, sizes = self.protocol == YOKED, (self.hidden, self.representation, updates)
+        return ZooPlayer(self.entry, ZooSettings(*sizes, per_card, training, dict(self.options)))
+
+    def game_of(self, grammar: str, number: int) -> StudyGame:
+        """Return the game with a grammar and an instance of the list."""
+        settings = replace(self.game, grammar=grammar)
+        return StudyGame(settings, instance_of(settings, number, self.list_seed), self.seed_of(number))
+
+    def seed_of(self, number: int) -> int:
+        """Return the seed of a game, which is the same for every player and grammar."""
+        return person_seed(self.game.dataset, number, self.list_seed)
+
+    def config(self) -> Choices:
+        """Return the settings that a record stores in addition to its columns."""
+        game = {name: value for name, value in self.game.to_json().items() if name not in ("dataset", "grammar")}
+        yoked = {"yoked_to": self.digest or self.yoked_to} if self.protocol == YOKED else {}
+        # Under "converged" the updates per item have no effect, but keys of earlier records include them.
+        updates = StudyTask.updates if self.protocol == CONVERGED else self.updates
+        zoo = {"updates": updates, "training": {"batch_size": BATCH_SIZE, **self.training}} if self.learns else {}
+        return {"game": game, "list_seed": self.list_seed, **yoked, **zoo}
+
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
 
 LOGS = ".jsonl"  # suffix of game files
 
@@ -189,7 +284,11 @@ def _task(spec: StudySpec) -> StudyTask:
     require_known("protocol of the study", protocol, PROTOCOLS)
     require_known("preset", preset, PRESETS)
     entry = player_entry(str(spec.player))
-    yoked_to, digest = _yoked_to(spec.yoked_to) if protocol == YOKED else ("", "")
+    yoked_to, digest = "", ""
+    if protocol == YOKED and spec.yoked_to.endswith(LOGS):
+        yoked_to, digest = str(Path(spec.yoked_to).resolve()), digest_of(spec.yoked_to)
+    elif protocol == YOKED:
+        yoked_to = registry.get(spec.yoked_to, STUDY_PLAYER).name
     return StudyTask(
         player=entry.name,
         game=StudyGameSettings.of(preset, **{**spec.game, "dataset": spec.dataset}),
@@ -204,13 +303,6 @@ def _task(spec: StudySpec) -> StudyTask:
         most=spec.most,
         training=dict(spec.settings) if entry.kind != STUDY_PLAYER else {},
     )
-
-
-def _yoked_to(source: str) -> tuple[str, str]:
-    """Return the player to follow: a player's name and "", or the path and the digest of a game file."""
-    if source.endswith(LOGS):
-        return str(Path(source).resolve()), digest_of(source)
-    return registry.get(source, STUDY_PLAYER).name, ""
 
 
 def _parameters(task: StudyTask) -> dict[str, int]:

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from icy.cli import main
 from icy.study.players.simulated import ConstantPlayer, FamilyComposer
 from icy.study.service import open_study, read_plan, serve
-from icy.study.service.conditions import slots
+from icy.study.service.persons import slots
 from tests.study.service.helpers import Clock
 from tests.study.service.robot import Robot
 from tests.study.service.web.helpers import browsing

@@ -16,9 +16,8 @@ from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult, read_results
 from icy.experiments.run import stacks_of
 from icy.experiments.sweep import make_sweep, sweep_spec
-from icy.study.players.logs import Log, logs_text
 from icy.study.players.simulated import Memoriser
-from icy.study.players.sitting import play
+from icy.study.players.sitting import Log, logs_text, play
 from icy.study.simulate import train
 from icy.study.spec import StudySpec
 from icy.study.study_job import StudyJob, study_jobs
@@ -118,7 +117,7 @@ def test_a_yoked_player_sees_what_the_other_saw(tmp_path: Path) -> None:
     long = result.to_dataframe()
     assert long["seed"].tolist() == [0, 1]
     for record, log in zip(result.records, logs, strict=True):
-        theirs = [float(t.correct) for t in log.played().state.trials if t.held_out is None]
+        theirs = [float(t.correct) for t in log.game.replay(log.events).trials if t.held_out is None]
         assert [point[1] for point in record["curve"] if not point[3]] == theirs
     with pytest.raises(IcyError, match="has no game of the dataset 'synth'"):
         jobs(player="memoriser", dataset="synth", protocol="yoked", yoked_to=str(path))

@@ -31,13 +31,23 @@ immutable value. The core is deterministic, and uses no clock, database or web s
 
 from icy.core.importing import renamed
 
-from .answers import MOST_LETTERS, fault_of, normalised
-from .datasets import ATTRIBUTES, COLOURS, DATASETS, SHAPES, Dataset, dataset
 from .game import Picture, StudyGame
 from .instances import Instance, codes_of, distinct_codes, instance_of, instances, is_degenerate, language_of
-from .settings import PRESETS, PUBLISHED, StudyGameSettings
-from .shown import AnswerFeedback, Shown, TrainCard
-from .state import EVENT_KINDS, Bag, Event, GameState, TrainView, Trial
+from .settings import ATTRIBUTES, COLOURS, DATASETS, PRESETS, PUBLISHED, SHAPES, Dataset, StudyGameSettings, dataset
+from .state import (
+    EVENT_KINDS,
+    MOST_LETTERS,
+    AnswerFeedback,
+    Bag,
+    Event,
+    GameState,
+    Shown,
+    TrainCard,
+    TrainView,
+    Trial,
+    fault_of,
+    normalised,
+)
 
 __all__ = [
     "ATTRIBUTES",

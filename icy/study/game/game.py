@@ -1,20 +1,105 @@
-"""The rules of a game: the next state for a state and an event."""
+"""The rules of a game: the order and the draws of cards, and the next state for a state and an event."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any, ClassVar
 
 from icy.core.checks import whole_number
-from icy.core.streams import stream_key
+from icy.core.streams import stream, stream_key
 
-from .answers import fault_of, normalised
-from .cards import card_order, draw, draw_with_replacement
 from .instances import Codes, Instance, codes_of
-from .settings import LEAST_CARDS, StudyGameSettings
-from .shown import AnswerFeedback, Shown, TrainCard
-from .state import TABS, Bag, Event, GameState, Pair, TrainView, Trial
+from .settings import LEAST_CARDS, LEAST_DESIGNED, StudyGameSettings
+from .state import (
+    TABS,
+    AnswerFeedback,
+    Bag,
+    Event,
+    GameState,
+    Pair,
+    Shown,
+    TrainCard,
+    TrainView,
+    Trial,
+    fault_of,
+    normalised,
+)
+
+# -- cards -------------------------------------------------------------------------------------------------------------
+
+
+def card_order(settings: StudyGameSettings, instance: Instance, seed: int) -> tuple[int, ...]:
+    """Return the meanings of all cards, in the order in which they are added.
+
+    Held-out meanings are left out, unless they are the next cards of the order (`held_out="next"`).
+
+    Args:
+        settings: settings of the game.
+        instance: instance with the held-out items.
+        seed: seed of the person.
+    """
+    cards = [m for m in range(settings.content.space.size) if m not in instance.held_out]
+    if settings.card_order == "by-colour":
+        return tuple(cards)
+    first = designed_cards(settings, instance, seed) if settings.card_order == "designed" else ()
+    rest = [m for m in cards if m not in first]
+    return (*first, *_shuffled(rest, seed, "cards"))
+
+
+def designed_cards(settings: StudyGameSettings, instance: Instance, seed: int) -> tuple[int, ...]:
+    """Return cards that show every color and every shape of the held-out items twice.
+
+    Colors and shapes are renumbered so that held-out item i has color i and shape i. If fewer than three items are
+    held out, other values fill the numbers up to 2. The cards (color, shape) are all pairs of different numbers:
+    (0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1).
+    """
+    values = settings.content.values
+    colours = _first(values, [m // values for m in instance.held_out], seed, "colours")
+    shapes = _first(values, [m % values for m in instance.held_out], seed, "shapes")
+    pairs = combinations(range(max(len(instance.held_out), LEAST_DESIGNED)), 2)
+    return tuple(colours[a] * values + shapes[b] for pair in pairs for a, b in (pair, pair[::-1]))
+
+
+def _first(values: int, first: list[int], seed: int, name: str) -> list[int]:
+    """Return the values in `first`, then all other values in random order."""
+    return [*first, *_shuffled([v for v in range(values) if v not in first], seed, name)]
+
+
+def _shuffled(of: Sequence[int], seed: int, *names: str | int) -> list[int]:
+    return [of[int(place)] for place in stream(seed, *names).permutation(len(of))]
+
+
+def draw(bag: Bag, cards: Sequence[int], last: int | None, seed: int, purpose: str) -> tuple[int, Bag]:
+    """Draw a card from a bag. The bag is refilled when it is empty or when the number of cards has changed.
+
+    Args:
+        bag: the bag after the previous draw.
+        cards: meanings of the available cards.
+        last: the previous card, which is not the first of a refilled bag; None if there is none.
+        seed: seed of the person.
+        purpose: "test" or "train".
+
+    Returns:
+        The meaning of the card, and the bag after the draw.
+    """
+    if not bag.left or bag.cards != len(cards):
+        number = bag.number + 1
+        left = _shuffled(cards, seed, purpose, number)
+        if left[0] == last and len(left) > 1:
+            left = [*left[1:], left[0]]
+        bag = Bag(number, len(cards), tuple(left))
+    return bag.left[0], replace(bag, left=bag.left[1:])
+
+
+def draw_with_replacement(bag: Bag, cards: Sequence[int], seed: int, purpose: str) -> tuple[int, Bag]:
+    """Draw a card with replacement; see `draw`. The bag only counts the draws."""
+    number = bag.number + 1
+    return cards[int(stream(seed, purpose, number).integers(len(cards)))], Bag(number, len(cards))
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -123,7 +208,9 @@ class StudyGame:
             return state
         if self._is_last(trial):
             return replace(state, phase="closed")
-        return self._with_item(self._with_due_card(state, trial.example + 1))
+        if self.settings.due(trial.example + 1) > state.cards:  # one card, even if the player has removed several
+            state = replace(state, cards=state.cards + 1)
+        return self._with_item(state)
 
     def _finish(self, state: GameState, event: Event) -> GameState:
         done = state.trial.graded and self._is_last(state.trial)
@@ -174,14 +261,11 @@ class StudyGame:
 
     # -- items ---------------------------------------------------------------------------------------------------------
 
-    def _with_due_card(self, state: GameState, example: int) -> GameState:
-        """Add a card if one is due at this example. It is one card, even if the player has removed several."""
-        return replace(state, cards=state.cards + 1) if self.settings.due(example) > state.cards else state
-
     def _with_item(self, state: GameState) -> GameState:
         """Add the next test item."""
         example = len(state.trials)
-        held_out, bag = self._held_out_at(example), state.test_bag
+        positions, bag = self.settings.held_out_at, state.test_bag
+        held_out = positions.index(example) if example in positions else None
         if held_out is None:
             last = state.trial.meaning if state.trials else None
             meaning, bag = self._draw(bag, state.cards, last, "test")
@@ -216,10 +300,6 @@ class StudyGame:
         others = {m: n for m, n in counts.items() if m != meaning}
         of_colour = sum(n for m, n in others.items() if m // values == colour)
         return of_colour, sum(n for m, n in others.items() if m % values == shape)
-
-    def _held_out_at(self, example: int) -> int | None:
-        positions = self.settings.held_out_at
-        return positions.index(example) if example in positions else None
 
     def _is_last(self, trial: Trial) -> bool:
         return trial.example == self.settings.examples - 1

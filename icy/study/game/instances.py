@@ -15,8 +15,7 @@ from icy.grammars.authors import authors_generator
 from icy.grammars.grammar import base_words
 from icy.languages.language import LETTERS, Language
 
-from .datasets import Dataset
-from .settings import StudyGameSettings
+from .settings import Dataset, StudyGameSettings
 
 LANGUAGE_SEEDS = 1_000_000  # number of possible seeds, as in the authors' service
 MOST_ATTEMPTS = 1000

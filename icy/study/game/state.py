@@ -1,11 +1,47 @@
-"""The state of a game, as values that can be converted to JSON and back."""
+"""The state of a game, its events and answers, and the page that a player sees, as values for JSON."""
 
+import unicodedata
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 import msgspec
 
 from icy.core.errors import InvalidSettingError, require_known
+from icy.languages.language import LETTERS
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+MOST_LETTERS = 64  # maximum length of an answer
+
+
+def normalised(raw: str) -> str:
+    """Normalize an answer for comparison with the code: Unicode NFKC, without surrounding space, lower case.
+
+    Example:
+        >>> normalised("  RedCir ")
+        'redcir'
+    """
+    return unicodedata.normalize("NFKC", raw).strip().casefold()
+
+
+def fault_of(raw: str) -> str:
+    """Return the fault of an answer: "empty", "long" or "letters" (other than a to z); "" if the answer is valid.
+
+    An invalid answer has no effect on the game: the item stays open.
+
+    Example:
+        >>> fault_of("redcir"), fault_of(" "), fault_of("red cir"), fault_of("a" * 65)
+        ('', 'empty', 'letters', 'long')
+    """
+    if len(raw) > MOST_LETTERS:
+        return "long"
+    text = normalised(raw)
+    if not text:
+        return "empty"
+    return "" if set(text) <= set(LETTERS) else "letters"
+
+
+# -- states and events -------------------------------------------------------------------------------------------------
 
 Phase = Literal["new", "open", "closed"]
 Tab = Literal["test", "train"]
@@ -196,3 +232,73 @@ class GameState:
             return msgspec.convert(found, cls)
         except msgspec.ValidationError as error:
             raise InvalidSettingError(f"This is not the state of a game: {error}.") from error
+
+
+# -- the page, which has no secrets ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AnswerFeedback:
+    """Feedback on an answer.
+
+    Attributes:
+        correct: whether the answer was right; None if the player does not see this.
+        points: points for the answer; None if the player does not see them.
+        code: the right code after an error; None if the answer was right or the player does not see the code.
+        answer: the normalized answer.
+    """
+
+    correct: bool | None
+    points: int | None
+    code: str | None
+    answer: str
+
+
+@dataclass(frozen=True)
+class TrainCard:
+    """The card that Train shows, without the picture.
+
+    Attributes:
+        number: number of the view, from 1.
+        code: code of the picture.
+    """
+
+    number: int
+    code: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The content of a page, without the pictures.
+
+    Attributes:
+        phase: "new", "open" or "closed".
+        example: number of the item on screen, from 0.
+        examples: number of items of the game.
+        score: points so far, from the answers with visible results.
+        cards: number of cards.
+        points: points for a right answer to the item on screen.
+        may_add: whether a card can be added.
+        may_remove: whether a card can be removed.
+        tab: "test" or "train".
+        feedback: feedback on the answer to the item on screen; None before the answer.
+        card: the card that Train shows; None if Train has not been opened.
+        last: whether the item on screen is the last of the game.
+    """
+
+    phase: Phase
+    example: int
+    examples: int
+    score: int
+    cards: int
+    points: int
+    may_add: bool
+    may_remove: bool
+    tab: Tab
+    feedback: AnswerFeedback | None
+    card: TrainCard | None
+    last: bool
+
+    def to_json(self) -> dict[str, object]:
+        """Return the content as a dictionary for JSON."""
+        return asdict(self)

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from icy.core.streams import stream
-from icy.study.game.datasets import Dataset
+from icy.study.game.settings import Dataset
 
 Item = tuple[int, int]
 """The content of a picture: the value of the color, and the value of the shape."""

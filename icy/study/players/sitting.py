@@ -1,35 +1,33 @@
-"""A simulated player's game from start to end, with its log."""
+"""A simulated player's game from start to end, and logs of games with their files."""
 
-from collections.abc import Callable, Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from icy.core.errors import InvalidSettingError, quoted
-from icy.study.game import MOST_LETTERS, Event, GameState, StudyGame, fault_of
+from icy.languages.storage import reading
+from icy.study.game import MOST_LETTERS, Event, GameState, StudyGame, Trial, fault_of
 
 from .player import Item, StudyPlayer, StudySeat
 
-Learn = Callable[[Item, str], None]
-Looks = Callable[[int, int], bool]
 MOST_VIEWS = 8  # largest number of consecutive views per card; drawing with replacement may take long to show all cards
 
 
 @dataclass
 class Sitting:
-    """A game in progress, with callbacks of the player.
+    """A game in progress.
 
     Attributes:
         game: the rules of the game.
-        learn: called with every item whose code is shown, and the code.
-        looks: decides whether to view another card; see `StudyPlayer.looks`.
-        adds: whether to add all cards as soon as possible.
+        player: the simulated player, which has begun.
         state: state of the game.
         events: actions so far.
     """
 
     game: StudyGame
-    learn: Learn
-    looks: Looks
-    adds: bool = False
+    player: StudyPlayer
     state: GameState = field(init=False)
     events: list[Event] = field(init=False, default_factory=list)
 
@@ -43,35 +41,26 @@ class Sitting:
         self.events.append(event)
         self.state = self.game.apply(self.state, event)
 
-    @property
-    def open(self) -> bool:
-        """Whether there is an item to answer."""
-        return self.state.phase == "open"
-
-    @property
-    def item(self) -> Item:
-        """The color and shape of the item on screen."""
-        return self._values(self.state.trial.meaning)
-
     def study(self) -> None:
         """Add cards and view cards in Train, as the player decides."""
-        while self.adds and self.game.shown(self.state).may_add:
+        while self.player.adds and self.game.shown(self.state).may_add:
             self.do(Event("add", at=self.state.cards))
         for _ in range(MOST_VIEWS * self.state.cards):
-            if not self.looks(self.state.cards, len(self._seen)):
+            if not self.player.looks(self.state.cards, len(self._seen)):
                 return
             self.do(Event("train_view", at=self.state.views))
             if (view := self.state.train) is not None:
                 self._seen.add(view.meaning)
-                self.learn(self._values(view.meaning), view.code)
+                self.player.learn(self._values(view.meaning), view.code)
 
-    def answer(self, text: str) -> None:
+    def answer(self) -> None:
         """Answer the item on screen, learn from the feedback, and open the next item.
 
         Raises:
-            InvalidSettingError: the text is not a valid answer.
+            InvalidSettingError: the player's text is not a valid answer.
         """
-        example, item = self.state.trial.example, self.item
+        example, item = self.state.trial.example, self._values(self.state.trial.meaning)
+        text = self.player.answer(item)
         if not isinstance(text, str) or fault_of(text):
             raise InvalidSettingError(
                 f"A simulated player answered {quoted(text)}; an answer is 1 to {MOST_LETTERS} letters from a to z."
@@ -80,7 +69,7 @@ class Sitting:
         feedback = self.game.feedback(self.state.trial)
         code = feedback.answer if feedback.correct else feedback.code
         if code is not None:
-            self.learn(item, code)
+            self.player.learn(item, code)
         self.do(Event("next", at=example))
 
     def _values(self, meaning: int) -> Item:
@@ -119,8 +108,96 @@ def play(game: StudyGame, player: StudyPlayer, seed: int) -> PlayedGame:
         170
     """
     player.begin(StudySeat(game.settings.content, seed))
-    sitting = Sitting(game, player.learn, player.looks, player.adds)
-    while sitting.open:
+    sitting = Sitting(game, player)
+    while sitting.state.phase == "open":
         sitting.study()
-        sitting.answer(player.answer(sitting.item))
+        sitting.answer()
     return PlayedGame(game, sitting.state, tuple(sitting.events))
+
+
+# -- logs --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """An item that the player saw with its code."""
+
+    item: Item
+    code: str
+
+
+def evidence(game: StudyGame, events: Iterable[Event]) -> Iterator[Exposure | Trial]:
+    """Yield, in order, each answered item, and each item whose code Train or the feedback showed.
+
+    Example:
+        >>> from icy.study.game import StudyGameSettings, instances
+        >>> settings = StudyGameSettings()
+        >>> game = StudyGame(settings, instances(settings, 1)[0], seed=1)
+        >>> events = [Event("start"), Event("train_view"), Event("answer", "abcd")]
+        >>> [type(step).__name__ for step in evidence(game, events)]
+        ['Exposure', 'Trial', 'Exposure']
+    """
+    state, values = game.new(), game.settings.content.values
+    for event in events:
+        before, state = state, game.apply(state, event)
+        if state.train is not None and state.views > before.views:
+            yield Exposure(divmod(state.train.meaning, values), state.train.code)
+        if event.kind == "answer" and state is not before:
+            yield state.trial
+            if state.exposures != before.exposures:
+                yield Exposure(divmod(state.trial.meaning, values), state.trial.code)
+
+
+@dataclass(frozen=True)
+class Log:
+    """The log of one person's game, as in the export.
+
+    Attributes:
+        person: opaque name of the person.
+        game: the rules of the game.
+        events: actions of the player.
+    """
+
+    person: str
+    game: StudyGame
+    events: tuple[Event, ...]
+
+
+def logs_text(logs: Iterable[Log]) -> str:
+    """Format logs as JSON lines: person, game and events of one game per line."""
+    lines = [
+        json.dumps({"person": log.person, "game": log.game.to_json(), "events": [e.to_json() for e in log.events]})
+        for log in logs
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def read_logs(path: str | Path) -> list[Log]:
+    """Read logs of games from a file of JSON lines.
+
+    Raises:
+        StoreError: the file cannot be read.
+        InvalidSettingError: a line is not a game.
+    """
+    with reading(f"The games in '{path}' cannot be read"):
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    return [_log(line, f"Line {number} of '{path}'") for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _log(line: str, where: str) -> Log:
+    try:
+        found = json.loads(line)
+        events = tuple(Event.of_json(event) for event in found["events"])
+        return Log(str(found["person"]), StudyGame.of_json(found["game"]), events)
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidSettingError(f"{where} is not a game: {error}.") from error
+
+
+def digest_of(path: str | Path) -> str:
+    """Return a hash of the content of a file of games.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    with reading(f"The games in '{path}' cannot be read"):
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]

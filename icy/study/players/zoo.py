@@ -12,7 +12,7 @@ from icy.core.registry import Entry
 from icy.core.streams import stream_key
 from icy.languages.language import LETTERS
 from icy.models.creation import count_parameters
-from icy.study.game.datasets import Dataset
+from icy.study.game.settings import Dataset
 from icy.training.batches import MeaningPool
 from icy.training.engine import make_model, representation_of
 from icy.training.learners import Learner, make_learner, supervised_loss

@@ -2,10 +2,11 @@
 
     plan = read_plan("pilot")                  # pilot.toml
     study = open_study(plan)                   # its database and key
-    app = make_app([study], Web())             # icy.study.service.web.app; needs the extra "study"
+    app = app_of([study], Serving())           # icy.study.service.serve and .network; needs the extra "study"
 
-`icy.study.game` has the rules of the game. This package assigns people to conditions (`persons`, `conditions`), stores
-the games (`database`, `play`), serves the pages (`web`), and reads the data (`progress`, `review`, `audit`, `export`).
+`icy.study.game` has the rules of the game, and `icy.study.columns` the columns of the data. This package assigns people
+to conditions (`persons`), stores the games (`database`, `play`), serves the pages (`web`), and reads the data
+(`progress`, `review`, `audit`, `export`).
 """
 
 from .database import Database

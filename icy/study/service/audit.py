@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from icy.study.game import EVENT_KINDS, Event, GameState, StudyGame, Trial, normalised
+from icy.study.game import EVENT_KINDS, Event, GameState, StudyGame, normalised
 
 from .database import Row
 from .play import DISPLAY, REFUSED, trial_columns
@@ -90,7 +90,9 @@ def _faults_of_game(row: Row, trials: list[Row], log: list[Row]) -> Iterator[str
     yield from _faults_of_columns(row, rules, state)
     for trial in trials:
         yield from _faults_of_grade(trial)
-    if [saved_columns(trial) for trial in trials] != [replayed_columns(trial) for trial in state.trials]:
+    replayed = [trial_columns(trial) for trial in state.trials]
+    pairs = zip(trials, replayed, strict=False)
+    if len(trials) != len(replayed) or any(saved[name] != right[name] for saved, right in pairs for name in right):
         yield "The saved items differ from the items of the log."
     if row["score"] != (points := sum(trial["points"] or 0 for trial in trials)):
         yield f"The saved score is {row['score']}, but the points of the items add up to {points}."
@@ -141,18 +143,3 @@ def _faults_of_grade(trial: Row) -> Iterator[str]:
         saved = f"correct={trial['correct']}, points={trial['points']}"
         right = f"correct={grade[1]}, points={grade[2]}"
         yield f"Item {trial['example'] + 1} is graded {saved}, but should be {right}."
-
-
-ANSWER = ("raw", "answer", "correct", "points")
-
-
-def saved_columns(trial: Row) -> dict[str, object]:
-    """Return the columns of a saved item that follow from the log, without tokens and times."""
-    others = ("id", "token", "game", "created", "state", "answered", "reaction_ms")
-    return {name: trial[name] for name in trial.keys() if name not in others}  # noqa: SIM118  (a row gives values)
-
-
-def replayed_columns(trial: Trial) -> dict[str, object]:
-    """Return the columns of `saved_columns` for an item of a replayed game."""
-    answer = (trial.raw, trial.text, int(trial.correct), trial.points) if trial.graded else (None,) * len(ANSWER)
-    return {**trial_columns(trial), **dict(zip(ANSWER, answer, strict=True))}

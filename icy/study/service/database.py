@@ -7,13 +7,12 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from functools import cached_property
 from pathlib import Path
 
 from icy.core.errors import StoreError
+from icy.study.columns import DATABASE, DECLARED
 
-SCHEMA = Path(__file__).with_name("schema.sql")
-VERSION = 2  # version of the schema; missing tables are added to a database of version 1
+VERSION = 2  # version of the tables; missing tables are added to a database of version 1
 SYNCHRONOUS = "FULL"  # a commit waits until the data are on disk
 PATIENCE = 20.0  # seconds to wait while another process writes
 
@@ -103,9 +102,11 @@ class Database:
         self._anchor.execute("BEGIN IMMEDIATE")
         version = self._anchor.execute("PRAGMA user_version").fetchone()[0]
         if version < VERSION:
-            for statement in self._statements:
-                if version == 0 or "IF NOT EXISTS" in statement:
-                    self._anchor.execute(statement)
+            for table, columns in DATABASE.items():
+                declared = ", ".join(f"{name} {column.type}" for name, column in columns.items() if column.type)
+                self._anchor.execute(f"CREATE TABLE IF NOT EXISTS {table} ({declared}) STRICT")
+            for name, of in DECLARED["indexes"].items():
+                self._anchor.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {of}")
             self._anchor.execute(f"PRAGMA user_version = {VERSION}")
         self._anchor.execute("COMMIT")
         if version > VERSION:
@@ -113,12 +114,6 @@ class Database:
                 f"{self.path} was created by a later version of icy (its tables have version {version}, and this icy "
                 f"reads version {VERSION}); install a later version."
             )
-
-    @cached_property
-    def _statements(self) -> list[str]:
-        """The statements of the schema as a list, because running them as one script would end the transaction."""
-        lines = [line.partition("--")[0] for line in SCHEMA.read_text(encoding="utf-8").splitlines()]
-        return [statement for statement in "\n".join(lines).split(";") if statement.strip()]
 
     @contextlib.contextmanager
     def _store_errors(self, path: Path | None = None) -> Iterator[None]:
@@ -129,3 +124,24 @@ class Database:
             if isinstance(error, sqlite3.IntegrityError):
                 raise
             raise StoreError(f"The database {path or self.path} cannot be used: {error}.") from error
+
+
+def insert(connection: sqlite3.Connection, table: str, **row: object) -> int:
+    """Insert a row into a table, given as values by column, and return its number."""
+    names, marks = ", ".join(row), ", ".join("?" * len(row))
+    return connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", [*row.values()]).lastrowid or 0
+
+
+def update(connection: sqlite3.Connection, table: str, where: str, *values: object, **changes: object) -> bool:
+    """Change rows of a table, and return whether any row meets the condition.
+
+    Args:
+        connection: connection for writing.
+        table: name of the table.
+        where: condition in SQL, with a question mark for each of `values`.
+        *values: values in the condition.
+        **changes: new values by column.
+    """
+    assigned = ", ".join(f"{name} = ?" for name in changes)
+    statement = f"UPDATE {table} SET {assigned} WHERE {where}"
+    return connection.execute(statement, [*changes.values(), *values]).rowcount > 0

@@ -8,25 +8,25 @@ import math
 import statistics
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import require_known
 from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
+from icy.core.text import markdown_table
+from icy.study.columns import DECLARED, IDS, exported_columns
 from icy.study.game import GameState, StudyGame
-from icy.study.measures import language_measures, strange_answers
-from icy.study.players.logs import Log, logs_text
+from icy.study.measures import MEASURES, language_measures, strange_answers
+from icy.study.players.sitting import Log, logs_text
 from icy.study.rows import HUMAN, frame_of, rows_of_game
 
 from .audit import events_of, played_events
-from .clock import minutes_between
-from .codebook import IDS, TABLES, codebook
 from .database import Row
-from .pay import bonus_cents
 from .play import REFUSED, game_of
-from .studies import Study
+from .review import bonus_cents
+from .studies import Study, minutes_between
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,14 +35,12 @@ FORMATS = ("csv", "parquet", "json")
 PEOPLE = "people"  # name of the agent
 
 PERSONS = """
-    SELECT person.*, external_id.external AS external_id, review.decision, game.id AS game, game.dataset, game.grammar,
-        game.slot, game.instance, game.language_seed, game.person_seed, game.rules_json, game.state, game.position_json,
-        game.cards, game.score, game.started, game.finished, game.palette, game.patterns, game.sound, game.viewport,
-        game.completion_code, (SELECT count(*) FROM event WHERE event.game = game.id AND kind = ?) AS refused
+    SELECT person.id AS person, person.*, external_id.external AS external_id, review.decision, game.id AS game,
+        (SELECT count(*) FROM event WHERE event.game = game.id AND kind = ?) AS refused, game.*
     FROM person LEFT JOIN game ON game.person = person.id LEFT JOIN review ON review.game = game.id
     LEFT JOIN external_id ON external_id.person = person.id
     WHERE person.study = ? AND person.pilot = ? ORDER BY person.consented, person.id
-"""
+"""  # of columns with the same name, a Row returns the first
 OF_GAMES = """
     SELECT {table}.*, game.person, game.dataset, game.grammar, game.rules_json
     FROM {table} JOIN game ON game.id = {table}.game JOIN person ON person.id = game.person
@@ -76,17 +74,18 @@ def tables(study: Study, pilot: bool | None = None, with_ids: bool = False) -> d
         "survey": [dict(row) for row in survey],
         "remarks": [dict(row) for row in remarks],
     }
-    ids = IDS if with_ids else {}
-    frames = {name: _frame(rows, [*TABLES[name], *(ids if name == "games" else ())]) for name, rows in found.items()}
+    left_out = () if with_ids else IDS
+    frames = {
+        name: _frame(rows, [c for c in exported_columns(name) if c not in left_out]) for name, rows in found.items()
+    }
     return {**frames, "rows": _rows(study, persons, trials)}
 
 
-def _frame(rows: Iterable[Mapping[str, object]], columns: list[str]) -> pd.DataFrame:
+def _frame(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
     """Convert rows to a table. Columns of whole numbers stay whole, even with missing values."""
     import pandas as pd
 
-    found = list(rows)
-    return pd.DataFrame({name: _column([row.get(name) for row in found]) for name in columns}, columns=columns)
+    return pd.DataFrame({name: _column([row.get(name) for row in rows]) for name in columns}, columns=columns)
 
 
 def _column(values: list[Any]) -> pd.Series | pd.api.extensions.ExtensionArray:
@@ -99,19 +98,14 @@ def _column(values: list[Any]) -> pd.Series | pd.api.extensions.ExtensionArray:
 def _game(study: Study, row: Row) -> dict[str, object]:
     """Return a person's row. If all data are deleted, it has no columns of a game."""
     if row["game"] is None:
-        return {**dict(row), "person": row["id"]}
+        return dict(row)
     game, state = _load_game(row)
-    closed = row["state"] == "closed"
+    closed, language = row["state"] == "closed", language_measures(game)
     return dict(row) | {
-        "person": row["id"],
-        "degenerate": int(language_measures(game)["degenerate"]),
-        "distinct_codes": int(language_measures(game)["distinct"]),
+        "degenerate": int(language["degenerate"]),
+        "distinct_codes": int(language["distinct"]),
         "items": sum(trial.graded for trial in state.trials),
-        "views": state.views,
-        "added": state.added,
-        "removed": state.removed,
-        "blurs": state.blurs,
-        "pastes": state.pastes,
+        **{name: getattr(state, name) for name in ("views", "added", "removed", "blurs", "pastes")},
         "minutes": minutes_between(row["first_seen"], row["finished"]) if closed else None,
         "bonus_cents": bonus_cents(study, row) if closed else None,
     }
@@ -189,6 +183,19 @@ def about(study: Study, with_ids: bool = False) -> dict[str, object]:
     }
 
 
+def codebook() -> str:
+    """Return the codebook, which describes every column of an export, as Markdown."""
+    parts = ["# Codebook", "Truth values are 0 and 1. Times are UTC with milliseconds. Missing values are empty."]
+    for name, part in DECLARED["export"].items():
+        parts += [f"## {name}", part["about"]]
+        if columns := exported_columns(name):
+            parts.append(markdown_table(["column", "meaning"], [*columns.items()]))
+        elif name == "metrics":
+            metrics = [(measure.metric, measure.split, measure.meaning) for measure in MEASURES.values()]
+            parts.append(markdown_table(["metric", "split", "meaning"], metrics))
+    return "\n\n".join(parts) + "\n"
+
+
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
@@ -211,7 +218,10 @@ def export(
         StoreError: a file cannot be written.
     """
     require_known("format of an export", format_, FORMATS)
-    files = _files(study, format_, pilot, with_ids)
+    files = {f"{name}.{format_}": _content(frame, format_) for name, frame in tables(study, pilot, with_ids).items()}
+    files["codebook.md"] = codebook().encode()
+    files["study.json"] = json.dumps(about(study, with_ids), indent=1, ensure_ascii=False).encode()
+    files["games.jsonl"] = logs_text(logs(study, pilot)).encode()
     if target.suffix == ".zip":
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
@@ -222,15 +232,6 @@ def export(
         for name, content in files.items():
             write_atomically(target / name, content, private=with_ids)
     return [*files]
-
-
-def _files(study: Study, format_: str, pilot: bool | None, with_ids: bool) -> dict[str, bytes]:
-    """Return the contents of the export's files by name."""
-    found = {f"{name}.{format_}": _content(frame, format_) for name, frame in tables(study, pilot, with_ids).items()}
-    found["codebook.md"] = codebook().encode()
-    found["study.json"] = json.dumps(about(study, with_ids), indent=1, ensure_ascii=False).encode()
-    found["games.jsonl"] = logs_text(logs(study, pilot)).encode()
-    return found
 
 
 def _content(frame: pd.DataFrame, format_: str) -> bytes:

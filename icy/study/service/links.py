@@ -10,8 +10,7 @@ from typing import Literal
 
 from icy.core.text import counted, listed
 
-from .clock import readable
-from .studies import Study
+from .studies import Study, readable
 
 Reason = Literal["placeholder", "malformed", "no_id"]
 REASONS: dict[Reason, str] = {

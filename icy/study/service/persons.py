@@ -1,23 +1,77 @@
-"""People of a study: enrollment, return visits, withdrawal and deletion."""
+"""People of a study: assignment of conditions, enrollment, return visits, withdrawal and deletion."""
 
 from __future__ import annotations
 
 import json
 import secrets
 import sqlite3
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Literal
 
-from icy.core.errors import InvalidSettingError, unknown
-from icy.study.game import StudyGame, instance_of
+from icy.core.errors import InvalidSettingError, quoted, unknown
+from icy.core.streams import stream
+from icy.study.game import StudyGame, StudyGameSettings, instance_of
 
-from .clock import before
-from .conditions import Slot, free_slot
-from .database import Row
-from .keys import new_token
+from .database import Row, insert, update
 from .links import is_untested
-from .platforms import Visit, canonical_id
-from .studies import Study
+from .plan import Conditions
+from .platforms import Visit
+from .studies import Study, before, new_token
+
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place in the order of conditions.
+
+    Attributes:
+        number: number of the place, from 0.
+        cell: name of the condition.
+        game: game settings of the condition.
+        instance: number of the instance, and of the block; people in a block share held-out items.
+    """
+
+    number: int
+    cell: str
+    game: StudyGameSettings
+    instance: int
+
+
+def slots(conditions: Conditions) -> Iterator[Slot]:
+    """Yield the places of a study, in the order of assignment.
+
+    Example:
+        >>> places = list(slots(Conditions(dataset=["synth"], grammar=["rot", "perm"], quota=2)))
+        >>> [place.instance for place in places], {place.cell for place in places[:2]} == {"synth/rot", "synth/perm"}
+        ([0, 0, 1, 1], True)
+    """
+    number = count()
+    for block in count():
+        left = [cell for cell in conditions.cells if not 0 < conditions.quota_of(cell[0]) <= block]
+        if not left:
+            return
+        for place in stream(conditions.list_seed, "block of conditions", block).permutation(len(left)):
+            cell, game = left[int(place)]
+            yield Slot(next(number), cell, game, block)
+
+
+TAKEN = """
+    SELECT game.slot FROM game JOIN person ON person.id = game.person
+    WHERE person.study = ? AND person.pilot = ?
+        AND (game.state = 'closed' OR game.state <> 'dropped' AND game.touched > ?)
+"""
+
+
+def free_slot(connection: sqlite3.Connection, study: Study) -> Slot | None:
+    """Return the first place without a finished or active game; None if no place is free."""
+    conditions = study.plan.conditions
+    limit = before(study.now(), minutes=conditions.drop_after)
+    taken = {slot for (slot,) in connection.execute(TAKEN, (study.number, study.is_pilot, limit))}
+    return next((slot for slot in slots(conditions) if slot.number not in taken), None)
+
 
 Refusal = Literal["closed", "placeholder", "malformed", "no_id", "untested", "excluded", "full"]
 SEED_BITS = 63  # number of bits of a person's seed
@@ -69,8 +123,8 @@ class Arrival:
 
 def hash_of(study: Study, external: str) -> str | None:
     """Return the keyed hash of an external id, which is the same in all studies of a database and platform."""
-    platform = study.plan.platform.name
-    return study.key.mark("external id", platform, canonical_id(platform, external)) if external else None
+    recruiting = study.plan.platform
+    return study.key.mark("external id", recruiting.name, recruiting.canonical_id(external)) if external else None
 
 
 def person_of_token(connection: sqlite3.Connection, study: Study, token: str) -> Person | None:
@@ -100,7 +154,7 @@ def come_again(study: Study, visit: Visit) -> Person | None:
 def _save_visit(connection: sqlite3.Connection, person: Person, visit: Visit) -> None:
     changed = _last_visit(connection, person, visit)
     if changed is not None:
-        connection.execute("UPDATE external_id SET kept_json = ? WHERE person = ?", (json.dumps(changed), person.id))
+        update(connection, "external_id", "person = ?", person.id, kept_json=json.dumps(changed))
 
 
 def _last_visit(connection: sqlite3.Connection, person: Person, visit: Visit) -> dict[str, object] | None:
@@ -165,35 +219,66 @@ def enter(study: Study, arrival: Arrival) -> Person | Refusal:
 
 
 def _save_person(connection: sqlite3.Connection, study: Study, arrival: Arrival) -> Person:
-    person, time, visit = new_token(), study.time, arrival.visit
-    connection.execute(
-        "INSERT INTO person (id, token, study, pilot, platform, id_hash, device, stage, first_seen, consent_version, "
-        "consented) VALUES (?, ?, ?, ?, ?, ?, ?, 'demographics', ?, ?, ?)",
-        (
-            *(person, new_token(), study.number, study.is_pilot, study.plan.platform.name),
-            *(hash_of(study, visit.external), arrival.device, arrival.first_seen, study.plan.consent_version, time),
-        ),
+    person, visit = new_token(), arrival.visit
+    insert(
+        connection,
+        "person",
+        id=person,
+        token=new_token(),
+        study=study.number,
+        pilot=study.is_pilot,
+        platform=study.plan.platform.name,
+        id_hash=hash_of(study, visit.external),
+        device=arrival.device,
+        stage="demographics",
+        first_seen=arrival.first_seen,
+        consent_version=study.plan.consent_version,
+        consented=study.time,
     )
     if visit.external:
-        parameters = json.dumps(dict(visit.extra))
-        connection.execute("INSERT INTO external_id VALUES (?, ?, ?)", (person, visit.external, parameters))
+        kept = json.dumps(dict(visit.extra))
+        insert(connection, "external_id", person=person, external=visit.external, kept_json=kept)
     return Person.of(connection.execute("SELECT * FROM person WHERE id = ?", (person,)).fetchone())
 
 
 def _save_game(connection: sqlite3.Connection, study: Study, person: Person, slot: Slot) -> None:
     instance = instance_of(slot.game, slot.instance, study.plan.conditions.list_seed)
-    game = StudyGame(slot.game, instance, secrets.randbits(SEED_BITS))
-    display, time = study.plan.display, study.time
-    connection.execute(
-        "INSERT INTO game (person, slot, dataset, grammar, instance, language_seed, person_seed, rules_json, state, "
-        "position_json, cards, assigned, touched, palette, patterns, sound) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'assigned', ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(person.id, slot.number, slot.game.dataset, slot.game.grammar, slot.instance, instance.language_seed),
-            *(game.seed, json.dumps(game.to_json()), json.dumps(game.new().to_json()), slot.game.start, time, time),
-            *(display.palette, display.patterns, display.sound),
-        ),
+    game, time = StudyGame(slot.game, instance, secrets.randbits(SEED_BITS)), study.time
+    insert(
+        connection,
+        "game",
+        person=person.id,
+        slot=slot.number,
+        dataset=slot.game.dataset,
+        grammar=slot.game.grammar,
+        instance=slot.instance,
+        language_seed=instance.language_seed,
+        person_seed=game.seed,
+        rules_json=json.dumps(game.to_json()),
+        state="assigned",
+        position_json=json.dumps(game.new().to_json()),
+        cards=slot.game.start,
+        assigned=time,
+        touched=time,
+        palette=study.plan.display.palette,
+        patterns=study.plan.display.patterns,
+        sound=study.plan.display.sound,
     )
+
+
+def match_name(what: str, name: str, names: Sequence[str]) -> str:
+    """Return the opaque name that begins with some letters.
+
+    Raises:
+        UnknownNameError: no name begins with them.
+        InvalidSettingError: several names do.
+    """
+    matches = [one for one in names if name and one.startswith(name.upper())]
+    if len(matches) > 1:
+        raise InvalidSettingError(f"The names of {len(matches)} people begin with {quoted(name)}; type more letters.")
+    if not matches:
+        raise unknown(what, name, names)
+    return matches[0]
 
 
 # -- withdrawal and deletion -------------------------------------------------------------------------------------------
@@ -208,11 +293,9 @@ def withdraw(study: Study, person: Person, delete: bool) -> None:
         delete: whether to delete all data and ids of the person.
     """
     with study.database.writing() as connection:
-        connection.execute(
-            "UPDATE person SET stage = 'withdrawn', withdrawn = ? WHERE id = ? AND withdrawn IS NULL",
-            (study.time, person.id),
-        )
-        connection.execute("UPDATE game SET state = 'dropped' WHERE person = ? AND state <> 'closed'", (person.id,))
+        where = "id = ? AND withdrawn IS NULL"
+        update(connection, "person", where, person.id, stage="withdrawn", withdrawn=study.time)
+        update(connection, "game", "person = ? AND state <> 'closed'", person.id, state="dropped")
         if delete:
             _erase(connection, person.id, study.time, data=True)
     if delete:
@@ -232,21 +315,12 @@ def forget(study: Study, name: str, data: bool) -> str:
         InvalidSettingError: several names match.
     """
     with study.database.writing() as connection:
-        person = _find_person(connection, study, name)
+        names = [row["id"] for row in connection.execute("SELECT id FROM person WHERE study = ?", (study.number,))]
+        known = person_of_external(connection, study, name)
+        person = known.id if known else match_name("person", name, names)
         _erase(connection, person, study.time, data)
     study.database.scrub()
     return person
-
-
-def _find_person(connection: sqlite3.Connection, study: Study, name: str) -> str:
-    names = [row["id"] for row in connection.execute("SELECT id FROM person WHERE study = ?", (study.number,))]
-    by_id = person_of_external(connection, study, name)
-    matches = [by_id.id] if by_id else [one for one in names if name and one.startswith(name.upper())]
-    if len(matches) > 1:
-        raise InvalidSettingError(f"The names of {len(matches)} people begin with {name!r}; type more letters.")
-    if not matches:
-        raise unknown("person", name, names)
-    return str(matches[0])
 
 
 def _erase(connection: sqlite3.Connection, person: str, time: str, data: bool) -> None:

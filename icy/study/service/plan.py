@@ -7,28 +7,31 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from icy.core.checks import real_number, whole_number
 from icy.core.errors import InvalidSettingError, StoreError, quoted, require_known, unknown
+from icy.core.files import write_atomically
 from icy.core.text import listed
 from icy.study.game import StudyGameSettings
-from icy.study.stimuli import PALETTES
+from icy.study.stimuli import PaletteName
 
-from .platforms import PLATFORMS, Visit, checked_address, checked_pattern, visit_of
+from .platforms import PLATFORMS, Recruiting
 
 State = Literal["pilot", "open", "closed"]
-STATES: tuple[str, ...] = get_args(State)
 DEVICES = ("computer", "tablet", "phone")
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 RESERVED = ("static",)  # names that are the start of other addresses
 PLACEHOLDER = "TODO"  # marks text that the researcher must replace
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+Minutes = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,25 +51,21 @@ class Conditions:
 
     dataset: list[str] = field(default_factory=lambda: ["synth", "eng"])
     grammar: list[str] = field(default_factory=lambda: ["concat", "perm", "proj", "rot", "shufdet"])
-    quota: int = 20
-    quotas: dict[str, int] = field(default_factory=dict)
+    quota: Count = 20
+    quotas: dict[str, Count] = field(default_factory=dict)
     preset: str = "clean"
-    list_seed: int = 0
-    drop_after: float = 90.0
+    list_seed: Count = 0
+    drop_after: Minutes = 90.0
     game: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        whole_number("quota", self.quota, least=0)
-        whole_number("seed of the list of instances (list_seed)", self.list_seed, 0, 2**53)
-        real_number("time after which a place is free again (drop_after), in minutes,", self.drop_after, above=True)
         known = [name for name, _ in self.cells]
         if not known or len(set(known)) < len(known):
             raise InvalidSettingError(
                 "A study needs at least one condition, each named once: set dataset and grammar in [conditions]."
             )
-        for name, quota in self.quotas.items():
+        for name in self.quotas:
             require_known("condition", name, known)
-            whole_number(f"quota of {name}", quota, least=0)
 
     @cached_property
     def cells(self) -> tuple[tuple[str, StudyGameSettings], ...]:
@@ -101,17 +100,14 @@ class People:
     controller: str = ""
     contact: str = ""
     retention: str = ""
-    minutes: int = 25
-    base_cents: int = 0
-    most_bonus_cents: int = 0
+    minutes: Annotated[int, msgspec.Meta(ge=1, le=2**53)] = 25
+    base_cents: Count = 0
+    most_bonus_cents: Count = 0
     currency: str = "GBP"
-    ids_days: int = 30
+    ids_days: Count = 30
     devices: list[str] = field(default_factory=lambda: list(DEVICES))
 
     def __post_init__(self) -> None:
-        whole_number("length of the study in minutes", self.minutes)
-        for name in ("base_cents", "most_bonus_cents", "ids_days"):
-            whole_number(f"setting {name}", getattr(self, name), least=0)
         for device in self.devices:
             require_known("kind of device", device, DEVICES)
 
@@ -138,10 +134,7 @@ class Pages:
     comprehension: bool = True
     colour_check: bool = True
     feedback: bool = True
-    least_seconds: float = 2.0
-
-    def __post_init__(self) -> None:
-        real_number("least time to read (least_seconds)", self.least_seconds)
+    least_seconds: Seconds = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,73 +148,10 @@ class Display:
         sound: whether tones are on; players can turn them on and off.
     """
 
-    palette: str = "primary"
+    palette: PaletteName = "primary"
     patterns: bool = False
     choose: bool = True
     sound: bool = True
-
-    def __post_init__(self) -> None:
-        require_known("palette", self.palette, PALETTES)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recruiting:
-    """Settings of the recruiting platform: the table [platform].
-
-    Attributes:
-        name: "link", "kiosk", "prolific", "mturk" or "sona".
-        id_parameter: parameter of the link that contains a person's id; the default depends on the platform.
-        id_pattern: regular expression of ids, as in "[0-9]{6}". The default depends on the platform: 24 hexadecimal
-            digits for Prolific, capital letters and digits for MTurk, a text with a digit for others, because
-            placeholders are words. People with other ids are refused; ".+" accepts words.
-        needs_id: whether people need an id to take part; the default depends on the platform. A pilot never needs ids.
-        return_to: address to which people return at the end; {id} and {code} are replaced by the person's id and code.
-        codes: completion codes by outcome: "complete", "declined", "failed_check", "withdrawn", "full", "device".
-            Without a code for "complete", every person gets a different code.
-    """
-
-    name: str = "link"
-    id_parameter: str = ""
-    id_pattern: str = ""
-    needs_id: bool | None = None
-    return_to: str = ""
-    codes: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        require_known("platform", self.name, PLATFORMS)
-        outcomes = ("complete", "declined", "failed_check", "withdrawn", "full", "device")
-        for name, code in self.codes.items():
-            require_known("outcome with a code", name, outcomes)
-            if not isinstance(code, str):
-                raise InvalidSettingError(f"The code of {name} must be a text, not {quoted(code)}.")
-        if self.return_to:
-            checked_address(self.return_to)
-        checked_pattern(self.id_pattern)
-
-    @property
-    def frames(self) -> tuple[str, ...]:
-        """Sites that may embed the study in a frame."""
-        return PLATFORMS[self.name].frames
-
-    @property
-    def parameter(self) -> str:
-        """The parameter of the link that contains a person's id; "" if there is none."""
-        return self.id_parameter or PLATFORMS[self.name].id_parameter
-
-    @property
-    def link(self) -> str:
-        """Parameters of the link to enter on the platform, with placeholders for ids; "" if the platform adds them."""
-        known = PLATFORMS[self.name]
-        return known.link.replace(f"{known.id_parameter}=", f"{self.parameter}=", 1)
-
-    def visit(self, parameters: Mapping[str, str]) -> Visit:
-        """Parse the parameters of a URL or of a form, such as the id of a participant."""
-        return visit_of(self.name, self.id_parameter, parameters, self.id_pattern)
-
-    def needs_id_now(self, state: State) -> bool:
-        """Return whether people need an id to take part in a state of the study. A pilot never needs ids."""
-        needs_id = PLATFORMS[self.name].needs_id if self.needs_id is None else self.needs_id
-        return needs_id and state != "pilot"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,8 +159,7 @@ class StudyPlan:
     """All settings of a study.
 
     Attributes:
-        name: name of the study, which is part of addresses: the name of the settings file without its suffix.
-        path: path of the settings file.
+        path: path of the settings file. Its name without the suffix is the name of the study.
         title: title of every page.
         state: "pilot": data are marked as such; "open"; or "closed": new people cannot start.
         language: language of the texts, as in "en".
@@ -245,7 +174,6 @@ class StudyPlan:
         platform: the recruiting platform.
     """
 
-    name: str
     path: Path
     title: str = "Secret Spy Codes"
     state: State = "pilot"
@@ -262,9 +190,13 @@ class StudyPlan:
 
     def __post_init__(self) -> None:
         checked_name(self.name)
-        require_known("state of a study", self.state, STATES)
         if self.name in self.exclude:
             raise InvalidSettingError(f"The study '{self.name}' cannot exclude its own participants.")
+
+    @property
+    def name(self) -> str:
+        """Name of the study, which is part of addresses."""
+        return self.path.stem
 
     @property
     def information_path(self) -> Path:
@@ -293,7 +225,9 @@ class StudyPlan:
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings except the path as a dictionary for JSON."""
-        return {name: value for name, value in asdict(self).items() if name != "path"}
+        settings = {"name": self.name, **asdict(self)}
+        del settings["path"]
+        return settings
 
     @property
     def digest(self) -> str:
@@ -354,8 +288,6 @@ def _text_of(path: Path) -> str:
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
-PARTS = {"conditions": Conditions, "people": People, "pages": Pages, "display": Display, "platform": Recruiting}
-
 
 def plan_path(study: str | Path) -> Path:
     """Find the settings file of a study by name or path, as in pilot.toml for "pilot".
@@ -396,34 +328,74 @@ def read_plan(study: str | Path) -> StudyPlan:
 
 def plan_of(found: Mapping[str, object], path: Path) -> StudyPlan:
     """Create a plan from the content of a settings file. Raises the errors of `read_plan`."""
-    parts = {name: _table(kind, found.get(name, {}), f"[{name}] of {path.name}") for name, kind in PARTS.items()}
-    top = {name: value for name, value in found.items() if name not in PARTS}
     for name in ("name", "path"):
-        if name in top:
+        if name in found:
             raise InvalidSettingError(f"The name of the file is the name of the study; remove {name} from {path.name}.")
-    known = [one.name for one in fields(StudyPlan) if one.name not in ("name", "path")]
-    return StudyPlan(name=path.stem, path=path, **_checked(StudyPlan, top, path.name, known), **parts)
+    return StudyPlan(path=path, **_checked(StudyPlan, found, path.name))
 
 
-def _table(kind: type, table: object, where: str) -> Any:
-    if not isinstance(table, Mapping):
-        raise InvalidSettingError(f"{where} must be a table of settings, not {quoted(table)}.")
-    return kind(**_checked(kind, table, where, [one.name for one in fields(kind)]))
-
-
-def _checked(kind: type, settings: Mapping[str, Any], where: str, known: list[str]) -> dict[str, Any]:
+def _checked(kind: type, table: object, where: str) -> dict[str, Any]:
     """Check settings against the names and types of a dataclass's fields, and return the settings.
 
     Raises:
-        UnknownNameError, InvalidSettingError: a name or a type is wrong.
+        UnknownNameError, InvalidSettingError: a name or a value is wrong.
     """
-    hints = get_type_hints(kind)
-    for name, value in settings.items():
-        require_known(f"setting in {where}", name, known)
-        if get_origin(hints[name]) is Literal and value not in get_args(hints[name]):
-            raise unknown(f"{name} in {where}", str(value), get_args(hints[name]))
+    if not isinstance(table, Mapping):
+        raise InvalidSettingError(f"{where} must be a table of settings, not {quoted(table)}.")
+    hints, settings = get_type_hints(kind, include_extras=True), dict(table)
+    for name, value in table.items():
+        require_known(f"setting in {where}", name, [one.name for one in fields(kind) if one.name != "path"])
+        hint = hints[name]
+        if isinstance(hint, type) and is_dataclass(hint):
+            settings[name] = hint(**_checked(hint, value, f"[{name}] of {where}"))
+            continue
+        if get_origin(hint) is Literal and value not in get_args(hint):
+            raise unknown(f"{name} in {where}", str(value), get_args(hint))
         try:
-            msgspec.convert(value, hints[name])
+            msgspec.convert(value, hint)
         except msgspec.ValidationError as error:
             raise InvalidSettingError(f"The setting {name} in {where} cannot be {quoted(value)}: {error}.") from error
-    return dict(settings)
+    return settings
+
+
+# -- new studies -------------------------------------------------------------------------------------------------------
+
+DOCUMENTS = Path(__file__).with_name("documents")
+TEXTS = ("information", "debriefing")
+
+
+def languages() -> list[str]:
+    """Return the languages with templates."""
+    return sorted(path.suffixes[0][1:] for path in DOCUMENTS.glob("information.*.md"))
+
+
+def new_study(study: str | Path, platform: str = "link", language: str = "en") -> list[Path]:
+    """Write the files of a new study, and return their paths.
+
+    Args:
+        study: name of the study, or path of its settings file.
+        platform: name of the recruiting platform.
+        language: language of the texts.
+
+    Raises:
+        StoreError: a file exists already, or cannot be written.
+        UnknownNameError, InvalidSettingError: the platform or language is unknown, or the name is not valid.
+    """
+    path = Path(study)
+    path = path if path.suffix == ".toml" else path.with_name(f"{path.name}.toml")
+    name = checked_name(path.stem)
+    require_known("platform", platform, PLATFORMS)
+    if language not in languages():
+        raise unknown("language of the texts", language, languages())
+    if not path.absolute().parent.is_dir():
+        raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
+    template = (DOCUMENTS / "study.toml").read_text(encoding="utf-8")
+    files = {path: template.format(name=name, platform=platform, language=language)}
+    for text in TEXTS:
+        files[path.with_name(f"{name}-{text}.md")] = (DOCUMENTS / f"{text}.{language}.md").read_text(encoding="utf-8")
+    if existing := [file for file in files if file.exists()]:
+        raise StoreError(f"{existing[0]} exists already; choose another name for the study.")
+    for file, content in files.items():
+        write_atomically(file, content.encode())
+    read_plan(path)
+    return list(files)

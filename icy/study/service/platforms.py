@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import Literal
 from urllib.parse import quote, urlencode, urlsplit
 
-from icy.core.errors import InvalidSettingError, quoted
+from icy.core.errors import InvalidSettingError, quoted, require_known
 
-from .sites import Site, site_of
+from .network import Site, site_of
 
 MOST_ID = 128  # maximum length of an external id
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"  # MTurk's assignment id in a preview
@@ -37,6 +37,7 @@ SIGNS = re.compile(r"[{}\[\]<>%$|*`\\\ufffd]|^:")  # as in {{%ID%}}, ${id}, [PID
 WRAPPED = re.compile(r"([\W_])[^\d]*\1")  # as in __ID__, @@ID@@ and #ID#
 REPEATED = re.compile(r"(.)\1{5,}|x{3,}|0{4,}", re.IGNORECASE)  # as in XXXX and 000000
 
+OUTCOMES = ("complete", "declined", "failed_check", "withdrawn", "full", "device")
 Fault = Literal["", "placeholder", "malformed"]
 Case = Literal["", "lower", "upper"]
 
@@ -104,72 +105,144 @@ class Visit:
     fault: Fault = ""
 
 
-def visit_of(platform: str, id_parameter: str, parameters: Mapping[str, str], id_pattern: str = "") -> Visit:
-    """Parse the parameters of a URL, and ignore parameters that the platform does not define.
+@dataclass(frozen=True, kw_only=True)
+class Recruiting:
+    """Settings of the recruiting platform: the table [platform].
 
-    Args:
-        platform: name of the platform.
-        id_parameter: parameter that contains the person's id; "" for the platform's default.
-        parameters: the parameters of the URL.
-        id_pattern: regular expression of ids; "" for the platform's default.
-
-    Example:
-        >>> visit_of("prolific", "", {"PROLIFIC_PID": " 60A1C9D5E8F70B2A3C4D5E6F ", "grammar": "concat"}).external
-        '60a1c9d5e8f70b2a3c4d5e6f'
-        >>> visit_of("prolific", "", {"PROLIFIC_PID": "{{%PROLIFIC_PID%}}"}).fault
-        'placeholder'
-        >>> visit_of("mturk", "", {"workerId": "A1", "assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}).preview
-        True
+    Attributes:
+        name: "link", "kiosk", "prolific", "mturk" or "sona".
+        id_parameter: parameter of the link that contains a person's id; the default depends on the platform.
+        id_pattern: regular expression of ids, as in "[0-9]{6}". The default depends on the platform: 24 hexadecimal
+            digits for Prolific, capital letters and digits for MTurk, a text with a digit for others, because
+            placeholders are words. People with other ids are refused; ".+" accepts words.
+        needs_id: whether people need an id to take part; the default depends on the platform. A pilot never needs ids.
+        return_to: address to which people return at the end; {id} and {code} are replaced by the person's id and code.
+        codes: completion codes by outcome: "complete", "declined", "failed_check", "withdrawn", "full", "device".
+            Without a code for "complete", every person gets a different code.
     """
-    known = PLATFORMS[platform]
-    name = id_parameter or known.id_parameter
-    values = {short: clean_parameter(parameters.get(parameter, "")) for parameter, short in known.extra.items()}
-    preview = values.get("assignment") == PREVIEW
-    valid = {short: value for short, value in values.items() if 0 < len(value) <= MOST_ID and not is_placeholder(value)}
-    external = "" if preview or not name else clean_parameter(parameters.get(name, ""))
-    has_id = bool(name) and name in parameters and not preview  # the id may be empty, and is then a placeholder
-    fault = fault_of(platform, external, id_pattern) if has_id else ""
-    return Visit("" if fault else canonical_id(platform, external), valid, preview, fault)
 
+    name: str = "link"
+    id_parameter: str = ""
+    id_pattern: str = ""
+    needs_id: bool | None = None
+    return_to: str = ""
+    codes: dict[str, str] = field(default_factory=dict)
 
-def parameters_of(platform: str, id_parameter: str, visit: Visit) -> dict[str, str]:
-    """Return the URL parameters of a visit, the inverse of `visit_of`."""
-    known = PLATFORMS[platform]
-    parameters = {parameter: visit.extra[name] for parameter, name in known.extra.items() if name in visit.extra}
-    name = id_parameter or known.id_parameter
-    return parameters | ({name: visit.external} if visit.external else {})
+    def __post_init__(self) -> None:
+        require_known("platform", self.name, PLATFORMS)
+        for name in self.codes:
+            require_known("outcome with a code", name, OUTCOMES)
+        parts = urlsplit(self.return_to)
+        if self.return_to and (parts.scheme != "https" or not parts.netloc or set(self.return_to) & set(" \"'<>\\")):
+            raise InvalidSettingError(
+                f"The return address (return_to) must begin with https://, unlike {quoted(self.return_to)}."
+            )
+        try:
+            re.compile(self.id_pattern)
+        except re.error as error:
+            raise InvalidSettingError(
+                "The pattern of ids (id_pattern) must be a regular expression like '[0-9]{6}', not "
+                f"{quoted(self.id_pattern)}: {error}."
+            ) from error
+
+    @property
+    def known(self) -> Platform:
+        """The properties of the platform."""
+        return PLATFORMS[self.name]
+
+    @property
+    def parameter(self) -> str:
+        """The parameter of the link that contains a person's id; "" if there is none."""
+        return self.id_parameter or self.known.id_parameter
+
+    @property
+    def link(self) -> str:
+        """Parameters of the link to enter on the platform, with placeholders for ids; "" if the platform adds them."""
+        return self.known.link.replace(f"{self.known.id_parameter}=", f"{self.parameter}=", 1)
+
+    def needs_id_now(self, state: str) -> bool:
+        """Return whether people need an id to take part in a state of the study. A pilot never needs ids."""
+        return (self.known.needs_id if self.needs_id is None else self.needs_id) and state != "pilot"
+
+    def visit(self, parameters: Mapping[str, str]) -> Visit:
+        """Parse the parameters of a URL or of a form, and ignore parameters that the platform does not define.
+
+        Example:
+            >>> prolific, mturk = Recruiting(name="prolific"), Recruiting(name="mturk")
+            >>> prolific.visit({"PROLIFIC_PID": " 60A1C9D5E8F70B2A3C4D5E6F ", "grammar": "concat"}).external
+            '60a1c9d5e8f70b2a3c4d5e6f'
+            >>> prolific.visit({"PROLIFIC_PID": "{{%PROLIFIC_PID%}}"}).fault
+            'placeholder'
+            >>> mturk.visit({"workerId": "A1", "assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}).preview
+            True
+        """
+        name, extra = self.parameter, self.known.extra
+        values = {short: clean_parameter(parameters.get(parameter, "")) for parameter, short in extra.items()}
+        preview = values.get("assignment") == PREVIEW
+        valid = {short: text for short, text in values.items() if 0 < len(text) <= MOST_ID and not is_placeholder(text)}
+        if not name or name not in parameters or preview:
+            return Visit("", valid, preview)
+        external = clean_parameter(parameters[name])  # it may be empty, and is then a placeholder
+        fault = self.fault_of(external)
+        return Visit("" if fault else self.canonical_id(external), valid, preview, fault)
+
+    def parameters_of(self, visit: Visit) -> dict[str, str]:
+        """Return the URL parameters of a visit, the inverse of `visit`."""
+        extra = self.known.extra
+        parameters = {parameter: visit.extra[name] for parameter, name in extra.items() if name in visit.extra}
+        return parameters | ({self.parameter: visit.external} if visit.external else {})
+
+    def canonical_id(self, external: str) -> str:
+        """Normalize an id for comparison and storage: Unicode NFC, in the case of the platform.
+
+        Example:
+            >>> Recruiting(name="mturk").canonical_id("a1b2"), Recruiting(name="link").canonical_id("a1b2")
+            ('A1B2', 'a1b2')
+        """
+        text, case = unicodedata.normalize("NFC", clean_parameter(external)), self.known.case
+        return text.lower() if case == "lower" else text.upper() if case == "upper" else text
+
+    def fault_of(self, external: str) -> Fault:
+        """Return the fault of a text as an id of the platform; "" for a valid id.
+
+        Example:
+            >>> prolific = Recruiting(name="prolific")
+            >>> prolific.fault_of("undefined"), prolific.fault_of("5f1"), Recruiting(name="link").fault_of("5f1")
+            ('placeholder', 'malformed', '')
+        """
+        if is_placeholder(external):
+            return "placeholder"
+        flags = re.IGNORECASE | re.ASCII if self.known.case else re.NOFLAG  # without ASCII, the kelvin sign matches K
+        pattern = self.id_pattern or self.known.id_pattern
+        return "" if len(external) <= MOST_ID and re.fullmatch(pattern, external, flags) else "malformed"
+
+    def leave(self, outcome: str, external: str = "", own: str = "") -> tuple[str, str]:
+        """Return the address to which a person returns at the end, and the completion code; "" if there is none.
+
+        Args:
+            outcome: one of OUTCOMES.
+            external: the person's id.
+            own: the person's own code, for the outcome "complete" without a code in the settings.
+
+        Example:
+            >>> Recruiting(name="prolific", codes={"complete": "C1AB"}).leave("complete", "5f1")
+            ('https://app.prolific.com/submissions/complete?cc=C1AB', 'C1AB')
+            >>> Recruiting(name="sona", return_to="https://x.example/credit?survey_code={id}").leave("complete", "a b")
+            ('https://x.example/credit?survey_code=a%20b', '')
+        """
+        code = self.codes.get(outcome, own if outcome == "complete" else "")
+        if outcome != "complete" and not code:
+            return "", ""
+        if self.return_to:
+            address = self.return_to.replace("{id}", quote(external, safe="")).replace("{code}", quote(code, safe=""))
+            return address, code
+        return f"{PROLIFIC}?{urlencode({'cc': code})}" if self.name == "prolific" and code else "", code
 
 
 def clean_parameter(text: str) -> str:
     """Remove control characters, line separators and surrounding space from a URL parameter."""
     letters = (letter for letter in text if unicodedata.category(letter)[0] != "C" and letter not in "\u2028\u2029")
     return "".join(letters).strip()
-
-
-def canonical_id(platform: str, external: str) -> str:
-    """Normalize an id for comparison and storage: Unicode NFC, in the case of the platform.
-
-    Example:
-        >>> canonical_id("mturk", "a1b2"), canonical_id("link", "a1b2")
-        ('A1B2', 'a1b2')
-    """
-    text, case = unicodedata.normalize("NFC", clean_parameter(external)), PLATFORMS[platform].case
-    return text.lower() if case == "lower" else text.upper() if case == "upper" else text
-
-
-def fault_of(platform: str, external: str, id_pattern: str = "") -> Fault:
-    """Return the fault of a text as an id of a platform; "" for a valid id.
-
-    Example:
-        >>> fault_of("prolific", "undefined"), fault_of("prolific", "5f1"), fault_of("link", "5f1")
-        ('placeholder', 'malformed', '')
-    """
-    known = PLATFORMS[platform]
-    if is_placeholder(external):
-        return "placeholder"
-    flags = re.IGNORECASE | re.ASCII if known.case else re.NOFLAG  # without ASCII, the kelvin sign matches K
-    is_id = len(external) <= MOST_ID and re.fullmatch(id_pattern or known.id_pattern, external, flags)
-    return "" if is_id else "malformed"
 
 
 def is_placeholder(text: str) -> bool:
@@ -187,48 +260,6 @@ def is_placeholder(text: str) -> bool:
         or WRAPPED.fullmatch(text)
         or any(pattern.fullmatch(word) for pattern in (WORDS, NAMES, REPEATED))
     )
-
-
-def checked_pattern(pattern: str) -> str:
-    """Check a regular expression of ids, and return it.
-
-    Raises:
-        InvalidSettingError: the text is not a regular expression.
-    """
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise InvalidSettingError(
-            f"The pattern of ids (id_pattern) must be a regular expression like '[0-9]{{6}}', not {quoted(pattern)}: "
-            f"{error}."
-        ) from error
-    return pattern
-
-
-def checked_address(address: str) -> str:
-    """Check the URL to which participants return at the end, and return it.
-
-    Raises:
-        InvalidSettingError: the text is not an https URL.
-    """
-    parts = urlsplit(address)
-    if parts.scheme != "https" or not parts.netloc or set(address) & set(" \"'<>\\"):
-        raise InvalidSettingError(f"The return address (return_to) must begin with https://, unlike {quoted(address)}.")
-    return address
-
-
-def return_address(platform: str, return_to: str, code: str, external: str) -> str:
-    """Return the URL to which a participant returns at the end; "" if there is none.
-
-    Example:
-        >>> return_address("prolific", "", "C1AB", "5f1")
-        'https://app.prolific.com/submissions/complete?cc=C1AB'
-        >>> return_address("sona", "https://x.example/credit?survey_code={id}", "", "a b")
-        'https://x.example/credit?survey_code=a%20b'
-    """
-    if return_to:
-        return return_to.replace("{id}", quote(external, safe="")).replace("{code}", quote(code, safe=""))
-    return f"{PROLIFIC}?{urlencode({'cc': code})}" if platform == "prolific" and code else ""
 
 
 def hand_in_address(submit_to: str) -> str:

@@ -1,20 +1,21 @@
-"""Saved games: one transaction applies, logs and saves an event, or nothing changes."""
+"""Saved games and pages: one transaction applies, logs and saves an action of a person, or nothing changes."""
 
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from icy.study.game import Event, GameState, StudyGame, Trial, fault_of
 
-from .database import Row
-from .keys import new_token
-from .studies import Study
+from .database import insert, update
+from .persons import Person, person_of_token
+from .studies import Study, new_token
 
 MOST_REACTION = 3_600_000  # longest reaction time that a page may report, in milliseconds
 REFUSED = "refused"  # kind of event for invalid answers; replays skip it
@@ -77,10 +78,6 @@ def load(connection: sqlite3.Connection, person: str) -> SavedGame:
     ).fetchone()
     if row is None:
         raise LookupError("The game was deleted.")
-    return _saved_game(row)
-
-
-def _saved_game(row: Row) -> SavedGame:
     state = GameState.of_json(json.loads(row["position_json"]))
     return SavedGame(dict(row), game_of(row["rules_json"]), state, row["trial_token"] or "")
 
@@ -103,7 +100,8 @@ def act(study: Study, person: str, event: Event, trial: str = "", reaction: int 
     """
     with study.database.writing() as connection:
         saved = load(connection, person)
-        if saved.row["state"] in ("closed", "dropped") or not _may(saved, event):
+        is_possible = (saved.state.phase == "new") == (event.kind == "start")
+        if saved.row["state"] in ("closed", "dropped") or not is_possible:
             return EventResult(saved)
         if event.kind in ("answer", "next") and trial != saved.trial:
             return EventResult(saved, "stale" if event.kind == "answer" else "")
@@ -117,11 +115,6 @@ def act(study: Study, person: str, event: Event, trial: str = "", reaction: int 
         return EventResult(saved)
 
 
-def _may(saved: SavedGame, event: Event) -> bool:
-    """Return whether an event is possible now: "start" only in a new game, other events only after it."""
-    return (saved.state.phase == "new") == (event.kind == "start")
-
-
 def _save(
     connection: sqlite3.Connection, saved: SavedGame, event: Event, after: GameState, time: str, reaction: int | None
 ) -> SavedGame:
@@ -130,13 +123,28 @@ def _save(
     token = saved.trial
     if len(after.trials) > len(saved.state.trials):
         token = new_token()
-        columns = {**trial_columns(after.trial), "token": token, "game": saved.row["id"]}
-        columns |= {"created": time, "state": "open"}
-        names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
-        connection.execute(f"INSERT INTO trial ({names}) VALUES ({values})", columns)
+        row = {"token": token, "game": saved.row["id"], "created": time, "state": "open"}
+        insert(connection, "trial", **row, **trial_columns(after.trial))
     elif event.kind == "answer":
-        _save_grade(connection, saved, after.trial, time, reaction)
-    _save_game(connection, saved, after, time)
+        where, values = "game = ? AND example = ? AND state = 'open'", (saved.row["id"], after.trial.example)
+        times = {"answered": time, "reaction_ms": checked_reaction(reaction)}
+        if not update(connection, "trial", where, *values, state="graded", **times, **trial_columns(after.trial)):
+            raise RuntimeError("The item is graded in the database, but open in the saved state of the game.")
+    closed = after.phase == "closed"
+    update(
+        connection,
+        "game",
+        "id = ? AND state <> 'closed'",
+        saved.row["id"],
+        position_json=json.dumps(after.to_json()),
+        cards=after.cards,
+        score=after.score,
+        example=len(after.trials) - 1,
+        state="closed" if closed else "open",
+        started=saved.row["started"] or time,
+        finished=time if closed else None,
+        completion_code=completion_code() if closed else None,
+    )
     return replace(saved, state=after, trial=token)
 
 
@@ -152,52 +160,22 @@ def log(connection: sqlite3.Connection, saved: SavedGame, kind: str, payload: Ma
 
 
 def trial_columns(trial: Trial) -> dict[str, object]:
-    """Return the columns of an item, except those of the answer."""
+    """Return the columns of an item that follow from the log, so without its token and times."""
     pairs = {"among": trial.among_cards, "shown": trial.shown, "exposures": trial.exposures}
     return {
-        "example": trial.example,
-        "meaning": trial.meaning,
-        "code": trial.code,
-        "cards": trial.cards,
-        "held_out": trial.held_out,
+        **{name: getattr(trial, name) for name in ("example", "meaning", "code", "cards", "held_out")},
         **{f"{name}_colour": pair[0] for name, pair in pairs.items()},
         **{f"{name}_shape": pair[1] for name, pair in pairs.items()},
-        "own_exposures": trial.own_exposures,
-        "image": trial.image,
+        **{name: getattr(trial, name) for name in ("own_exposures", "image", "raw")},
+        "answer": trial.text if trial.graded else None,
+        "correct": trial.correct if trial.graded else None,
+        "points": trial.points if trial.graded else None,
     }
-
-
-def _save_grade(
-    connection: sqlite3.Connection, saved: SavedGame, trial: Trial, time: str, reaction: int | None
-) -> None:
-    changed = connection.execute(
-        "UPDATE trial SET state = 'graded', answered = ?, reaction_ms = ?, raw = ?, answer = ?, correct = ?, "
-        "points = ? WHERE game = ? AND example = ? AND state = 'open'",
-        (
-            *(time, checked_reaction(reaction), trial.raw, trial.text, trial.correct, trial.points),
-            *(saved.row["id"], trial.example),
-        ),
-    ).rowcount
-    if changed != 1:
-        raise RuntimeError("The item is graded in the database, but open in the saved state of the game.")
 
 
 def checked_reaction(milliseconds: int | None) -> int | None:
     """Check a reaction time that a page reports, in milliseconds; return None if it is out of range."""
     return milliseconds if milliseconds is not None and 0 <= milliseconds <= MOST_REACTION else None
-
-
-def _save_game(connection: sqlite3.Connection, saved: SavedGame, after: GameState, time: str) -> None:
-    closed, started = after.phase == "closed", saved.row["started"] or time
-    connection.execute(
-        "UPDATE game SET position_json = ?, cards = ?, score = ?, example = ?, state = ?, started = ?, finished = ?, "
-        "completion_code = ? WHERE id = ? AND state <> 'closed'",
-        (
-            *(json.dumps(after.to_json()), after.cards, after.score, len(after.trials) - 1),
-            *("closed" if closed else "open", started, time if closed else None),
-            *(completion_code() if closed else None, saved.row["id"]),
-        ),
-    )
 
 
 def completion_code() -> str:
@@ -216,5 +194,107 @@ def set_display(study: Study, person: str, changes: Mapping[str, object]) -> Non
         if not new or saved.row["state"] in ("closed", "dropped"):
             return
         log(connection, saved, DISPLAY, new, study.time)
-        for name, value in new.items():  # palette, patterns or sound: the caller chooses the names
-            connection.execute(f"UPDATE game SET {name} = ? WHERE id = ?", (value, saved.row["id"]))
+        update(connection, "game", "id = ?", saved.row["id"], **new)  # palette, patterns or sound
+
+
+# -- pages -------------------------------------------------------------------------------------------------------------
+
+ORDER = ("demographics", "instructions", "comprehension", "colours", "game", "feedback", "done")
+ENDS = ("done", "screened", "withdrawn")
+ATTEMPTS = 2  # attempts at the questions about the instructions
+MOST_REMARKS = 2000  # maximum length of remarks
+MOST_ANSWER = 100  # maximum length of an answer on the other pages
+VIEWPORT = re.compile(r"[0-9]{2,5}x[0-9]{2,5}")
+
+
+def stages_of(study: Study) -> tuple[str, ...]:
+    """Return the stages of a study, in order."""
+    pages = study.plan.pages
+    left_out = {
+        "demographics": not pages.demographics,
+        "comprehension": not pages.comprehension,
+        "colours": not pages.colour_check,
+        "feedback": not pages.feedback,
+    }
+    return tuple(stage for stage in ORDER if not left_out.get(stage, False))
+
+
+def stage_of(study: Study, person: Person) -> str:
+    """Return the current page of a person: the stored page, or the next one if the study does not have it."""
+    stages = stages_of(study)
+    if person.stage in ENDS or person.stage in stages:
+        return person.stage
+    return next(stage for stage in stages if ORDER.index(stage) > ORDER.index(person.stage))
+
+
+def advance(connection: sqlite3.Connection, study: Study, person: Person, stage: str) -> bool:
+    """Move a person from a page to the next. Return False if the person is at another page (a double click)."""
+    current = stage_of(study, person)
+    if current != stage or stage in ENDS:
+        return False
+    stages = stages_of(study)
+    following = stages[stages.index(stage) + 1]
+    return update(connection, "person", "id = ? AND stage = ?", person.id, person.stage, stage=following)
+
+
+def save_answers(connection: sqlite3.Connection, study: Study, person: Person, answers: Mapping[str, str]) -> None:
+    """Save the answers of a page, except skipped answers."""
+    rows = [(person.id, key, value[:MOST_ANSWER], study.time) for key, value in answers.items() if value]
+    connection.executemany("INSERT OR REPLACE INTO survey VALUES (?, ?, ?, ?)", rows)
+
+
+# -- the pages ---------------------------------------------------------------------------------------------------------
+
+
+def answer_page(study: Study, person: Person, stage: str, answers: Mapping[str, str]) -> None:
+    """Save the answers of a page, and move the person to the next."""
+    with study.database.writing() as connection:
+        if advance(connection, study, person, stage):
+            save_answers(connection, study, person, answers)
+
+
+def read_instructions(study: Study, person: Person, display: Mapping[str, object], viewport: str) -> None:
+    """Save the display settings, and move the person from the instructions to the next page."""
+    set_display(study, person.id, display)
+    with study.database.writing() as connection:
+        advance(connection, study, person, "instructions")
+        if VIEWPORT.fullmatch(viewport):
+            update(connection, "game", "person = ?", person.id, viewport=viewport)
+
+
+def answer_questions(study: Study, person: Person, answers: Sequence[str], right: Sequence[str]) -> bool:
+    """Grade the questions about the instructions. The last failed attempt ends the study for the person.
+
+    Returns:
+        Whether all answers were right.
+    """
+    if stage_of(study, person) != "comprehension":
+        return True
+    passed, attempt = list(answers) == list(right), person.attempts + 1
+    with study.database.writing() as connection:
+        if not update(connection, "person", "id = ? AND attempts = ?", person.id, person.attempts, attempts=attempt):
+            return True  # a double click
+        by_key = {f"question {n}, attempt {attempt}": text for n, text in enumerate(answers, 1)}
+        save_answers(connection, study, person, by_key)
+        if passed:
+            advance(connection, study, person, "comprehension")
+        elif attempt >= ATTEMPTS:
+            update(connection, "person", "id = ? AND stage = ?", person.id, person.stage, stage="screened")
+            update(connection, "game", "person = ?", person.id, state="dropped")
+    return passed
+
+
+def end_game(study: Study, person: Person) -> Person:
+    """Move a person from a finished game to the next page, and return the updated person."""
+    with study.database.writing() as connection:
+        if load(connection, person.id).is_closed:
+            advance(connection, study, person, "game")
+        return person_of_token(connection, study, person.token) or person
+
+
+def leave_remarks(study: Study, person: Person, text: str) -> None:
+    """Save remarks, and move the person to the next page."""
+    with study.database.writing() as connection:
+        if advance(connection, study, person, "feedback") and text.strip():
+            row = (person.id, text.strip()[:MOST_REMARKS], study.time)
+            connection.execute("INSERT OR REPLACE INTO feedback VALUES (?, ?, ?)", row)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .clock import before, minutes_between
 from .links import LinkFaults, link_faults
-from .studies import Study
+from .studies import Study, before, minutes_between
 
 
 @dataclass(frozen=True)

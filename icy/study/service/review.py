@@ -1,4 +1,4 @@
-"""The review of finished games: unusual properties, decisions, and payment files for platforms."""
+"""Review and pay: bonuses, completion codes, decisions on finished games, and payment files for platforms."""
 
 from __future__ import annotations
 
@@ -10,17 +10,43 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.escapes import csv_cell
 from icy.core.files import write_atomically
 from icy.study.filters import LEAST_MS, MOST_ALIKE, MOST_STRANGE
 from icy.study.measures import strange_answers
 
-from .clock import minutes_between
 from .database import Row
-from .pay import bonus_cents
+from .persons import match_name
 from .play import game_of
-from .studies import Study
+from .studies import Study, minutes_between
+
+# -- pay and completion codes ------------------------------------------------------------------------------------------
+
+
+def bonus_cents(study: Study, game: Row) -> int:
+    """Return the bonus of a finished game, in cents, at most `most_bonus_cents` of the plan.
+
+    Raises:
+        StoreError: the game is not finished.
+    """
+    if game["state"] != "closed":
+        raise StoreError("A bonus is paid only for a finished game.")
+    most = study.plan.people.most_bonus_cents
+    return min(most, round(game_of(game["rules_json"]).settings.bonus_cents(game["score"])))
+
+
+def money(cents: int, currency: str) -> str:
+    """Format an amount.
+
+    Example:
+        >>> money(305, "GBP")
+        '3.05 GBP'
+    """
+    return f"{cents // 100}.{cents % 100:02d} {currency}"
+
+
+# -- review ------------------------------------------------------------------------------------------------------------
 
 APPROVE, REJECT = "approve", "reject"
 LEAST_SCORE, EXAMPLES = 100, 50  # Icy22 pays games of 50 items with at least 100 points without a review
@@ -94,7 +120,14 @@ def _review(study: Study, game: Row, trials: list[Row], shared: set[str]) -> Gam
     median = statistics.median(times) if times else None
     strange = strange_answers(game_of(game["rules_json"]).codes, answers)
     assignments = _assignments(game)
-    is_low = game["score"] < LEAST_SCORE and len(answers) == EXAMPLES
+    odd = {
+        f"score below {LEAST_SCORE}": game["score"] < LEAST_SCORE and len(answers) == EXAMPLES,
+        "same answer": alike > MOST_ALIKE,
+        "very fast": median is not None and median < LEAST_MS,
+        "other letters": strange / len(answers) > MOST_STRANGE,
+        f"{len(assignments)} assignments": len(assignments) > 1,
+        "assignment of another worker": not shared.isdisjoint(assignments),
+    }
     return GameReview(
         person=game["person"],
         cell=f"{game['dataset']}/{game['grammar']}",
@@ -106,23 +139,9 @@ def _review(study: Study, game: Row, trials: list[Row], shared: set[str]) -> Gam
         strange=strange,
         blurs=position["blurs"],
         pastes=position["pastes"],
-        odd=_odd(is_low, alike, median, strange / len(answers), assignments, shared),
+        odd=", ".join(what for what, is_so in odd.items() if is_so),
         decision=game["decision"] or "",
     )
-
-
-def _odd(
-    is_low: bool, alike: float, median: float | None, strange: float, assignments: list[str], shared: set[str]
-) -> str:
-    found = {
-        f"score below {LEAST_SCORE}": is_low,
-        "same answer": alike > MOST_ALIKE,
-        "very fast": median is not None and median < LEAST_MS,
-        "other letters": strange > MOST_STRANGE,
-        f"{len(assignments)} assignments": len(assignments) > 1,
-        "assignment of another worker": not shared.isdisjoint(assignments),
-    }
-    return ", ".join(what for what, is_so in found.items() if is_so)
 
 
 # -- decisions ---------------------------------------------------------------------------------------------------------
@@ -147,8 +166,8 @@ def decide(study: Study, name: str, decision: str, reason: str = "") -> str:
     if decision == REJECT and not reason.strip():
         raise InvalidSettingError("A rejection needs a reason; the person will see it.")
     with study.database.writing() as connection:
-        games = connection.execute(GAMES, (study.number, study.is_pilot)).fetchall()
-        game = _game_of_person(games, name)
+        games = {game["person"]: game for game in connection.execute(GAMES, (study.number, study.is_pilot))}
+        game = games[match_name("person with a finished game", name, list(games))]
         saved = connection.execute(
             "INSERT INTO review VALUES (?, ?, ?, ?, ?, NULL) ON CONFLICT (game) DO UPDATE SET "
             "decision = excluded.decision, reason = excluded.reason, decided = excluded.decided WHERE exported IS NULL",
@@ -159,15 +178,6 @@ def decide(study: Study, name: str, decision: str, reason: str = "") -> str:
             f"The payment of {game['person']} was exported already; change the decision on the platform."
         )
     return str(game["person"])
-
-
-def _game_of_person(games: list[Row], name: str) -> Row:
-    matches = [game for game in games if name and game["person"].startswith(name.upper())]
-    if len(matches) > 1:
-        raise InvalidSettingError(f"The names of {len(matches)} people begin with '{name}'; type more letters.")
-    if not matches:
-        raise unknown("person with a finished game", name, [game["person"] for game in games])
-    return matches[0]
 
 
 # -- payments ----------------------------------------------------------------------------------------------------------

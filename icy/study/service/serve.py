@@ -4,115 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import ipaddress
 import logging
 import os
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, StoreError, quoted
+from icy.core.errors import InvalidSettingError, StoreError
 
-from .sites import Site, host_name, site_of
+from .network import INSTALL, Serving
 from .studies import Study
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-INSTALL = 'The service needs the packages of the extra "study": pip install "icy-toolkit[study]".'
 BACKLOG = 2048  # maximum number of waiting connections
-LOCAL = ("localhost", "127.0.0.1", "::1")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Serving:
-    """Network settings of the service.
-
-    Attributes:
-        host: address of this machine at which the service listens.
-        port: port at which the service listens.
-        base_url: public address, which people use; "" for the host and port.
-        root_path: path in addresses before the names of studies.
-        behind_proxy: whether to trust a proxy on this machine to report the client's address and scheme.
-        researcher: whether to serve a page for the researcher.
-        password: password of the page for the researcher.
-
-    Raises:
-        InvalidSettingError: a value is not accepted, or the page for the researcher would be public.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    base_url: str = ""
-    root_path: str = ""
-    behind_proxy: bool = False
-    researcher: bool = False
-    password: str = ""
-
-    def __post_init__(self) -> None:
-        whole_number("port", self.port, 1, 65_535)
-        parts = urlsplit(self.base_url.strip()) if self.site else None
-        if self.base_url and (parts is None or parts.path.strip("/") or parts.query or parts.fragment):
-            raise InvalidSettingError(
-                "The address that people use (--base-url) must be like https://study.example, not "
-                f"{quoted(self.base_url)}; set a path with --root-path."
-            )
-        if self.root_path and not self.root_path.startswith("/"):
-            raise InvalidSettingError(
-                f"The root path must begin with a slash, as in /spy, not {quoted(self.root_path)}."
-            )
-        if self.researcher and not self.password and not self.is_local:
-            raise InvalidSettingError(
-                "Other machines can reach this service, so the page for the researcher needs a password: set the "
-                "environment variable ICY_STUDY_PASSWORD."
-            )
-
-    @cached_property
-    def site(self) -> Site | None:
-        """The public site; None if `base_url` is empty or invalid.
-
-        Raises:
-            InvalidSettingError: the name has letters beyond ASCII, and the extra "study" is not installed.
-        """
-        try:
-            return site_of(self.base_url)
-        except ImportError as error:
-            raise InvalidSettingError(INSTALL) from error
-
-    @property
-    def is_local(self) -> bool:
-        """Whether only this machine can reach the service."""
-        return is_loopback(self.host) and not self.base_url and not self.behind_proxy
-
-    def address(self, study: str) -> str:
-        """Return the address of a study."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        base = self.base_url.strip().rstrip("/") or f"http://{host}:{self.port}"
-        return f"{base}{self.root_path.rstrip('/')}/{study}"
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """Host names that requests may use."""
-        if self.site:
-            return (self.site.host, *LOCAL)
-        return (*LOCAL, host_name(self.host) or "") if self.is_local else ("*",)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address is a loopback address, which only this machine can reach.
-
-    Example:
-        >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
-        (True, True, False)
-    """
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def app_of(studies: Sequence[Study], serving: Serving) -> ASGIApp:
@@ -128,16 +34,9 @@ def app_of(studies: Sequence[Study], serving: Serving) -> ASGIApp:
         )
     try:
         from .web.app import make_app
-        from .web.desk import Web
     except ImportError as error:
         raise InvalidSettingError(INSTALL) from error
-    web = Web(
-        base_url=serving.base_url,
-        root_path=serving.root_path,
-        researcher=serving.researcher,
-        password=serving.password,
-    )
-    return make_app(studies, web, serving.hosts)
+    return make_app(studies, serving)
 
 
 def listening(serving: Serving) -> socket.socket:

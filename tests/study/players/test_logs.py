@@ -8,9 +8,8 @@ import pytest
 
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.study.game import Event, Trial
-from icy.study.players.logs import Exposure, Log, digest_of, evidence, logs_text, read_logs
 from icy.study.players.simulated import Composer
-from icy.study.players.sitting import play
+from icy.study.players.sitting import Exposure, Log, digest_of, evidence, logs_text, play, read_logs
 from tests.study.game.helpers import game_of
 
 
@@ -42,7 +41,7 @@ def test_files(tmp_path: Path) -> None:
     path = tmp_path / "games.jsonl"
     path.write_text(logs_text(logs))
     assert read_logs(path) == logs
-    assert read_logs(path)[0].played().state == played.state
+    assert (log := read_logs(path)[0]).game.replay(log.events) == played.state
     first = digest_of(path)
     path.write_text(logs_text(logs[:1]))
     assert digest_of(path) != first

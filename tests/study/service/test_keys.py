@@ -10,8 +10,7 @@ import pytest
 
 from icy.core.errors import StoreError
 from icy.study.service import open_study
-from icy.study.service.keys import KEY_BYTES, Key, new_token
-from icy.study.service.studies import look_at_study
+from icy.study.service.studies import KEY_BYTES, Key, look_at_study, new_token
 from tests.study.service.helpers import person, study
 
 

@@ -1,4 +1,4 @@
-"""Settings files of studies: accepted settings and error messages."""
+"""Settings files of studies: accepted settings and error messages; new studies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
-from icy.study.service.plan import Conditions, plan_of, plan_path, read_plan
+from icy.study.service import open_study
+from icy.study.service.plan import Conditions, StudyPlan, languages, new_study, plan_of, plan_path, read_plan
+from icy.study.service.platforms import PLATFORMS
 from tests.study.service.helpers import plan
 
 
@@ -21,7 +23,10 @@ from tests.study.service.helpers import plan
         ({"title": 5}, "The setting title in pilot.toml cannot be 5: Expected `str`, got `int`."),
         ({"state": "opened"}, "No state in pilot.toml is called 'opened'; did you mean open or closed?"),
         ({"conditions": 5}, "[conditions] of pilot.toml must be a table of settings, not 5."),
-        ({"conditions": {"quota": -1}}, "The quota must be a whole number, at least 0, not -1."),
+        (
+            {"conditions": {"quota": -1}},
+            "setting quota in [conditions] of pilot.toml cannot be -1: Expected `int` >= 0",
+        ),
         ({"conditions": {"grammar": ["cncat"]}}, "did you mean concat?"),
         ({"conditions": {"dataset": ["end"]}}, "did you mean eng?"),
         ({"conditions": {"grammar": []}}, "A study needs at least one condition"),
@@ -29,10 +34,10 @@ from tests.study.service.helpers import plan
         ({"conditions": {"quotas": {"eng/rto": 5}}}, "No condition is called 'eng/rto'; did you mean eng/rot"),
         ({"conditions": {"game": {"example": 5}}}, "did you mean examples?"),
         ({"conditions": {"preset": "publish"}}, "did you mean published?"),
-        ({"conditions": {"drop_after": 0}}, "must be a number above 0"),
+        ({"conditions": {"drop_after": 0}}, "cannot be 0: Expected `float` > 0.0"),
         ({"people": {"devices": ["laptop"]}}, "No kind of device is called 'laptop'"),
         ({"people": {"base_cents": 1.5}}, "Expected `int`, got `float`"),
-        ({"display": {"palette": "save"}}, "No palette is called 'save'; did you mean safe?"),
+        ({"display": {"palette": "save"}}, "No palette in [display] of pilot.toml is called 'save'; did you mean"),
         ({"platform": {"name": "prolifik"}}, "did you mean prolific"),
         ({"platform": {"codes": {"finished": "C1"}}}, "No outcome with a code is called 'finished'"),
         ({"platform": {"return_to": "http://example.org"}}, "must begin with https://"),
@@ -128,3 +133,57 @@ def test_an_open_study_needs_all_texts(tmp_path: Path) -> None:
     (tmp_path / "todo.md").write_text("TODO: who you are")
     with pytest.raises(InvalidSettingError, match=r"todo\.md still contains TODO"):
         plan(tmp_path, state="open", information="todo.md").check_ready()
+
+
+# -- new studies -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_new_study_has_the_usual_settings(platform: str, tmp_path: Path) -> None:
+    new_study(tmp_path / "pilot.toml", platform)
+    found, usual = read_plan(tmp_path / "pilot"), StudyPlan(path=tmp_path / "pilot.toml").to_json()
+    given = found.to_json()
+    for name in ("information", "debriefing", "people", "platform"):
+        del given[name], usual[name]
+    assert given == usual
+    assert found.platform.name == platform
+
+
+@pytest.mark.parametrize("language", languages())
+def test_a_new_study_runs_as_a_pilot_and_opens_without_todos(language: str, tmp_path: Path) -> None:
+    paths = new_study(tmp_path / "pilot", language=language)
+    open_study(read_plan(tmp_path / "pilot"))
+    settings = paths[0].read_text().replace('state = "pilot"', 'state = "open"')
+    paths[0].write_text(settings)
+    with pytest.raises(InvalidSettingError, match="needs purpose, controller, contact and retention"):
+        open_study(read_plan(paths[0]))
+    paths[0].write_text(settings.replace("TODO: ", ""))
+    with pytest.raises(InvalidSettingError, match=r"pilot-information\.md and pilot-debriefing\.md still contain"):
+        open_study(read_plan(paths[0]))
+    for path in paths[1:]:
+        path.write_text(path.read_text().replace("TODO: ", ""))
+    assert open_study(read_plan(paths[0])).plan.state == "open"
+
+
+def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
+    new_study(tmp_path / "pilot")
+    with pytest.raises(IcyError, match="exists already"):
+        new_study(tmp_path / "pilot")
+    (tmp_path / "other-information.md").write_text("mine")
+    with pytest.raises(IcyError, match="exists already"):
+        new_study(tmp_path / "other")
+    assert not (tmp_path / "other.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("Pilot",), "lowercase letters"),
+        (("pilot", "prolifik"), "did you mean prolific"),
+        (("pilot", "link", "fr"), "No language of the texts is called 'fr'"),
+        (("no/folder/pilot",), "does not exist"),
+    ],
+)
+def test_invalid_arguments_are_refused(given: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    with pytest.raises(IcyError, match=message):
+        new_study(tmp_path / given[0], *given[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 import pytest
@@ -12,36 +13,40 @@ from icy.core.errors import InvalidSettingError
 from icy.study.service.platforms import (
     MOST_ID,
     PLATFORMS,
-    checked_address,
+    Recruiting,
+    Visit,
     clean_parameter,
     hand_in_address,
-    parameters_of,
-    return_address,
-    visit_of,
 )
 
+PROLIFIC_END = "https://app.prolific.com/submissions/complete"
 PROLIFIC = {"PROLIFIC_PID": "5F1C00000000000000000001", "STUDY_ID": "st", "SESSION_ID": "se", "grammar": "concat"}
 MTURK = {"workerId": "A1", "assignmentId": "as", "hitId": "hi", "turkSubmitTo": "https://www.mturk.com"}
 
 
+def visit(platform: str, parameters: Mapping[str, str], id_pattern: str = "") -> Visit:
+    """Parse the parameters of a visit."""
+    return Recruiting(name=platform, id_pattern=id_pattern).visit(parameters)
+
+
 def test_each_platform_has_its_parameters() -> None:
-    prolific, mturk = visit_of("prolific", "", PROLIFIC), visit_of("mturk", "", MTURK)
+    prolific, mturk = visit("prolific", PROLIFIC), visit("mturk", MTURK)
     assert (prolific.external, dict(prolific.extra)) == ("5f1c00000000000000000001", {"study": "st", "session": "se"})
     assert (mturk.external, mturk.extra["submit_to"], mturk.preview) == ("A1", "https://www.mturk.com", False)
-    assert visit_of("sona", "", {"survey_code": "7"}).external == "7"
-    assert visit_of("link", "", {"id": "7"}).external == "7"
-    assert visit_of("link", "who", {"id": "7", "who": "8"}).external == "8"
-    assert visit_of("kiosk", "", {"id": "7"}).external == ""
+    assert visit("sona", {"survey_code": "7"}).external == "7"
+    assert visit("link", {"id": "7"}).external == "7"
+    assert Recruiting(name="link", id_parameter="who").visit({"id": "7", "who": "8"}).external == "8"
+    assert visit("kiosk", {"id": "7"}).external == ""
 
 
 def test_a_preview_has_no_id() -> None:
-    found = visit_of("mturk", "", {**MTURK, "assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"})
+    found = visit("mturk", {**MTURK, "assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"})
     assert (found.preview, found.external) == (True, "")
 
 
 @given(st.text(max_size=200))
 def test_ids_are_short_and_printable(text: str) -> None:
-    found = visit_of("link", "", {"id": text}).external
+    found = visit("link", {"id": text}).external
     assert len(found) <= MOST_ID
     assert found == found.strip()
     assert clean_parameter(found) == found
@@ -72,15 +77,15 @@ WORDS = [  # names of parameters, which platforms may leave in place of ids
 def test_placeholders_are_not_ids(text: str) -> None:
     for platform in ("link", "prolific", "mturk", "sona"):
         name = PLATFORMS[platform].id_parameter
-        found = visit_of(platform, "", {name: f" {text} "})
+        found = visit(platform, {name: f" {text} "})
         assert (found.external, found.fault) == ("", "placeholder")
-        assert visit_of(platform, "", {name: text}, id_pattern=".*").fault == "placeholder"  # with any pattern
+        assert visit(platform, {name: text}, id_pattern=".*").fault == "placeholder"  # with any pattern
 
 
 @pytest.mark.parametrize("text", WORDS)
 def test_words_are_not_ids_without_a_pattern_that_allows_them(text: str) -> None:
     for platform in ("link", "prolific", "mturk", "sona"):
-        found = visit_of(platform, "", {PLATFORMS[platform].id_parameter: text})
+        found = visit(platform, {PLATFORMS[platform].id_parameter: text})
         assert found.external == ""
         assert found.fault
 
@@ -99,7 +104,7 @@ def test_words_are_not_ids_without_a_pattern_that_allows_them(text: str) -> None
     ],
 )
 def test_ids_that_do_not_match_the_platform_are_malformed(platform: str, text: str) -> None:
-    found = visit_of(platform, "", {PLATFORMS[platform].id_parameter: text})
+    found = visit(platform, {PLATFORMS[platform].id_parameter: text})
     assert (found.external, found.fault) == ("", "malformed")
 
 
@@ -120,22 +125,22 @@ def test_ids_that_do_not_match_the_platform_are_malformed(platform: str, text: s
     ],
 )
 def test_ids_are_normalized(platform: str, text: str, expected: str) -> None:
-    found = visit_of(platform, "", {PLATFORMS[platform].id_parameter: text})
+    found = visit(platform, {PLATFORMS[platform].id_parameter: text})
     assert (found.external, found.fault) == (expected, "")
 
 
 def test_a_study_may_have_its_own_pattern_of_ids() -> None:
-    assert visit_of("link", "", {"id": "123456"}, "[0-9]{6}").external == "123456"
-    assert visit_of("link", "", {"id": "12345"}, "[0-9]{6}").fault == "malformed"
-    assert visit_of("link", "", {"id": "1234567"}, "[0-9]{6}").fault == "malformed"
-    assert visit_of("mturk", "", {"workerId": "ab,c"}, "[A-Z,]+").external == "AB,C"
+    assert visit("link", {"id": "123456"}, "[0-9]{6}").external == "123456"
+    assert visit("link", {"id": "12345"}, "[0-9]{6}").fault == "malformed"
+    assert visit("link", {"id": "1234567"}, "[0-9]{6}").fault == "malformed"
+    assert visit("mturk", {"workerId": "ab,c"}, "[A-Z,]+").external == "AB,C"
     for word in ("anna", "Müller, Hans", "anna@x.example"):
-        assert visit_of("link", "", {"id": word}).fault == "malformed"
-        assert visit_of("link", "", {"id": word}, ".+").external == word
+        assert visit("link", {"id": word}).fault == "malformed"
+        assert visit("link", {"id": word}, ".+").external == word
 
 
 def test_placeholders_in_other_parameters_are_left_out() -> None:
-    found = visit_of("mturk", "", {**MTURK, "assignmentId": "${assignmentId}", "hitId": "h" * 200})
+    found = visit("mturk", {**MTURK, "assignmentId": "${assignmentId}", "hitId": "h" * 200})
     assert dict(found.extra) == {"submit_to": "https://www.mturk.com"}
     assert (found.external, found.preview) == ("A1", False)
 
@@ -143,26 +148,30 @@ def test_placeholders_in_other_parameters_are_left_out() -> None:
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_the_unfilled_link_for_the_platform_has_a_placeholder(platform: str) -> None:
     link = PLATFORMS[platform].link
-    assert not link or visit_of(platform, "", dict(parse_qsl(link))).fault == "placeholder"
+    assert not link or visit(platform, dict(parse_qsl(link))).fault == "placeholder"
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_form_parameters_give_the_same_visit(platform: str) -> None:
-    came = visit_of(platform, "", {**PROLIFIC, **MTURK, "id": "7", "survey_code": "8"})
-    assert visit_of(platform, "", parameters_of(platform, "", came)) == came
+    came = visit(platform, {**PROLIFIC, **MTURK, "id": "7", "survey_code": "8"})
+    assert visit(platform, Recruiting(name=platform).parameters_of(came)) == came
 
 
-def test_return_addresses_have_the_code() -> None:
-    assert return_address("prolific", "", "C1", "5f") == "https://app.prolific.com/submissions/complete?cc=C1"
-    assert return_address("prolific", "", "", "5f") == ""
-    own = "https://x.example/a?id={id}&code={code}"
-    assert return_address("link", own, "C&1", "a/b") == "https://x.example/a?id=a%2Fb&code=C%261"
+def test_people_return_with_their_code() -> None:
+    assert Recruiting(name="prolific").leave("complete", "5f", "OWN") == (f"{PROLIFIC_END}?cc=OWN", "OWN")
+    prolific = Recruiting(name="prolific", codes={"complete": "C1", "failed_check": "C3"})
+    assert prolific.leave("complete", "5f", "OWN") == (f"{PROLIFIC_END}?cc=C1", "C1")
+    assert prolific.leave("failed_check") == (f"{PROLIFIC_END}?cc=C3", "C3")
+    assert prolific.leave("declined") == ("", "")  # without a code, people return their submission on the platform
+    link = Recruiting(name="link", return_to="https://x.example/a?id={id}&code={code}")
+    assert link.leave("complete", "a/b", "C&1") == ("https://x.example/a?id=a%2Fb&code=C%261", "C&1")
+    assert link.leave("full") == ("", "")
 
 
 @pytest.mark.parametrize("address", ["http://x.example", "javascript:alert(1)", "https://", "https://x/'\""])
 def test_other_addresses_are_refused(address: str) -> None:
     with pytest.raises(InvalidSettingError):
-        checked_address(address)
+        Recruiting(return_to=address)
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,18 @@ import pytest
 from icy.core.errors import InvalidSettingError, StoreError, UnknownNameError
 from icy.study.game import Event
 from icy.study.service import Study
-from icy.study.service.pay import bonus_cents, code_of, leave_address, money
 from icy.study.service.persons import Arrival, Person, enter
 from icy.study.service.platforms import Visit
 from icy.study.service.play import act
-from icy.study.service.review import APPROVE, REJECT, decide, export_payments, review_games
+from icy.study.service.review import (
+    APPROVE,
+    REJECT,
+    bonus_cents,
+    decide,
+    export_payments,
+    money,
+    review_games,
+)
 from tests.study.service.helpers import answer, finish, loaded, on, rows, started, study, write
 
 
@@ -190,12 +197,3 @@ def test_other_platforms_get_codes_and_amounts(tmp_path: Path) -> None:
     assert (good["id"], good["base"], good["bonus"], good["currency"]) == ("W-good", "2.50", "1.23", "GBP")
     assert (bad["base"], bad["bonus"]) == ("0.00", "0.00")
     assert good["completion_code"] in [row["completion_code"] for row in rows(of, "SELECT * FROM game")]
-
-
-def test_codes_are_by_outcome(tmp_path: Path) -> None:
-    codes = {"complete": "C1", "failed_check": "C3"}
-    of = study(tmp_path, platform={"name": "prolific", "codes": codes})
-    assert [code_of(of, name, "OWN") for name in ("complete", "failed_check", "declined")] == ["C1", "C3", ""]
-    assert leave_address(of, "complete").endswith("?cc=C1")
-    assert leave_address(of, "declined") == ""  # without a code, people return their submission on the platform
-    assert code_of(study(tmp_path, name="own"), "complete", "OWN") == "OWN"

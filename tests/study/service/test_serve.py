@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.study.service import new
-from icy.study.service.serve import Serving, app_of, listening
+from icy.study.service import plan
+from icy.study.service.network import Serving
+from icy.study.service.serve import app_of, listening
 from tests.study.service.helpers import study
 from tests.study.service.web.serving import free_port
 
@@ -100,7 +101,7 @@ def test_an_address_of_another_machine_is_refused() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_runs_until_a_signal_stops_it(number: signal.Signals, tmp_path: Path) -> None:
     """After Ctrl-C or SIGTERM, the exit code is 0, and the command prints one sentence."""
-    new.new_study(tmp_path / "pilot.toml")
+    plan.new_study(tmp_path / "pilot.toml")
     port = free_port()
     command = [sys.executable, "-m", "icy", "study", "serve", str(tmp_path / "pilot.toml"), "--port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -7,16 +7,16 @@ import click
 from icy.cli.groups import LazyGroup
 
 COMMANDS = {  # name: (module, help)
-    "new": ("new", "Write the files of a new study."),
-    "serve": ("serve", "Run studies as a web service."),
-    "status": ("status", "Show the progress of a study."),
-    "review": ("review", "Look at finished games, decide on them, and write payments."),
-    "export": ("export", "Write the data of a study with their codebook."),
-    "check": ("check", "Play every game of a study again from its log."),
-    "forget": ("forget", "Erase a person's ids, and optionally their data."),
+    "new": ("service", "Write the files of a new study."),
+    "serve": ("service", "Run studies as a web service."),
+    "status": ("service", "Show the progress of a study."),
+    "review": ("service", "Look at finished games, decide on them, and write payments."),
+    "export": ("service", "Write the data of a study with their codebook."),
+    "check": ("service", "Play every game of a study again from its log."),
+    "forget": ("service", "Erase a person's ids, and optionally their data."),
     "simulate": ("simulate", "Let simulated players and senders of the zoo play."),
     "report": ("report", "Show people, simulated players and senders in one table."),
-    "power": ("power", "Simulate studies of a given size, and show their results."),
+    "power": ("report", "Simulate studies of a given size, and show their results."),
 }
 EPILOG = """\b
 Examples:

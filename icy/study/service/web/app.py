@@ -8,7 +8,7 @@ import binascii
 import contextlib
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.applications import Starlette
@@ -22,16 +22,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from icy.core.errors import StoreError
-from icy.study.service.clock import readable
+from icy.study.service.network import Limit, Serving
 from icy.study.service.persons import delete_old_ids
 from icy.study.service.progress import progress
-from icy.study.service.studies import Study
+from icy.study.service.studies import Study, readable
 
 from . import pages, views
-from .desk import STATIC, Desk, Web
+from .desk import STATIC, Desk, fill
 from .guard import MOST_BODY, MOST_FIELDS, Headers, Hosts, is_password, is_same_site
-from .limits import Limit
-from .words import fill
 
 log = logging.getLogger(__name__)
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -43,24 +41,23 @@ ERROR_TEXTS = {400: "hurry", 403: "forbidden", 404: "not_found", 405: "not_found
 
 View = Callable[[Desk, Request], Response]
 FormAction = Callable[[Desk, Request, views.Form], Response]
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def make_app(studies: Sequence[Study], web: Web, hosts: Sequence[str] = ("*",)) -> ASGIApp:
+def make_app(studies: Sequence[Study], serving: Serving, hosts: Sequence[str] = ()) -> ASGIApp:
     """Create the web application for studies.
 
     Args:
         studies: the studies to serve; a study's name is part of its address.
-        web: settings of the web service.
-        hosts: host names that requests may use.
+        serving: settings of the web service.
+        hosts: host names that requests may use; by default those of the settings.
     """
-    desks = {study.name: Desk(study, web) for study in studies}
+    desks = {study.name: Desk(study, serving) for study in studies}
     for desk in desks.values():
         _ = desk.words, [game.cap for _, game in desk.study.plan.conditions.cells]  # raises errors before the start
     app = Starlette(
         routes=_routes(desks),
         middleware=[
-            Middleware(Hosts, names=hosts),
+            Middleware(Hosts, names=hosts or serving.hosts),
             Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BODY),
         ],
         exception_handlers={HTTPException: _error_page, StoreError: _error_page, Exception: _error_page},
@@ -72,13 +69,31 @@ def make_app(studies: Sequence[Study], web: Web, hosts: Sequence[str] = ("*",)) 
 
 def _routes(desks: dict[str, Desk]) -> list[Route]:
     def get(address: str, view: View) -> Route:
-        return Route(address, _get_endpoint(desks, view), methods=["GET"])
+        async def endpoint(request: Request) -> Response:
+            return await run_in_threadpool(view, _desk(desks, request), request)
+
+        return Route(address, endpoint, methods=["GET"])
 
     def post(address: str, action: FormAction) -> Route:
-        return Route(address, _post_endpoint(desks, action), methods=["POST"])
+        async def endpoint(request: Request) -> Response:
+            desk = _desk(desks, request)
+            if not is_same_site(request.headers, desk.serving.base_url):
+                raise HTTPException(403)
+            if request.path_params.get("action", "") not in ("", *views.ACTIONS):
+                raise HTTPException(404)
+            return await run_in_threadpool(action, desk, request, await _form(request))
+
+        return Route(address, endpoint, methods=["POST"])
+
+    async def front(request: Request) -> Response:
+        """Redirect to the only study. With several, answer 404, to hide their names."""
+        if len(desks) != 1:
+            raise HTTPException(404)
+        (desk,) = desks.values()
+        return RedirectResponse(desk.address() + (f"?{request.url.query}" if request.url.query else ""), 303)
 
     return [
-        Route("/", _front(desks), methods=["GET"]),
+        Route("/", front, methods=["GET"]),
         Route("/static/{file}", _static, methods=["GET"]),
         get("/{study}", views.entry),
         get("/{study}/declined", views.declined),
@@ -106,25 +121,6 @@ def _desk(desks: dict[str, Desk], request: Request) -> Desk:
     return desk
 
 
-def _get_endpoint(desks: dict[str, Desk], view: View) -> Endpoint:
-    async def endpoint(request: Request) -> Response:
-        return await run_in_threadpool(view, _desk(desks, request), request)
-
-    return endpoint
-
-
-def _post_endpoint(desks: dict[str, Desk], action: FormAction) -> Endpoint:
-    async def endpoint(request: Request) -> Response:
-        desk = _desk(desks, request)
-        if not is_same_site(request.headers, desk.web.base_url):
-            raise HTTPException(403)
-        if request.path_params.get("action", "") not in ("", *views.ACTIONS):
-            raise HTTPException(404)
-        return await run_in_threadpool(action, desk, request, await _form(request))
-
-    return endpoint
-
-
 async def _form(request: Request) -> dict[str, str]:
     """Return the text fields of a form, without NUL characters.
 
@@ -146,19 +142,6 @@ async def _form(request: Request) -> dict[str, str]:
     return {name: value.replace("\0", "") for name, value in items}
 
 
-def _front(desks: dict[str, Desk]) -> Endpoint:
-    """Return the endpoint of "/": it redirects to the only study. With several it answers 404, to hide their names."""
-
-    async def endpoint(request: Request) -> Response:
-        if len(desks) != 1:
-            raise HTTPException(404)
-        (desk,) = desks.values()
-        query = f"?{request.url.query}" if request.url.query else ""
-        return RedirectResponse(desk.address() + query, 303)
-
-    return endpoint
-
-
 async def _static(request: Request) -> Response:
     path = STATIC / request.path_params["file"]
     if path.parent != STATIC or path.suffix not in TYPES or not path.is_file():
@@ -178,10 +161,10 @@ def _researcher(attempts: Limit) -> View:
     """
 
     def view(desk: Desk, request: Request) -> Response:
-        web = desk.web
-        if not web.researcher or not (web.password or is_local(request)):
+        serving = desk.serving
+        if not serving.researcher or not (serving.password or is_local(request)):
             raise HTTPException(404)
-        if web.password and not _has_password(web.password, request):
+        if serving.password and not _has_password(serving.password, request):
             if request.headers.get("authorization") and not attempts.allows(desk.study.name):
                 raise HTTPException(429)
             raise HTTPException(401, headers={"www-authenticate": 'Basic realm="researcher", charset="UTF-8"'})
@@ -239,7 +222,7 @@ async def _error_page(request: Request, error: Exception) -> Response:
 def _back(desk: Desk, request: Request) -> str:
     """Return the address of the link "Try again": the requested page, or the page with the form."""
     if request.method == "GET":
-        own, query = desk.web.address(request.url.path.lstrip("/")), request.url.query
+        own, query = desk.serving.path(request.url.path.lstrip("/")), request.url.query
         return f"{own}?{query}" if query else own
     try:
         page = urlsplit(request.headers.get("referer", ""))

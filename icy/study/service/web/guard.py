@@ -11,9 +11,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from icy.study.service.clock import moment, stamp
-from icy.study.service.sites import site_of
-from icy.study.service.studies import Study
+from icy.study.service.network import site_of
+from icy.study.service.studies import Study, moment, stamp
 
 MOST_BODY = 16_384  # maximum size of a request in bytes
 MOST_FIELDS = 40  # maximum number of fields of a form
@@ -75,7 +74,7 @@ class Hosts:
 
     Args:
         app: the web application.
-        names: host names, normalized by `icy.study.service.sites.host_name`; "*" for all.
+        names: host names, normalized by `icy.study.service.network.host_name`; "*" for all.
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str]) -> None:

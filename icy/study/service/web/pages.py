@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import SimpleNamespace
 
 from starlette.responses import Response
 
 from icy.study.game import COLOURS, AnswerFeedback, Picture, StudyGame
 from icy.study.service.links import TEST, link_mark
-from icy.study.service.pay import bonus_cents, code_of, leave_address, outcome_of
 from icy.study.service.persons import Person
-from icy.study.service.platforms import MOST_ID, PLATFORMS, hand_in_address, parameters_of
-from icy.study.service.play import SavedGame, load
-from icy.study.service.stages import ENDS, end_game, stage_of
+from icy.study.service.platforms import MOST_ID, hand_in_address
+from icy.study.service.play import ENDS, SavedGame, end_game, load, stage_of
+from icy.study.service.review import bonus_cents
 from icy.study.stimuli import svg
 
-from .desk import Desk
+from .desk import Desk, block, counted, fill
 from .guard import form_token
-from .words import block, counted, fill
 
 EXAMPLE = "kobadefumiro"  # its first letters are the code of the star in the instructions, which no language has
 ACTIONS = ("tab", "answer", "next", "view", "add", "remove", "display")
@@ -41,22 +39,24 @@ def person_page(desk: Desk, person: Person, notice: str = "") -> Response:
         saved = load(connection, person.id)
     if stage == "game" and saved.is_closed:  # possible after a crash between the last answer and the next page
         return person_page(desk, end_game(desk.study, person))
-    return _STAGES[stage](desk, person, saved, notice)
+    return stage_page(desk, person, stage, saved, notice)
 
 
-def _common(desk: Desk, person: Person, stage: str) -> dict[str, str]:
-    """Return the template variables that all pages before the end have in common."""
-    return {
+def stage_page(desk: Desk, person: Person, stage: str, saved: SavedGame, notice: str = "") -> Response:
+    """Render a page before the end. It depends on the item on screen only by the address of the picture."""
+    fields = {
         "action": desk.private(person.token, stage),
         "token": form_token(desk.study, person.token),
         "stop_address": desk.private(person.token, "stop"),
+        "rule": _rule(desk, saved.game),
+        "now": {name: saved.row[name] for name in ("palette", "patterns", "sound")},
+        "choose": desk.study.plan.display.choose,
+        "attempt": person.attempts,
+        "swatches": [desk.private(person.token, "picture", mark) for mark in _swatch_marks(desk, person, saved)],
+        "names": COLOURS[: saved.game.settings.content.values],
     }
-
-
-def _now(saved: SavedGame) -> SimpleNamespace:
-    """Return the current display settings of the game."""
-    row = saved.row
-    return SimpleNamespace(palette=row["palette"], patterns=bool(row["patterns"]), sound=bool(row["sound"]))
+    template = "start" if stage == "game" and saved.state.phase == "new" else stage
+    return desk.page(template, fields | (_game(desk, person, saved, notice) if template == "game" else {}))
 
 
 def _rule(desk: Desk, game: StudyGame) -> SimpleNamespace:
@@ -73,57 +73,27 @@ def _rule(desk: Desk, game: StudyGame) -> SimpleNamespace:
         start=settings.start,
         examples=settings.examples,
         example=(EXAMPLE * length)[:length],
-        star=desk.web.static("star.svg"),
+        star=desk.static("star.svg"),
         bonus=bonus if people.most_bonus_cents else "",
     )
-
-
-# -- before the game ---------------------------------------------------------------------------------------------------
-
-
-def _demographics(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
-    return desk.page("demographics", _common(desk, person, "demographics"))
-
-
-def _instructions(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
-    fields = {"rule": _rule(desk, saved.game), "now": _now(saved), "choose": desk.study.plan.display.choose}
-    return desk.page("instructions", _common(desk, person, "instructions") | fields)
-
-
-def _comprehension(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
-    fields = {"rule": _rule(desk, saved.game), "again": person.attempts > 0, "attempt": person.attempts}
-    return desk.page("comprehension", _common(desk, person, "comprehension") | fields)
-
-
-def _colours(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
-    values = saved.game.settings.content.values
-    swatches = [desk.private(person.token, "picture", mark) for mark in _swatch_marks(desk, person, saved)]
-    fields = {"swatches": swatches, "names": COLOURS[:values], "now": _now(saved)}
-    return desk.page("colours", _common(desk, person, "colours") | fields | {"choose": desk.study.plan.display.choose})
 
 
 # -- the game ----------------------------------------------------------------------------------------------------------
 
 
-def _game(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
-    """Render the page of the game, or the start page of a new game."""
-    common = _common(desk, person, "game")
-    if saved.state.phase == "new":
-        return desk.page("start", common | {"rule": _rule(desk, saved.game)})
+def _game(desk: Desk, person: Person, saved: SavedGame, notice: str) -> dict[str, object]:
+    """Return the further template variables of a game that has started."""
     shown = saved.game.shown(saved.state)
-    fields = {
+    return {
         "shown": shown,
         "result": result_text(desk.words, shown.feedback) if shown.feedback else "",
         "notice": getattr(desk.words.say, notice) if notice in NOTICES else "",
         "trial": saved.trial,
-        "now": _now(saved),
-        "choose": desk.study.plan.display.choose,
         "notes": desk.private(person.token, "note"),
         "actions": SimpleNamespace(**{name: desk.private(person.token, name) for name in ACTIONS}),
         "picture": desk.private(person.token, "picture", test_mark(desk, person, saved)),
         "train_picture": desk.private(person.token, "picture", train_mark(desk, person, saved)),
     }
-    return desk.page("game", common | fields)
 
 
 def result_text(t: SimpleNamespace, feedback: AnswerFeedback) -> str:
@@ -140,41 +110,30 @@ def result_text(t: SimpleNamespace, feedback: AnswerFeedback) -> str:
     return str(t.game.wrong if feedback.code else t.game.wrong_untold)
 
 
-def _feedback(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
-    return desk.page("feedback", _common(desk, person, "feedback") | {"now": _now(saved)})
-
-
-Stage = Callable[[Desk, Person, SavedGame, str], Response]
-_STAGES: Mapping[str, Stage] = {
-    "demographics": _demographics,
-    "instructions": _instructions,
-    "comprehension": _comprehension,
-    "colours": _colours,
-    "game": _game,
-    "feedback": _feedback,
-}
-
-
 # -- the end -----------------------------------------------------------------------------------------------------------
 
 
 def _end(desk: Desk, person: Person, stage: str) -> Response:
     """Render the page of a person who has finished, has withdrawn, or has failed the questions."""
-    study, outcome = desk.study, outcome_of(stage)
+    study = desk.study
+    outcome = {"done": "complete", "screened": "failed_check", "withdrawn": "withdrawn"}[stage]
     with study.database.reading() as connection:
         row = connection.execute("SELECT * FROM external_id WHERE person = ?", (person.id,)).fetchone()
         game = connection.execute("SELECT * FROM game WHERE person = ?", (person.id,)).fetchone()
     external = row["external"] if row else ""
     parameters = {} if row is None else json.loads(row["kept_json"])
     if stage != "done" or game is None:
-        address, code = leave_address(study, outcome, external), code_of(study, outcome)
-        return end_page(desk, *_end_texts(desk, stage, deleted=game is None), address, code)
-    own = game["completion_code"]
+        t = desk.words.screened if stage == "screened" else desk.words.withdrawn
+        texts = [t.text, *([t.deleted] if stage == "withdrawn" and game is None else [])]
+        return end_page(desk, t.title, texts, *study.plan.platform.leave(outcome, external))
+    address, code = study.plan.platform.leave(outcome, external, game["completion_code"])
+    base, bonus = study.plan.people.base_cents, bonus_cents(study, game)
+    pay = fill(desk.words.done.pay, base=desk.money(base), bonus=desk.money(bonus)) if base or bonus else ""
     fields = {
         "score": game["score"],
-        "pay": _pay(desk, bonus_cents(study, game)),
-        "address": leave_address(study, outcome, external, own),
-        "code": code_of(study, outcome, own),
+        "pay": pay,
+        "address": address,
+        "code": code,
         "hand_in": hand_in_address(parameters.get("submit_to", "")) if parameters.get("assignment") else "",
         "assignment": parameters.get("assignment", ""),
         "debriefing": block(study.plan.debriefing_text, top=2),
@@ -182,16 +141,6 @@ def _end(desk: Desk, person: Person, stage: str) -> Response:
         "again": desk.address() if study.plan.platform.name == "kiosk" else "",
     }
     return desk.page("done", fields, form_action=fields["hand_in"] or "'self'")
-
-
-def _pay(desk: Desk, bonus: int) -> str:
-    base = desk.study.plan.people.base_cents
-    return fill(desk.words.done.pay, base=desk.money(base), bonus=desk.money(bonus)) if base or bonus else ""
-
-
-def _end_texts(desk: Desk, stage: str, deleted: bool) -> tuple[str, list[str]]:
-    t = desk.words.screened if stage == "screened" else desk.words.withdrawn
-    return t.title, [t.text, *([t.deleted] if stage == "withdrawn" and deleted else [])]
 
 
 def end_page(
@@ -205,9 +154,9 @@ def end_page(
 def link_page(desk: Desk, parameters: Mapping[str, str]) -> Response:
     """Render the page that shows the researcher the parameters in the platform's link."""
     recruiting, t = desk.study.plan.platform, desk.words.link
-    visit, known = recruiting.visit(parameters), PLATFORMS[recruiting.name]
+    visit = recruiting.visit(parameters)
     results = {recruiting.parameter: visit.fault or ("good" if visit.external else "missing")}
-    for parameter, name in known.extra.items():
+    for parameter, name in recruiting.known.extra.items():
         is_filled = bool(parameters.get(parameter))
         results[parameter] = "good" if name in visit.extra else "placeholder" if is_filled else "missing"
     rows = [(name, parameters.get(name, "")[:MOST_ID], getattr(t, result)) for name, result in results.items()]
@@ -215,7 +164,7 @@ def link_page(desk: Desk, parameters: Mapping[str, str]) -> Response:
         "action": desk.address("link"),
         "token": "",
         "rows": rows,
-        "parameters": [*parameters_of(recruiting.name, recruiting.id_parameter, visit).items()],
+        "parameters": [*recruiting.parameters_of(visit).items()],
         "test": (TEST, link_mark(desk.study)),
         "good": bool(visit.external),
         "preview": visit.preview,
@@ -255,9 +204,8 @@ def picture(desk: Desk, person: Person, mark: str) -> str | None:
     if saved.state.trials:
         pictures[test_mark(desk, person, saved)] = saved.game.picture(saved.state)
         pictures[train_mark(desk, person, saved)] = saved.game.train_picture(saved.state)
-    match = pictures.get(mark)
-    now = _now(saved)
-    return None if match is None else svg(match, now.palette, patterns=now.patterns)
+    match, row = pictures.get(mark), saved.row
+    return None if match is None else svg(match, row["palette"], patterns=bool(row["patterns"]))
 
 
 def stop_page(desk: Desk, person: Person) -> Response:

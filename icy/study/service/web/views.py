@@ -12,18 +12,16 @@ from starlette.responses import RedirectResponse, Response
 from icy.core.checks import parse_whole
 from icy.study.game import COLOURS, Event
 from icy.study.game.state import EventKind
-from icy.study.service import links, persons, stages
-from icy.study.service.pay import code_of, leave_address
+from icy.study.service import links, persons, play
 from icy.study.service.persons import Arrival, Person
-from icy.study.service.platforms import Visit, parameters_of
+from icy.study.service.platforms import Visit
 from icy.study.service.play import EventResult, act, set_display
 from icy.study.service.studies import Study
 from icy.study.stimuli import PALETTES
 
 from . import pages
-from .desk import Desk
+from .desk import Desk, block, fill
 from .guard import entry_token, first_seen, is_form_token, seconds_since
-from .words import block, fill
 
 Form = Mapping[str, str]
 PICTURE = {
@@ -80,33 +78,26 @@ def confirm_link(desk: Desk, request: Request, form: Form) -> Response:
 
 
 def _information(desk: Desk, came: Visit) -> Response:
-    plan = desk.study.plan
+    plan, people, t = desk.study.plan, desk.study.plan.people, desk.words.consent
+    pay = t.pay_bonus if people.most_bonus_cents else t.pay_base if people.base_cents else t.pay_none
     fields = {
         "information": block(plan.information_text),
-        "people": plan.people,
-        "pay": _pay(desk),
+        "people": people,
+        "pay": fill(pay, base=desk.money(people.base_cents), bonus=desk.money(people.most_bonus_cents)),
         "preview": came.preview,
         "action": desk.address("enter"),
         "decline": desk.address("declined"),
         "token": entry_token(desk.study),
-        "parameters": [*parameters_of(plan.platform.name, plan.platform.id_parameter, came).items()],
+        "parameters": [*plan.platform.parameters_of(came).items()],
     }
     return desk.page("consent", fields)
-
-
-def _pay(desk: Desk) -> str:
-    people, t = desk.study.plan.people, desk.words.consent
-    if not people.base_cents and not people.most_bonus_cents:
-        return str(t.pay_none)
-    text = t.pay_bonus if people.most_bonus_cents else t.pay_base
-    return fill(text, base=desk.money(people.base_cents), bonus=desk.money(people.most_bonus_cents))
 
 
 def refused_page(desk: Desk, why: str) -> Response:
     """Render the page for a person who cannot take part, and count the visit if the link is the cause."""
     links.count_refusal(desk.study, why)
     t, outcome, people = desk.words.refused, why if why == "full" else "", desk.study.plan.people
-    address, code = (leave_address(desk.study, outcome), code_of(desk.study, outcome)) if outcome else ("", "")
+    address, code = desk.study.plan.platform.leave(outcome)
     texts = [getattr(t, why)]
     if why in ("placeholder", "malformed"):
         texts += [fill(t.again, contact=people.contact)] if "contact" not in people.missing else []
@@ -117,9 +108,9 @@ def refused_page(desk: Desk, why: str) -> Response:
 
 def _refused_device(desk: Desk, device: str) -> Response:
     t = desk.words.refused
-    text, address = fill(t.device, device=getattr(t, device)), leave_address(desk.study, "device")
-    texts = [text, *([] if address else _return(desk))]
-    return pages.end_page(desk, t.title, texts, address, code_of(desk.study, "device"))
+    address, code = desk.study.plan.platform.leave("device")
+    texts = [fill(t.device, device=getattr(t, device)), *([] if address else _return(desk))]
+    return pages.end_page(desk, t.title, texts, address, code)
 
 
 def _return(desk: Desk) -> list[str]:
@@ -130,9 +121,7 @@ def _return(desk: Desk) -> list[str]:
 def declined(desk: Desk, request: Request) -> Response:
     """Thank a person who does not want to take part, and record nothing."""
     t = desk.words.declined
-    return pages.end_page(
-        desk, t.title, [t.text, *_return(desk)], leave_address(desk.study, "declined"), code_of(desk.study, "declined")
-    )
+    return pages.end_page(desk, t.title, [t.text, *_return(desk)], *desk.study.plan.platform.leave("declined"))
 
 
 def enter(desk: Desk, request: Request, form: Form) -> Response:
@@ -143,7 +132,7 @@ def enter(desk: Desk, request: Request, form: Form) -> Response:
     is_bot = bool(form.get("website")) or seconds_since(study, seen) < study.plan.pages.least_seconds
     if is_bot or form.get("agree") != "1":
         raise HTTPException(400)
-    if not desk.web.newcomers.allows(study.name):
+    if not desk.serving.newcomers.allows(study.name):
         raise HTTPException(429)
     device, came = device_of(request.headers.get("user-agent", "")), study.plan.platform.visit(form)
     if device not in study.plan.people.devices:
@@ -165,7 +154,7 @@ def person_of(desk: Desk, token: str) -> Person:
         found = persons.person_of_token(connection, desk.study, token)
     if found is None:
         raise HTTPException(404)
-    if not desk.web.person.allows(found.id):
+    if not desk.serving.person.allows(found.id):
         raise HTTPException(429)
     return found
 
@@ -179,7 +168,7 @@ def show(desk: Desk, request: Request) -> Response:
 def show_stop(desk: Desk, request: Request) -> Response:
     """Ask whether the person really wants to stop."""
     person = person_of(desk, request.path_params["token"])
-    if stages.stage_of(desk.study, person) in stages.ENDS:
+    if play.stage_of(desk.study, person) in play.ENDS:
         return RedirectResponse(desk.private(person.token), 303)
     return pages.stop_page(desk, person)
 
@@ -237,7 +226,7 @@ class Submission:
 
     def act(self, event: Event, trial: str = "", reaction: int | None = None) -> EventResult | None:
         """Apply an event to the game; return None if the person is on another page."""
-        if stages.stage_of(self.desk.study, self.person) != "game":
+        if play.stage_of(self.desk.study, self.person) != "game":
             return None
         return act(self.desk.study, self.person.id, event, trial, reaction)
 
@@ -250,18 +239,18 @@ def _demographics(form: Submission) -> None:
     accepted = {"age": t.ages, "colour_vision": t.colour_visions}
     answers = {name: form.text(name) for name, known in accepted.items() if form.text(name) in known}
     answers["languages"] = form.text("languages").strip()
-    stages.answer_page(form.desk.study, form.person, "demographics", answers)
+    play.answer_page(form.desk.study, form.person, "demographics", answers)
 
 
 def _instructions(form: Submission) -> None:
-    stages.read_instructions(form.desk.study, form.person, form.display_and_sound(), form.text("viewport"))
+    play.read_instructions(form.desk.study, form.person, form.display_and_sound(), form.text("viewport"))
 
 
 def _comprehension(form: Submission) -> None:
     questions = form.desk.words.comprehension.questions
     answers = [form.text(f"question{n}")[:2] for n in range(1, len(questions) + 1)]
     if form.number("attempt") == form.person.attempts:  # otherwise it is a double click
-        stages.answer_questions(form.desk.study, form.person, answers, [str(one.right) for one in questions])
+        play.answer_questions(form.desk.study, form.person, answers, [str(one.right) for one in questions])
 
 
 def _colours(form: Submission) -> None:
@@ -269,7 +258,7 @@ def _colours(form: Submission) -> None:
     answers = {f"colour {name}": form.text(f"colour{n}") for n, name in enumerate(COLOURS, 1) if n < len(known)}
     set_display(form.desk.study, form.person.id, form.display())
     answers = {key: name if name in known else "" for key, name in answers.items()}
-    stages.answer_page(form.desk.study, form.person, "colours", answers)
+    play.answer_page(form.desk.study, form.person, "colours", answers)
 
 
 def _answer(form: Submission) -> str | None:
@@ -280,7 +269,7 @@ def _answer(form: Submission) -> str | None:
 def _next(form: Submission) -> None:
     found = form.act(Event("next"), form.text("trial"))
     if found and found.saved.is_closed:
-        stages.end_game(form.desk.study, form.person)
+        play.end_game(form.desk.study, form.person)
 
 
 def _start(form: Submission) -> None:
@@ -320,6 +309,6 @@ ACTIONS: Mapping[str, Action] = {
     "remove": _button("remove"),
     "note": _note,
     "display": lambda form: set_display(form.desk.study, form.person.id, form.display_and_sound()),
-    "feedback": lambda form: stages.leave_remarks(form.desk.study, form.person, form.text("text")),
+    "feedback": lambda form: play.leave_remarks(form.desk.study, form.person, form.text("text")),
     "withdraw": lambda form: persons.withdraw(form.desk.study, form.person, delete=form.text("delete") == "1"),
 }

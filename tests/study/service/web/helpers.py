@@ -10,9 +10,8 @@ from typing import Any
 from icy.study.players.player import StudyPlayer
 from icy.study.players.simulated import Composer
 from icy.study.service import Study
+from icy.study.service.network import Limit, Serving
 from icy.study.service.web.app import make_app
-from icy.study.service.web.desk import Web
-from icy.study.service.web.limits import Limit
 from tests.study.service.robot import Ask, Page, Reply, Robot
 
 with warnings.catch_warnings(action="ignore"):  # httpx warns that it has a successor
@@ -22,9 +21,9 @@ HOST = "http://study.example"
 RIGHT = {"question1": "0", "question2": "1", "question3": "2"}
 
 
-def without_limits(**given: Any) -> Web:
+def without_limits(**given: Any) -> Serving:
     """Settings of the web service without rate limits."""
-    return Web(**{"person": Limit(1e9, 1e9), "newcomers": Limit(1e9, 1e9), **given})
+    return Serving(**{"person": Limit(1e9, 1e9), "newcomers": Limit(1e9, 1e9), **given})
 
 
 class Browser:
@@ -126,16 +125,16 @@ def robot(of: Study, player: StudyPlayer | None = None, looks: int = 2) -> Robot
 
 
 @contextmanager
-def served(of: Sequence[Study] | Study, web: Web | None = None, **more: Any) -> Iterator[TestClient]:
+def served(of: Sequence[Study] | Study, web: Serving | None = None, **more: Any) -> Iterator[TestClient]:
     """Serve studies to a client that sends requests from pages of the same site."""
     studies = [of] if isinstance(of, Study) else of
     given = {"base_url": HOST, "headers": {"origin": HOST}, **more}
-    with TestClient(make_app(studies, web or without_limits()), **given) as client:
+    with TestClient(make_app(studies, web or without_limits(), ("*",)), **given) as client:
         yield client
 
 
 @contextmanager
-def browsing(of: Sequence[Study] | Study, web: Web | None = None, **more: Any) -> Iterator[Browser]:
+def browsing(of: Sequence[Study] | Study, web: Serving | None = None, **more: Any) -> Iterator[Browser]:
     """Serve studies to a browser."""
     with served(of, web, **more) as client:
         yield Browser(client)

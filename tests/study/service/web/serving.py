@@ -11,8 +11,8 @@ from contextlib import contextmanager
 import uvicorn
 
 from icy.study.service import Study
+from icy.study.service.network import Serving
 from icy.study.service.web.app import make_app
-from icy.study.service.web.desk import Web
 from tests.study.service.web.helpers import without_limits
 
 
@@ -24,10 +24,12 @@ def free_port() -> int:
 
 
 @contextmanager
-def reachable(of: Sequence[Study] | Study, web: Web | None = None) -> Iterator[str]:
+def reachable(of: Sequence[Study] | Study, web: Serving | None = None) -> Iterator[str]:
     """Serve studies at a port of this machine, and yield the address."""
     studies = [of] if isinstance(of, Study) else of
-    config = uvicorn.Config(make_app(studies, web or without_limits()), port=0, access_log=False, log_level="error")
+    config = uvicorn.Config(
+        make_app(studies, web or without_limits(), ("*",)), port=0, access_log=False, log_level="error"
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -12,8 +12,8 @@ import pytest
 
 from icy.study.service import Study
 from icy.study.service.audit import audit
-from icy.study.service.web.desk import Web
-from icy.study.service.web.words import words
+from icy.study.service.network import Serving
+from icy.study.service.web.desk import words
 from tests.browsers import driven, why_not
 from tests.study.service.helpers import loaded, rows, secrets_of, study
 from tests.study.service.web.serving import reachable
@@ -33,7 +33,7 @@ window.OscillatorNode = class extends made {
 
 
 @contextmanager
-def opened(of: Sequence[Study] | Study, web: Web | None = None, **options: Any) -> Iterator[Any]:
+def opened(of: Sequence[Study] | Study, web: Serving | None = None, **options: Any) -> Iterator[Any]:
     """Open the first page of the first study, and check that the browser reports no errors."""
     with reachable(of, web) as address, driven(**options) as context:
         faults: list[str] = []

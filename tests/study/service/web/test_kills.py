@@ -39,7 +39,7 @@ def serve_in_child(folder: Path, port: int, **given: Any) -> int:
             from icy.study.service import open_study
             from icy.study.service.web.app import make_app
 
-            app = make_app([open_study(plan(folder, **given))], without_limits())
+            app = make_app([open_study(plan(folder, **given))], without_limits(), ("*",))
             uvicorn.run(app, port=port, access_log=False, log_level="critical")
         finally:
             os._exit(0)

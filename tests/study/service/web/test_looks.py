@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from icy.study.service.links import link_mark
-from icy.study.service.web.words import words
+from icy.study.service.web.desk import words
 from tests.browsers import why_not
 from tests.study.service.helpers import finish, loaded, pid, started, study
 from tests.study.service.web.helpers import without_limits

@@ -12,7 +12,7 @@ from icy.study.service import Study
 from icy.study.service.audit import audit
 from icy.study.service.links import pass_test
 from icy.study.service.progress import progress
-from icy.study.service.web.words import words
+from icy.study.service.web.desk import words
 from tests.study.service.helpers import loaded, pid, rows, study, write
 from tests.study.service.web.helpers import RIGHT, Browser, browsing, robot
 

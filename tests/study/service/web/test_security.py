@@ -13,14 +13,12 @@ import pytest
 
 from icy.study.game import Event, normalised
 from icy.study.service import Study
+from icy.study.service.network import Limit, Serving, host_name
 from icy.study.service.play import act
-from icy.study.service.serve import Serving
-from icy.study.service.sites import host_name
 from icy.study.service.web import pages
 from icy.study.service.web.app import make_app
 from icy.study.service.web.desk import Desk
 from icy.study.service.web.guard import HEADERS, MOST_BODY, POLICY, is_same_site
-from icy.study.service.web.limits import Limit
 from tests.study.service.helpers import Clock, answer, finish, loaded, on, rows, secrets_of, started, study
 from tests.study.service.web.helpers import HOST, Browser, TestClient, browsing, served, without_limits
 
@@ -60,10 +58,10 @@ def test_a_page_does_not_depend_on_the_item(of: Study) -> None:
         {"image": 99},
         {"among_cards": (5, 5), "shown": (4, 4), "exposures": (9, 9), "own_exposures": 3},
     ]
-    page = pages._game(desk, who, found, "").body
+    page = pages.stage_page(desk, who, "game", found).body
     for change in others:
         state = found.state.with_trial(replace(found.state.trial, **change))
-        assert pages._game(desk, who, replace(found, state=state), "").body == page
+        assert pages.stage_page(desk, who, "game", replace(found, state=state)).body == page
 
 
 @pytest.mark.parametrize("palette", ["primary", "safe"])

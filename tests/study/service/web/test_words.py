@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from icy.core.errors import UnknownNameError
-from icy.study.service import new
-from icy.study.service.web.desk import HERE
-from icy.study.service.web.words import FOLDER, block, counted, inline, languages, words
+from icy.study.service import plan
+from icy.study.service.web.desk import FOLDER, HERE, block, counted, inline, languages, words
 
 
 def texts(found: Any, name: str = "") -> Iterator[tuple[str, str]]:
@@ -51,7 +50,7 @@ def test_every_text_is_used() -> None:
 
 
 def test_documents_are_in_the_same_languages() -> None:
-    assert new.languages() == languages()
+    assert plan.languages() == languages()
 
 
 def test_unknown_languages_are_refused() -> None:

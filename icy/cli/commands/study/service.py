@@ -1,0 +1,339 @@
+"""`icy study new`, `serve`, `status`, `review`, `export`, `check` and `forget`: a study with people."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from icy.cli.exit_codes import DONE, FAILED
+from icy.cli.groups import command
+from icy.cli.options import Decorator
+from icy.cli.output import format_option, note, print_rows
+from icy.core.errors import InvalidSettingError
+from icy.core.text import counted, listed
+
+if TYPE_CHECKING:
+    from icy.study.service.studies import Study
+
+study_argument: Decorator = click.argument("study", type=click.Path(), metavar="STUDY")
+pilot_option: Decorator = click.option(
+    "--pilot/--no-pilot",
+    default=None,
+    help="Use the data of the pilot, or of the main study; by default, the current state of the study decides.",
+)
+
+
+def opened(given: str) -> Study:
+    """Return a study that has run, by its name or settings file, to read its data.
+
+    Raises:
+        IcyError: the study does not exist, or has not run.
+    """
+    from icy.study.service import read_plan
+    from icy.study.service.studies import look_at_study
+
+    return look_at_study(read_plan(given))
+
+
+# -- new ---------------------------------------------------------------------------------------------------------------
+
+NEW_EPILOG = """\b
+Examples:
+  icy study new pilot.toml
+  icy study new spy-codes --platform prolific --language de
+
+\b
+Writes the settings, and texts of information and debriefing for you to complete. `icy study serve` runs the study.
+"""
+
+
+@command("new", epilog=NEW_EPILOG)
+@click.argument("file", type=click.Path(), metavar="FILE")
+@click.option("--platform", default="link", show_default=True, metavar="NAME",
+              help="Where people will come from: link, kiosk, prolific, mturk or sona.")  # fmt: skip
+@click.option("--language", default="en", show_default=True, metavar="CODE", help="Language of the texts: en or de.")
+def new_command(file: str, platform: str, language: str) -> int:
+    """Write the files of a new study."""
+    from icy.study.service.plan import new_study
+
+    paths = new_study(file, platform, language)
+    note(f"Written: {', '.join(map(str, paths))}.")
+    note(f"Try it with `icy study serve {paths[0]}`; write the texts marked TODO before the study opens.")
+    return DONE
+
+
+# -- serve -------------------------------------------------------------------------------------------------------------
+
+PASSWORD = "ICY_STUDY_PASSWORD"
+SERVE_EPILOG = f"""\b
+Examples:
+  icy study serve pilot
+  icy study serve pilot --researcher
+  icy study serve spy-codes --behind-proxy --base-url https://study.example --root-path /spy
+
+\b
+STUDY is a settings file of `icy study new`, or its name. Without --host only this machine can reach the service. Put it
+behind a proxy with TLS to let people in. The page of the researcher is at STUDY/researcher, for this machine only, or
+with the password in the variable {PASSWORD}.
+
+\b
+A study that requires ids admits nobody until its link is tested: give the platform the printed test link, open the
+study there, and confirm the received id. --skip-link-test marks the link as tested instead.
+"""
+
+
+@command("serve", epilog=SERVE_EPILOG)
+@click.argument("study", nargs=-1, required=True, type=click.Path())
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address of this machine to listen at.")
+@click.option("--port", default=8000, show_default=True, help="Port to listen at.")
+@click.option("--base-url", default="", metavar="URL", help="Address that people use, as in https://study.example.")
+@click.option("--root-path", default="", metavar="PATH", help="Path before the study in this address, as in /spy.")
+@click.option("--behind-proxy", is_flag=True, help="Trust the client addresses from a proxy on this machine.")
+@click.option("--researcher", is_flag=True, help="Serve a page with the progress of every condition.")
+@click.option("--skip-link-test", is_flag=True, help="Open studies without a test of the platform's link.")
+def serve_command(study: tuple[str, ...], skip_link_test: bool, **network: Any) -> int:
+    """Run one or more studies as a web service, until Ctrl-C."""
+    from icy.study.service import open_study, read_plan
+    from icy.study.service.links import link_to_test, needs_test, pass_test
+    from icy.study.service.network import Serving
+    from icy.study.service.serve import app_of, listening, serve
+
+    serving = Serving(**network, password=os.environ.get(PASSWORD, ""))
+    studies = [open_study(read_plan(one)) for one in study]
+    app, at = app_of(studies, serving), listening(serving)
+    for one in studies:
+        note(f"{one.name} ({one.plan.state}): {serving.address(one.name)}")
+        if serving.researcher:
+            note(f"Progress: {serving.address(one.name)}/researcher")
+        if needs_test(one):
+            if skip_link_test:
+                pass_test(one)
+            else:
+                link = link_to_test(one, serving.address(one.name))
+                note(f"Nobody can take part in {one.name} until its link is tested. Put this link into the platform,")
+                note(f"open the study there, and confirm the received id: {link}")
+    serve(app, serving, at)
+    note("Stopped; all recorded data is saved.")
+    return DONE
+
+
+# -- status ------------------------------------------------------------------------------------------------------------
+
+STATUS_EPILOG = """\b
+Examples:
+  icy study status pilot
+  icy study status spy-codes --format csv
+"""
+STATUS_HEADINGS = ("condition", "wanted", "finished", "playing", "given up", "mean score", "median minutes")
+
+
+@command("status", epilog=STATUS_EPILOG)
+@study_argument
+@pilot_option
+@format_option
+def status_command(study: str, pilot: bool | None, format_: str) -> int:
+    """Show how many people have finished, by condition."""
+    from icy.study.service.progress import progress
+    from icy.study.service.studies import readable
+
+    found = progress(opened(study), pilot)
+    rows = [
+        [
+            *(cell.name, str(cell.quota or "any"), str(cell.finished), str(cell.active), str(cell.dropped)),
+            "-" if cell.score is None else f"{cell.score:.0f}",
+            "-" if cell.minutes is None else f"{cell.minutes:.1f}",
+        ]
+        for cell in found.cells
+    ]
+    print_rows(STATUS_HEADINGS, rows, format_)
+    note(
+        f"{counted(found.consented, 'person', 'have')} agreed to take part, {found.finished} finished, "
+        f"{found.screened} failed the questions, {found.withdrawn} withdrew; "
+        f"last action: {readable(found.last) if found.last else 'none'}."
+    )
+    for warning in found.link.warnings:
+        note(f"Warning: {warning}")
+    return DONE
+
+
+# -- review ------------------------------------------------------------------------------------------------------------
+
+REVIEW_EPILOG = """\b
+Examples:
+  icy study review spy-codes
+  icy study review spy-codes --approve all
+  icy study review spy-codes --approve 5F0C --reject "91AB=the same answer to every shape"
+  icy study review spy-codes --pay payments
+
+\b
+PERSON is the opaque name of a person, or its first letters; "all" means all undecided people without oddities.
+Check odd games yourself: icy never rejects a game by itself and never moves money. --pay writes files for the
+platform, with ids of people; some days later, as the settings say, these ids are deleted from the database.
+"""
+REVIEW_HEADINGS = (
+    *("person", "condition", "score", "bonus", "minutes", "same", "median ms", "odd letters", "left", "pasted"),
+    *("odd", "decision"),
+)
+NAME_LETTERS = 8  # letters of a person's name
+MOST_NAMES = 5  # names in a sentence
+
+
+@command("review", epilog=REVIEW_EPILOG)
+@study_argument
+@click.option("--approve", multiple=True, metavar="PERSON|all", help="Approve a finished game; repeatable.")
+@click.option("--reject", multiple=True, metavar="PERSON=REASON", help="Reject a game, with a reason; repeatable.")
+@click.option("--pay", type=click.Path(), metavar="FOLDER", help="Write files to pay the people with a decision.")
+@format_option
+def review_command(study: str, approve: tuple[str, ...], reject: tuple[str, ...], pay: str | None, format_: str) -> int:
+    """List finished games with their oddities; approve, reject, and write payments."""
+    from icy.study.service.review import export_payments, money, review_games
+
+    found = opened(study)
+    _decide(found, approve, reject)
+    rows = [
+        [
+            *(one.person[:NAME_LETTERS], one.cell, str(one.score), money(one.bonus_cents, found.plan.people.currency)),
+            *(f"{one.minutes:.1f}", f"{one.alike:.0%}", "-" if one.reaction_ms is None else f"{one.reaction_ms:.0f}"),
+            *(str(one.strange), str(one.blurs), str(one.pastes), one.odd or "-", one.decision or "-"),
+        ]
+        for one in review_games(found)
+    ]
+    print_rows(REVIEW_HEADINGS, rows, format_)
+    if pay:
+        files = export_payments(found, Path(pay))
+        note(f"Written: {', '.join(map(str, files))}. They hold ids of people; delete them after payment.")
+    return DONE
+
+
+def _decide(study: Study, approve: tuple[str, ...], reject: tuple[str, ...]) -> None:
+    """Save the decisions of a command line."""
+    from icy.study.service.review import APPROVE, REJECT, decide
+
+    for given in reject:
+        person, equals, reason = given.partition("=")
+        if not equals:
+            raise InvalidSettingError(f'A rejection needs a reason, as in --reject "{given}=why".')
+        decide(study, person.strip(), REJECT, reason)
+    for given in approve:
+        names = _undecided(study) if given == "all" else [given]
+        for name in names:
+            decide(study, name, APPROVE)
+        if names:
+            note(f"Approved: {counted(len(names), 'game')}.")
+
+
+def _undecided(study: Study) -> list[str]:
+    """Return undecided people without oddities; if there are none, print the reason."""
+    from icy.study.service.review import review_games
+
+    games = review_games(study)
+    left = [one for one in games if not one.decision]
+    odd = [one for one in left if one.odd]
+    if len(odd) == len(left):
+        if not games:
+            why = "No game is finished." if study.is_pilot else "No game outside the pilot is finished."
+        elif not left:
+            why = f"{counted(len(games), 'finished game', 'have')} been decided already."
+        else:
+            names = listed([one.person[:NAME_LETTERS] for one in odd[:MOST_NAMES]])
+            more = f" and {len(odd) - MOST_NAMES} others" if len(odd) > MOST_NAMES else ""
+            why = f"{counted(len(odd), 'undecided game', 'are')} odd: decide on {names}{more} by name."
+        note(f"Approved: 0 games. {why}")
+    return [one.person for one in left if not one.odd]
+
+
+# -- export ------------------------------------------------------------------------------------------------------------
+
+EXPORT_EPILOG = """\b
+Examples:
+  icy study export pilot -o pilot-data
+  icy study export spy-codes -o spy-codes.zip --format parquet
+  icy study export spy-codes --backup copy.sqlite
+
+\b
+Writes games, trials, events, answers to surveys, remarks, and rows for `icy study report --rows`; a codebook; the
+settings with the text that people agreed to; and the log of every finished game, for `icy study simulate --yoked-to`.
+Ids of people and completion codes are left out unless --with-ids asks for them.
+"""
+
+
+@command("export", epilog=EXPORT_EPILOG)
+@study_argument
+@click.option("--out", "-o", type=click.Path(), metavar="FOLDER|FILE.zip", help="Path to write; by default STUDY-data.")
+@click.option("--format", "format_", default="csv", show_default=True, type=click.Choice(("csv", "parquet", "json")),
+              help="Format of the tables.")  # fmt: skip
+@pilot_option
+@click.option("--with-ids", is_flag=True, help="Also write ids of people and completion codes, for payment only.")
+@click.option("--backup", type=click.Path(), metavar="FILE",
+              help="Write a copy of the whole database instead; this also works while the study runs.")  # fmt: skip
+def export_command(
+    study: str, out: str | None, format_: str, pilot: bool | None, with_ids: bool, backup: str | None
+) -> int:
+    """Write the data of a study, in long form, with a codebook."""
+    from icy.study.service.export import export
+
+    found = opened(study)
+    if backup:
+        found.database.backup(Path(backup))
+        note(f"Written: {backup}, with all studies of {found.plan.database_path.name}. It holds ids of people.")
+        return DONE
+    target = Path(out or f"{found.name}-data")
+    names = export(found, target, format_, pilot, with_ids)
+    note(f"Written: {target}, with {', '.join(names)}.")
+    return DONE
+
+
+# -- check -------------------------------------------------------------------------------------------------------------
+
+CHECK_EPILOG = """\b
+Examples:
+  icy study check pilot
+
+\b
+The exit code is 1 if the saved data has any error.
+"""
+
+
+@command("check", epilog=CHECK_EPILOG)
+@study_argument
+@format_option
+def check_command(study: str, format_: str) -> int:
+    """Recompute every answer, point and score, and play every game again from its log."""
+    from icy.study.service.audit import audit
+
+    found = audit(opened(study))
+    if found.faults:
+        print_rows(["person", "fault"], [[one.person or "-", one.what] for one in found.faults], format_)
+        return FAILED
+    games, trials = counted(found.games, "game"), counted(found.trials, "item")
+    click.echo(f"{games} and {trials}: no errors.")
+    return DONE
+
+
+# -- forget ------------------------------------------------------------------------------------------------------------
+
+FORGET_EPILOG = """\b
+Examples:
+  icy study forget spy-codes 5F0C11
+  icy study forget spy-codes 60a1c9d5e8 --data
+
+\b
+PERSON is the opaque name, its first letters, or the id of the platform. You have to change copies that you made
+(exports, backups) yourself.
+"""
+
+
+@command("forget", epilog=FORGET_EPILOG)
+@study_argument
+@click.argument("person")
+@click.option("--data", is_flag=True, help="Also delete the game, answers and remarks.")
+def forget_command(study: str, person: str, data: bool) -> int:
+    """Erase the ids of a person; --data erases all recorded data too."""
+    from icy.study.service.persons import forget
+
+    name = forget(opened(study), person, data)
+    note(f"Erased the ids {'and the data ' if data else ''}of {name}.")
+    return DONE
