@@ -22,10 +22,11 @@ from icy.analysis.statistics import CONFIDENCE, log_summary, student
 from icy.core.streams import stream
 from icy.core.text import listed, markdown_table
 from icy.core.types import Fields
-from icy.experiments.search.measuring import Measured, Measuring
 from icy.experiments.search.objectives import Objective
+from icy.experiments.search.report import FIGURE, parts_table
 from icy.experiments.search.result import Finalist, SearchResult
 from icy.experiments.search.space import Point
+from icy.experiments.search.trials import Measured, Measuring
 from icy.records.load import load_records
 from icy.records.record import Record
 from results.estimates import Values, percentile_interval, print_estimate, student_interval
@@ -40,7 +41,6 @@ HU_RNN = "HierZero:dgsend hidden=128"  # as in Icy22
 GOAL, LEAST_HOL = 1.27, 10  # the ratio on shufdet of HU-RNN in Icy22, table 6; the least ratio on hol
 SHOWN = 12  # trials in the table of the page
 DRAWS = 40_000  # of people, for differences between networks; with 4,000, ends of intervals differ by 0.005
-PICTURES = {"search.png": "trials", "winner.png": "winner"}
 
 
 def run(name: str, **options: object) -> SearchResult:
@@ -59,7 +59,7 @@ def records_again(result: SearchResult) -> Measurements:
 
 def records_of(result: SearchResult, points: Sequence[Point], settings: Fields) -> list[list[Record]]:
     """Return the records of each of these models in a measurement with these settings."""
-    _, found = Measuring(result.setup, lambda: None).plan(points, settings)
+    _, found = Measuring(result.setup).plan(points, settings)
     on_file = {record["key"]: record for record in load_records(result.folder or HERE)}
     keys = [
         [row.job.key(replicate) for row in own for replicate in row.job.replicates] if isinstance(own, list) else []
@@ -379,16 +379,10 @@ def about(result: SearchResult) -> dict[str, str]:
     }
 
 
-def copy_pictures(name: str, result: SearchResult) -> None:
-    """Copy the pictures of a search next to the page."""
-    for file, content in PICTURES.items():
-        shutil.copy((result.folder or HERE) / file, HERE / f"search-{name}-{content}.png")
-
-
 def page(name: str, result: SearchResult) -> str:
     """Return the page of a search."""
-    copy_pictures(name, result)
-    records = records_again(result)
+    shutil.copy((result.folder or HERE) / FIGURE, HERE / f"search-{name}-trials.png")
+    records, best = records_again(result), result.finalists[0].again.point
     return fill_template(
         page_of(name),
         version=describe_version(),
@@ -396,6 +390,8 @@ def page(name: str, result: SearchResult) -> str:
         finalists=finalists_text(result, records),
         importances=markdown_table(*result.importance_table()),
         best=markdown_table(*result.trial_table(SHOWN)),
+        winner=f"`{best.name}`",
+        parts=parts_table(result.setup, best),
         answer=nearer_text(result, records) if result.setup.people else goal_text(result, records),
         **(people_text(result, records) if result.setup.people else {}),
         **about(result),

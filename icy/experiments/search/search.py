@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from icy.config.options import SearchOptions
 from icy.config.search_spec import SearchSpec
-from icy.config.specs import RETRIES, spell_out
+from icy.config.specs import spell_out
 from icy.core.errors import StoreError
 from icy.core.signals import NOTHING, interrupt_text, interrupt_with, interrupted_with
 from icy.core.surroundings import standard_state
@@ -27,14 +27,12 @@ from icy.experiments.trackers.make import watching
 from icy.experiments.user_models import Models, with_model_names
 from icy.experiments.watcher import Watcher
 from icy.records.long_table import write_tables
-from icy.records.store import Store
 
-from .measuring import Measured, Measuring, about
-from .page import write_report
+from .report import require_no_other_report, write_report
 from .result import Finalist, SearchResult, SearchTrial, ranked
-from .sampling import Trials, quiet_optuna, require_optuna
 from .setup import SearchSetup, set_up
 from .space import HIDDEN
+from .trials import Measured, Measuring, Trials, open_trials
 
 LOCK = "search.lock"
 
@@ -77,32 +75,21 @@ def search(
         >>> sorted(trial.name for trial in result.trials)
         ['FC1L', 'FC2L']
     """
-    given = {**({"model": model} if model else {}), **options}
-    spec = search_spec(**{**(read_search(file) if file is not None else {}), **given})
-    spec = with_model_names(spec, "model")
+    given = {**(read_search(file) if file is not None else {}), **({"model": model} if model else {}), **options}
+    spec = with_model_names(SearchSpec.asked(**given), "model")
     return run_search(set_up(spec), lambda: watching(with_progress(watcher, progress), spec.track, spec.out))
 
 
 spell_out(search, SearchSpec, SearchResult)
 
 
-def search_spec(**given: object) -> SearchSpec:
-    """Return the spec of a search.
-
-    Raises:
-        UnknownNameError: an unknown argument.
-    """
-    return SearchSpec.asked(**given)
-
-
 def first_plan(setup: SearchSetup) -> tuple[Plan, int]:
     """Return the plan of the first batch of trials, and the number of these trials, without training."""
-    require_optuna()
-    with quiet_optuna():
-        measuring = Measuring(setup, lambda: None)
-        measuring.check_later()
-        points = [*map(setup.space.point, Trials(setup, None).batch(0, min(setup.spec.batch, setup.trials)))]
-        return measuring.plan(points, setup.rungs[0])[0], len(points)
+    measuring = Measuring(setup)
+    measuring.check_later()
+    with open_trials(setup) as trials:
+        points = trials.batch(min(setup.spec.batch, setup.trials))
+    return measuring.plan(points, setup.rungs[0])[0], len(points)
 
 
 def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> SearchResult:
@@ -112,34 +99,25 @@ def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> Sea
         setup: the search.
         watcher: makes the callbacks of a run.
     """
-    require_optuna()
-    measuring = Measuring(setup, watcher, RETRIES)
+    measuring, store = Measuring(setup, watcher), store_of(setup.spec)
     measuring.check_later()
-    store = store_of(setup.spec)
+    require_no_other_report(setup, store.folder)
     store.prepare()
-    with (
-        _kept(store.folder),
-        _alone(store.folder),
-        quiet_optuna(),
-        _tables_at_the_end(store),
-        contextlib.closing(Trials(setup, store.folder)) as ended,
-    ):
-        trials = _halve(setup, measuring, _first_rung(setup, measuring, ended))
-        finalists, baselines = _again(setup, measuring, trials)
-        result = SearchResult(trials, finalists, baselines, ended.importances(len(trials)), store.folder, setup=setup)
-        paths = write_report(result)
-        ended.set_reported()
-        return replace(result, paths=paths)
-
-
-@contextlib.contextmanager
-def _kept(folder: Path) -> Iterator[None]:
-    """At Ctrl-C, report the kept results, also while the trials of a later batch are planned."""
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        now = interrupt_text(error)
-        raise error if now and now != NOTHING else interrupt_with(f"finished trials are kept in {folder}") from None
+    with _alone(store.folder):
+        try:
+            with open_trials(setup, store.folder) as ended:
+                trials = _halve(setup, measuring, _first_rung(setup, measuring, ended))
+                finalists, baselines = _again(setup, measuring, trials)
+                importances = ended.importances()
+            result = SearchResult(trials, finalists, baselines, importances, store.folder, setup=setup)
+            return replace(result, paths=write_report(result))
+        except KeyboardInterrupt as error:  # also while the trials of a later batch are planned
+            if interrupt_text(error) not in ("", NOTHING):
+                raise
+            raise interrupt_with(f"finished trials are kept in {store.folder}") from None
+        finally:
+            if store.records():
+                write_tables(store)  # once for all runs of the search
 
 
 @contextlib.contextmanager
@@ -159,16 +137,6 @@ def _alone(folder: Path) -> Iterator[None]:
         ) from error
 
 
-@contextlib.contextmanager
-def _tables_at_the_end(store: Store) -> Iterator[None]:
-    """Write the tables of a folder once for all runs of a search, also after an error or Ctrl-C."""
-    try:
-        yield
-    finally:
-        if store.records():
-            write_tables(store)
-
-
 def _first_rung(setup: SearchSetup, measuring: Measuring, ended: Trials) -> list[SearchTrial]:
     """Return all trials, measured at the first rung, batch by batch; with `rerun="never"` those with all records.
 
@@ -176,23 +144,14 @@ def _first_rung(setup: SearchSetup, measuring: Measuring, ended: Trials) -> list
         StoreError: no trial has all records.
     """
     found: list[SearchTrial] = []
-    while len(found) < setup.trials:
-        batch = ended.batch(len(found), min(setup.spec.batch, setup.trials - len(found)))
-        if not batch:
-            break
-        saved = len(ended.ended()) - len(found)
-        measured = measuring.measure([*map(setup.space.point, batch)], setup.rungs[0])
-        for place, (params, one) in enumerate(zip(batch, measured, strict=True)):
+    while batch := ended.batch(min(setup.spec.batch, setup.trials - len(found))):
+        for one in measuring.measure(batch, setup.rungs[0]):
             if not one.whole:  # later trials depend on the values of this one
                 if not found:
                     raise StoreError(f"The folder '{setup.spec.out}' has no results of this search.")
                 return found
-            values = [value.value for value in one.values] if one.known else None
-            if place >= saved:
-                ended.add(params, values, about(one))
-            else:
-                ended.correct(len(found), values)
-            found.append(SearchTrial(len(found), params, (one,)))
+            ended.add(one)
+            found.append(SearchTrial(len(found), (one,)))
     return found
 
 
@@ -203,9 +162,7 @@ def _halve(setup: SearchSetup, measuring: Measuring, trials: Sequence[SearchTria
         own = [one for one in ranked(setup.objectives, found) if len(one.rungs) == rung and one.last.known]
         count = math.ceil(round(setup.spec.keep * len(own), 9))  # 0.28 * 25 is 7.000000000000001
         best = sorted(one.number for one in own[:count])
-        if not best:
-            break
-        measured = measuring.measure([found[number].last.point for number in best], changes)
+        measured = measuring.measure([found[number].last.point for number in best], changes) if best else []
         if not all(one.whole for one in measured):
             break
         for number, one in zip(best, measured, strict=True):
@@ -232,11 +189,9 @@ def _again(
     again = measuring.measure(points, setup.again())
     if not all(one.whole for one in again):
         return [], []
-    larger: Sequence[Measured | None] = [None] * len(points)
-    if setup.spec.larger:
-        later = measuring.measure(points, setup.again(larger=True))
-        larger = later if all(one.whole for one in later) else larger
+    larger: Sequence[Measured | None] = measuring.measure(points, setup.again(larger=True)) if setup.spec.larger else []
+    if not larger or not all(one and one.whole for one in larger):
+        larger = [None] * len(points)
     searched = [one.last if len(one.rungs) == len(setup.rungs) else None for one in best] + [None] * len(baselines)
-    measured = zip(points, searched, again, larger, strict=True)
-    found = [Finalist(point.name, before, now, later) for point, before, now, later in measured]
+    found = [Finalist(*one) for one in zip(searched, again, larger, strict=True)]
     return found[: len(best)], found[len(best) :]

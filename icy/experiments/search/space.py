@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from icy.config.search_spec import SearchSpec
 from icy.core.checks import hidden_list
@@ -29,7 +31,7 @@ class Point:
     """A point of the space: a model with its hidden size and options.
 
     Attributes:
-        entry: registry entry of the model, with the options that it declares.
+        entry: entry of the model, with the options that it declares.
         hidden: hidden size.
         options: other arguments of the model.
         params: the value of each dimension.
@@ -84,10 +86,14 @@ class Space:
             entry, own = entry.with_choices({**entry.chosen, **own}), {}
         return Point(entry, params.get(HIDDEN, self.hidden), {**self.options, **own}, params)
 
-    def identity(self, params: Fields) -> Choices:
+    def nth(self, place: int) -> Point:
+        """Return the point with this number; the last dimension varies fastest."""
+        places = np.unravel_index(place, [*map(len, self.values.values())])
+        return self.point({name: own[at] for (name, own), at in zip(self.values.items(), places, strict=True)})
+
+    def identity(self, point: Point) -> Choices:
         """Return facts that are equal for equal models: options and hidden sizes without effect are left out."""
-        point = self.point(params)
-        network = point.hidden if HIDDEN not in params else self._network(point)
+        network = self._network(point) if HIDDEN in point.params else point.hidden
         return {MODEL: point.entry.qualified, HIDDEN: network, **point.options}
 
     def _network(self, point: Point) -> str:
@@ -97,7 +103,7 @@ class Space:
         """
         import torch
 
-        name = f"{point.entry.qualified} {point.name} {point.hidden}"
+        name = f"{point.entry.qualified} {point.name}"
         if name not in self._networks:
             try:
                 with torch.random.fork_rng(devices=[]), torch.device("meta"):
@@ -107,26 +113,6 @@ class Space:
             except Exception:  # the model needs other sizes, or computes with its weights
                 self._networks[name] = str(point.hidden)
         return self._networks[name]
-
-    def without_hidden_layer(self) -> list[str]:
-        """Return the names of the models that are the same network at all hidden sizes; none if options vary too."""
-        points = {name: [{MODEL: name, HIDDEN: size} for size in self.values[HIDDEN]] for name in self.entries}
-        some = {} if {*self.values} - {MODEL, HIDDEN} else points
-        return [name for name, own in some.items() if len({str(self.identity(one)) for one in own}) == 1]
-
-    def nth(self, place: int) -> Choices:
-        """Return the dimensions of the point with this number; the last dimension varies fastest."""
-        found: Choices = {}
-        for name, values in reversed([*self.values.items()]):
-            place, at = divmod(place, len(values))
-            found[name] = values[at]
-        return {name: found[name] for name in self.values}
-
-    def to_json(self) -> Choices:
-        """Return the space as JSON, with the versions of its models."""
-        models = {n: [entry.full_version, *(c.full_version for c in entry.cells)] for n, entry in self.entries.items()}
-        return {"values": {n: list(v) for n, v in self.values.items()}, "models": models, "hidden": self.hidden,
-                "options": dict(self.options), **({"fixed": dict(self.fixed)} if self.fixed else {})}  # fmt: skip
 
 
 def space_of(spec: SearchSpec) -> Space:
@@ -141,28 +127,32 @@ def space_of(spec: SearchSpec) -> Space:
         raise InvalidSettingError("No model was given; `icy list models` shows all.")
     if spec.side:
         require_known("side", spec.side, SIDES)
-    sides = [spec.side] if spec.side else SIDES
-    found = usable_models(spec.model, str(spec.representation), sides)
+    found = usable_models(spec.model, str(spec.representation), [spec.side] if spec.side else SIDES)
     if len({entry.kind for entry in found}) > 1:
         raise InvalidSettingError('These models are senders and receivers; choose a side, as in side="sender".')
-    entries, sizes = {entry.name: entry for entry in found}, hidden_list(spec.hidden)
-    values: dict[str, tuple[Any, ...]] = {MODEL: tuple(entries)} if len(entries) > 1 else {}
-    chosen, fixed = _options(spec, list(entries.values()))
-    values |= chosen
-    sized = Space({**values, HIDDEN: tuple(sizes)}, entries, sizes[0], dict(spec.options), fixed)
-    same = sized.without_hidden_layer() if len(sizes) > 1 else []
-    if len(same) < len(entries):
-        values |= {HIDDEN: tuple(sizes)} if len(sizes) > 1 else {}
-    if math.prod(map(len, values.values())) < 2:
+    names, sizes = [entry.name for entry in found], hidden_list(spec.hidden)
+    chosen, fixed = _options(spec, found)
+    values = {**({MODEL: tuple(names)} if len(names) > 1 else {}), **chosen}
+    sized = {**values, **({HIDDEN: tuple(sizes)} if len(sizes) > 1 else {})}
+    space = Space(sized, dict(zip(names, found, strict=True)), sizes[0], dict(spec.options), fixed)
+    same = [] if chosen or len(sizes) == 1 else [name for name in names if _is_same_at(sizes, name, space)]
+    if len(same) == len(names):
+        space = replace(space, values=values)
+    if space.size < 2:
         why = f"has no hidden layer, so {len(sizes)} hidden sizes are one model" if same else "is a single model"
         raise InvalidSettingError(
-            f"There is nothing to choose: {next(iter(entries))} {why}. Give several models or hidden sizes, or several "
+            f"There is nothing to choose: {names[0]} {why}. Give several models or hidden sizes, or several "
             "values of its options in `space`."
         )
     if same:
         are = "is" if len(same) == 1 else "are"
         log.warning("%s %s the same at %s, and tried at one.", listed(same), are, counted(len(sizes), "hidden size"))
-    return Space(values, entries, sizes[0], dict(spec.options), fixed)
+    return space
+
+
+def _is_same_at(sizes: Sequence[int], name: str, space: Space) -> bool:
+    """Return whether a model is the same network at all hidden sizes."""
+    return len({str(space.identity(space.point({MODEL: name, HIDDEN: size}))) for size in sizes}) == 1
 
 
 def _options(spec: SearchSpec, entries: Sequence[Entry]) -> tuple[dict[str, tuple[Any, ...]], Choices]:
@@ -171,12 +161,11 @@ def _options(spec: SearchSpec, entries: Sequence[Entry]) -> tuple[dict[str, tupl
     They are the options in `space`. If all of these have a single value, a single model's other options are chosen too,
     except those in its name.
     """
-    found = {name.replace("-", "_"): value for name, value in spec.space.items()}
-    found = {name: _values(name, value) for name, value in found.items()}
+    given = {name.replace("-", "_"): value for name, value in spec.space.items()}
+    found = {name: _values(name, value) for name, value in given.items()}
     for entry in (entry for entry in entries if entry.choices):
-        for name, values in found.items():
-            for value in values:
-                entry.with_choices({name: value})  # raises for an option or a value that it does not have
+        for name, value in ((name, value) for name, values in found.items() for value in values):
+            entry.with_choices({name: value})  # raises for an option or a value that it does not have
     named = {option.lower() for model in words(spec.model) for option in split_name(model)[1] or {}}
     if both := [name for name in found if name.lower() in named]:
         raise InvalidSettingError(f"The option {both[0]} is in the name of a model and in `space`; keep one.")
@@ -191,12 +180,10 @@ def _values(name: str, value: object) -> tuple[Any, ...]:
     if name in (MODEL, HIDDEN):
         raise InvalidSettingError(f"`{name}` is not an option of a model: give its values in `{name}`, not in `space`.")
     found = several(value) if isinstance(value, (str, int, float, list, tuple)) else []
-    if not found or not all(_can_be_stored(one) for one in found):
+    if not found or not all(
+        isinstance(one, SCALARS) and math.isfinite(one if isinstance(one, float) else 0) for one in found
+    ):
         raise InvalidSettingError(
             f"`space` needs a list of texts, finite numbers or true and false for {name}, not {quoted(value)}."
         )
     return tuple(distinct(f"`space`: {name}", found))
-
-
-def _can_be_stored(value: object) -> bool:
-    return isinstance(value, SCALARS) and (not isinstance(value, float) or math.isfinite(value))

@@ -1,0 +1,271 @@
+"""The trials of a search: Optuna's samplers draw their points, and runs of ordinary jobs measure these.
+
+The point of a trial depends only on the trials of earlier batches and on the number of the trial: every draw has a
+sampler of its own, and its seed comes from the seed of the search and from the number. So a search that was stopped has
+the same trials when it continues, and finds their records in the results folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from icy.config.specs import RETRIES
+from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError, StoreError, what_and_where
+from icy.core.streams import stream_key
+from icy.core.types import Fields
+from icy.experiments.plan import Plan, Row, plan_rows, planned
+from icy.experiments.run import require_engine, run_plan
+from icy.experiments.watcher import Watcher
+from icy.records.record import Record
+
+from .objectives import Value
+from .setup import SearchSetup
+from .space import Point
+
+if TYPE_CHECKING:
+    from optuna.samplers import BaseSampler
+    from optuna.study import Study
+
+DATABASE = "search.sqlite"  # the trials, for Optuna's dashboard
+STARTUP = 10  # trials at random before the model of TPE
+CANDIDATES = 24  # values that TPE compares in each dimension; half of them at each redraw, as the best is often taken
+REDRAWS = 50  # draws of a point that no trial has, before any free point is taken
+SEEDS = 2**31  # seeds of Optuna's samplers are below
+SOME = 8  # points that show before the training whether settings are accepted
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A point with its values.
+
+    Attributes:
+        point: the point.
+        values: value of each objective.
+        problem: the reason for a missing value, as a sentence, or "".
+        parameters: number of trained parameters; 0 if unknown.
+        whole: whether every replicate has a record; failed replicates have one, too.
+    """
+
+    point: Point
+    values: tuple[Value, ...] = ()
+    problem: str = ""
+    parameters: int = 0
+    whole: bool = True
+
+    @property
+    def known(self) -> bool:
+        """Whether every objective has a value."""
+        return bool(self.values) and all(value.known for value in self.values)
+
+    def text(self, place: int, interval: bool = False) -> str:
+        """Return the value of the objective with this index as text; "refused" if the model refuses its options."""
+        return self.values[place].text(interval) if self.values else "refused"
+
+
+class Trials:
+    """The trials of a search that have ended, and the points of the next ones.
+
+    Args:
+        setup: the search.
+        study: a study of Optuna without trials.
+        shown: another one, which gets a copy of each trial.
+    """
+
+    def __init__(self, setup: SearchSetup, study: Study, shown: Study | None = None) -> None:
+        from optuna.distributions import CategoricalDistribution
+
+        self._setup, self._study, self._shown = setup, study, shown
+        self._distributions = {name: CategoricalDistribution(v) for name, v in setup.space.values.items()}
+        self._drawn: list[object] = []  # the identity of each drawn point
+
+    def batch(self, count: int) -> list[Point]:
+        """Return the points of the next trials; fewer than `count` if the space has no more points."""
+        points = []
+        for _ in range(count):
+            if (point := self._draw()) is None:
+                break
+            self._drawn.append(self._setup.space.identity(point))
+            points.append(point)
+        return points
+
+    def _draw(self) -> Point | None:
+        """Return a point that no trial has; None if there is none."""
+        space, key = self._setup.space, (self._setup.spec.sampler_seed, "search", len(self._drawn))
+        for attempt in range(REDRAWS):
+            self._study.sampler = self._sampler(stream_key(*key, attempt) % SEEDS, max(CANDIDATES >> attempt, 1))
+            point = space.point(self._study.ask(dict(self._distributions)).params)
+            if space.identity(point) not in self._drawn:
+                return point
+        first = stream_key(*key) % space.size
+        every = (space.nth((first + place) % space.size) for place in range(space.size))
+        return next((point for point in every if space.identity(point) not in self._drawn), None)
+
+    def _sampler(self, seed: int, candidates: int) -> BaseSampler:
+        from optuna.samplers import RandomSampler, TPESampler
+
+        if self._setup.spec.sampler == "random":
+            return RandomSampler(seed=seed)
+        return TPESampler(
+            seed=seed, n_startup_trials=STARTUP, n_ei_candidates=candidates, multivariate=False, constant_liar=False
+        )
+
+    def add(self, measured: Measured) -> None:
+        """Add the next trial, which has ended."""
+        from optuna.trial import TrialState, create_trial
+
+        trial = create_trial(
+            state=TrialState.COMPLETE if measured.known else TrialState.FAIL,
+            values=[value.value for value in measured.values] if measured.known else None,
+            params=dict(measured.point.params),
+            distributions=dict(self._distributions),
+            user_attrs={"model": measured.point.entry.qualified, "bounds": [value.bound for value in measured.values],
+                        "problem": measured.problem},
+        )  # fmt: skip
+        for study in filter(None, (self._study, self._shown)):
+            study.add_trial(trial)
+
+    def importances(self) -> list[dict[str, float]]:
+        """Return the importance of each dimension for each objective (fANOVA; Hutter et al. 2014), the largest first.
+
+        A random forest is fitted to the values. An importance is the variance of the forest's mean over all other
+        dimensions, as a share of the sum of these variances. It is empty for an objective with one value in all trials,
+        and if fewer than two trials have values.
+        """
+        from optuna.importance import FanovaImportanceEvaluator, get_param_importances
+        from optuna.trial import TrialState
+
+        complete = self._study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+        found: list[dict[str, float]] = []
+        for place in range(len(self._setup.objectives)):
+            several = len({trial.values[place] for trial in complete}) > 1
+            shares = several and get_param_importances(
+                self._study,
+                evaluator=FanovaImportanceEvaluator(seed=0),
+                target=lambda trial, place=place: trial.values[place],  # type: ignore[misc]
+            )
+            found.append(dict(shares or {}))
+        return found
+
+
+@contextlib.contextmanager
+def open_trials(setup: SearchSetup, folder: Path | None = None) -> Iterator[Trials]:
+    """Open a search without trials, silence Optuna's messages, one per trial, and at the end close the database.
+
+    Args:
+        setup: the search.
+        folder: results folder, where DATABASE gets a copy of each trial; None for no copy.
+
+    Raises:
+        StoreError: the database cannot be written.
+    """
+    import optuna
+    from sqlalchemy.exc import SQLAlchemyError
+
+    before, storage, shown = optuna.logging.get_verbosity(), None, None
+    optuna.logging.set_verbosity(logging.WARNING)
+    directions = ["maximize" if one.maximize else "minimize" for one in setup.objectives]
+    try:
+        if folder is not None:
+            (folder / DATABASE).unlink(missing_ok=True)  # of an earlier run; its trials come again
+            # "?", "%" and "{" in the name of a folder have a meaning in the URL, so that it does not hold the path.
+            connect = partial(sqlite3.connect, folder / DATABASE, check_same_thread=False)
+            storage = optuna.storages.RDBStorage(f"sqlite:///{DATABASE}", engine_kwargs={"creator": connect})
+            shown = optuna.create_study(storage=storage, study_name=setup.name, directions=directions)
+        yield Trials(setup, optuna.create_study(directions=directions), shown)
+    except (optuna.exceptions.OptunaError, SQLAlchemyError) as error:
+        raise StoreError(f"{DATABASE} of the search cannot be written: {what_and_where(error)}.") from error
+    finally:
+        optuna.logging.set_verbosity(before)
+        if storage is not None:
+            storage.remove_session()
+            storage.engine.dispose()
+
+
+# -- measurements ------------------------------------------------------------------------------------------------------
+
+
+class Measuring:
+    """Measures points of a search.
+
+    Args:
+        setup: the search.
+        watcher: makes the callbacks of a run.
+    """
+
+    def __init__(self, setup: SearchSetup, watcher: Callable[[], Watcher | None] = lambda: None) -> None:
+        self._setup, self._watcher = setup, watcher
+        self._some = False  # whether a point was not refused
+        self._started = False  # whether the records to start from are in the folder
+
+    def plan(self, points: Sequence[Point], changes: Fields) -> tuple[Plan, list[list[Row] | Exception]]:
+        """Return the plan of some points, and the rows of each, or the error if the model refuses its options.
+
+        Args:
+            points: the points.
+            changes: settings that replace settings of the search.
+
+        Raises:
+            IcyError: every point is refused, also in earlier plans.
+        """
+        found = [self._rows_of(point, changes) for point in points]
+        self._some |= not all(isinstance(one, Exception) for one in found)
+        if not self._some and isinstance(found[0], Exception):
+            raise found[0]
+        rows = {row.job.row: row for own in found if not isinstance(own, Exception) for row in own}
+        return planned(self._setup.spec, list(rows.values())), found
+
+    def check_later(self) -> None:
+        """Raise if the settings of a later rung or of the second measurement are not accepted, before any training.
+
+        Raises:
+            IcyError: all of some points that the first rung accepts, and baselines, are refused.
+        """
+        setup, first = self._setup, self._setup.rungs[0]
+        points = [*map(setup.space.nth, range(min(setup.space.size, SOME))), *setup.baselines]
+        later = [*setup.rungs[1:], setup.again(), *([setup.again(larger=True)] if setup.spec.larger else [])]
+        for changes in later:
+            found: object = None
+            for point in points:
+                if not isinstance(self._rows_of(point, first), Exception):
+                    found = self._rows_of(point, changes)
+                    if not isinstance(found, Exception):
+                        break
+            if isinstance(found, Exception):
+                raise found
+
+    def _rows_of(self, point: Point, changes: Fields) -> list[Row] | Exception:
+        try:
+            rows = [row for spec in self._setup.specs_of(point, changes) for row in plan_rows(spec)]
+            require_engine(rows)
+        except (InvalidSettingError, IncompatibleError, PluginError) as error:  # the point cannot be trained
+            return error
+        return rows
+
+    def measure(self, points: Sequence[Point], changes: Fields) -> list[Measured]:
+        """Train missing replicates of some points, and return their values; arguments as for `plan`.
+
+        The caller writes the tables of the folder.
+        """
+        plan, rows = self.plan(points, changes)
+        plan, self._started = replace(plan, start=() if self._started else plan.start), True
+        result = run_plan(plan, self._watcher(), RETRIES, tables=False)
+        records = {record["key"]: record for record in result.records}
+        return [self._measured(point, own, records) for point, own in zip(points, rows, strict=True)]
+
+    def _measured(self, point: Point, rows: list[Row] | Exception, records: Mapping[str, Record]) -> Measured:
+        if isinstance(rows, Exception):
+            return Measured(point, problem=str(rows))
+        keys = [row.job.key(replicate) for row in rows for replicate in row.job.replicates]
+        own = [records[key] for key in keys if key in records]
+        whole = len(own) == len(keys)  # a sum over a part of the replicates would be too small
+        values = tuple(one.value(own if whole else [], self._setup.people) for one in self._setup.objectives)
+        failures = [str(record["error"]) for record in own if record["failed"]]
+        problem = "" if all(value.known for value in values) else (failures or ["a replicate is not on file"])[0]
+        return Measured(point, values, problem, rows[0].job.parameters.get("true", 0), whole)
