@@ -131,11 +131,6 @@ class Objective:
         """Whether this is the distance to people."""
         return self.terms[0].measure == PEOPLE
 
-    @property
-    def grammars(self) -> list[str]:
-        """Grammars that it needs in a probe."""
-        return [] if self.of_people else [term.of for term in self.terms if term.of]
-
     def people_in(self, people: PeopleAccuracies) -> PeopleAccuracies:
         """Return the people in its conditions.
 

@@ -72,11 +72,13 @@ def write_report(result: SearchResult) -> list[Path]:
     If the picture or the parts of the winner cannot be shown, the report has the reason, and a warning, too.
     """
     folder, texts, files = result.folder or Path(), [page(result)], dict[str, bytes]()
-    if best := winner_of(result):
+    if best := result.winner:
         files[WINNER] = plugin(result.setup, best).encode()
         try:
             texts.append(f"Its parts, in the order in which it first uses them:\n\n{parts_table(result.setup, best)}")
-            files[FIGURE] = _png(picture(result))
+            with style.own_settings():
+                picture(result).savefig(png := io.BytesIO(), format="png", dpi=DPI, facecolor="white")
+            files[FIGURE] = png.getvalue()
             texts.append(f"## Picture\n\n![The trials]({FIGURE})")
         except Exception as error:  # a picture is never worth a report
             reason = f"The pictures of this search could not be drawn: {in_a_line(str(error)) or type(error).__name__}"
@@ -86,11 +88,6 @@ def write_report(result: SearchResult) -> list[Path]:
     for name, content in files.items():
         write_atomically(folder / name, content)
     return [folder / name for name in files]
-
-
-def winner_of(result: SearchResult) -> Point | None:
-    """Return the best model: the first finalist, or without finalists the first trial; None if all trials failed."""
-    return next((trial.last.point for trial in result.ranked if trial.last.known), None)
 
 
 # -- page --------------------------------------------------------------------------------------------------------------
@@ -128,7 +125,7 @@ def page(result: SearchResult) -> str:
                 f"`{objective.text}` is the distance to people. The distance between two halves of the people is "
                 f"{halves.value:.2f} ({halves.low:.2f} to {halves.high:.2f}), which a network may go below."
             )
-    if best := winner_of(result):
+    if best := result.winner:
         files = [*several(spec.plugin), (result.folder or Path()) / WINNER]
         plugins = " ".join(f"--plugin {shlex.quote(str(file))}" for file in files)
         size = f" Its hidden size in the search is {best.hidden}." if HIDDEN in best.params else ""
@@ -216,13 +213,6 @@ def _is_cut(trial: SearchTrial) -> bool:
     return any(value.bound for value in trial.last.values[:2])
 
 
-def _png(figure: Figure) -> bytes:
-    file = io.BytesIO()
-    with style.own_settings():
-        figure.savefig(file, format="png", dpi=DPI, facecolor="white")
-    return file.getvalue()
-
-
 # -- winner ------------------------------------------------------------------------------------------------------------
 
 
@@ -238,7 +228,7 @@ def plugin(setup: SearchSetup, best: Point) -> str:
         side=entry.kind,
         winner=setup.spec.winner,
         source=WINNERS,
-        representations=f", representations={entry.representations!r}" if entry.representations else "",
+        representations=f", representations={tuple(entry.representations)!r}" if entry.representations else "",
         description=repr(f"The {entry.kind} {in_a_line(best.name)}."),
         options=f"**({dict(best.options)!r} | options)" if best.options else "**options",
         model=entry.name,

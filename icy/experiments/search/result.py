@@ -14,8 +14,9 @@ from jaxtyping import Float
 from icy.core.text import markdown_table
 from icy.core.types import Fields
 
-from .objectives import Objective, Value
+from .objectives import Objective
 from .setup import SearchSetup
+from .space import Point
 from .trials import Measured
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Finalist:
 
         It is NaN without one of these values, and if one of them is only a bound.
         """
-        if self.search is None or not (self.search.values and self.again.values):
+        if self.search is None:
             return math.nan
         old, new = self.search.values[place], self.again.values[place]
         return math.nan if old.bound or new.bound else new.value - old.value
@@ -113,7 +114,12 @@ class SearchResult:
     @property
     def ranked(self) -> list[SearchTrial]:
         """The trials, the best first: by rung, then by front; trials without values last."""
-        return ranked(self.objectives, self.trials)
+        return [*ranked(self.objectives, self.trials), *(trial for trial in self.trials if not trial.last.known)]
+
+    @property
+    def winner(self) -> Point | None:
+        """The point of the best trial; None if all trials failed."""
+        return next((trial.last.point for trial in ranked(self.objectives, self.trials)), None)
 
     @property
     def front(self) -> list[SearchTrial]:
@@ -129,8 +135,7 @@ class SearchResult:
 
         rows = []
         for trial in self.ranked:
-            values = trial.last.values or [Value(math.nan)] * len(self.objectives)
-            pairs = list(zip(self.objectives, values, strict=True))
+            pairs = list(zip(self.objectives, trial.last.values, strict=True))
             about = {"trial": trial.number, "name": trial.name, **trial.params, "rung": len(trial.rungs)}
             about |= {objective.text: value.value for objective, value in pairs}
             about |= {f"bound of {objective.text}": value.bound for objective, value in pairs}
@@ -147,7 +152,7 @@ class SearchResult:
         headings = ["trial", "model", *(["rung"] if several else []), *(one.label for one in self.objectives)]
         rows = []
         for trial in self.ranked[:most]:
-            values = [trial.last.text(place) for place in range(len(self.objectives))]
+            values = [value.text() for value in trial.last.values]
             rows.append([str(trial.number), trial.name, *([str(len(trial.rungs))] if several else []), *values])
         return headings, rows
 
@@ -159,9 +164,9 @@ class SearchResult:
             for one in (*self.finalists, *self.baselines):
                 change = one.shrinkage(place)
                 rows.append([
-                    *(objective.text, one.name, one.search.text(place) if one.search else "-"),
-                    *(one.again.text(place, interval=True), f"{change:+.2f}" if math.isfinite(change) else "-"),
-                    *([one.larger.text(place, interval=True) if one.larger else "-"] if larger else []),
+                    *(objective.text, one.name, one.search.values[place].text() if one.search else "-"),
+                    *(one.again.values[place].text(interval=True), f"{change:+.2f}" if math.isfinite(change) else "-"),
+                    *([one.larger.values[place].text(interval=True)] if one.larger else []),
                 ])  # fmt: skip
         return ["objective", "model", "in the search", "again", "shrinkage", *larger], rows
 
@@ -179,10 +184,10 @@ class SearchResult:
 
 
 def ranked(objectives: Sequence[Objective], trials: Sequence[SearchTrial]) -> list[SearchTrial]:
-    """Return trials, the best first.
+    """Return the trials with values, the best first.
 
     Trials that reached later rungs come first. Within a rung, trials are in fronts. Within a front, they are ordered by
-    the sum of their ranks in the objectives, then by number. Trials without values come last.
+    the sum of their ranks in the objectives, then by number.
     """
     found: list[SearchTrial] = []
     for rung in sorted({len(trial.rungs) for trial in trials}, reverse=True):
@@ -190,7 +195,7 @@ def ranked(objectives: Sequence[Objective], trials: Sequence[SearchTrial]) -> li
         costs = _costs(objectives, own)
         better = (costs[:, None] < costs).sum((0, 2))  # number of better values in other trials, over all objectives
         found += [own[place] for place in np.lexsort((better, fronts(costs)))]
-    return found + [trial for trial in trials if not trial.last.known]
+    return found
 
 
 def fronts(costs: Costs) -> list[int]:

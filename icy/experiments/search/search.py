@@ -32,7 +32,7 @@ from .report import require_no_other_report, write_report
 from .result import Finalist, SearchResult, SearchTrial, ranked
 from .setup import SearchSetup, set_up
 from .space import HIDDEN
-from .trials import Measured, Measuring, Trials, open_trials
+from .trials import Measuring, Trials, open_trials
 
 LOCK = "search.lock"
 
@@ -86,7 +86,7 @@ spell_out(search, SearchSpec, SearchResult)
 def first_plan(setup: SearchSetup) -> tuple[Plan, int]:
     """Return the plan of the first batch of trials, and the number of these trials, without training."""
     measuring = Measuring(setup)
-    measuring.check_later()
+    measuring.check()
     with open_trials(setup) as trials:
         points = trials.batch(min(setup.spec.batch, setup.trials))
     return measuring.plan(points, setup.rungs[0])[0], len(points)
@@ -100,7 +100,7 @@ def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> Sea
         watcher: makes the callbacks of a run.
     """
     measuring, store = Measuring(setup, watcher), store_of(setup.spec)
-    measuring.check_later()
+    measuring.check()
     require_no_other_report(setup, store.folder)
     store.prepare()
     with _alone(store.folder):
@@ -159,13 +159,11 @@ def _halve(setup: SearchSetup, measuring: Measuring, trials: Sequence[SearchTria
     """Measure the best share of the trials of each rung at the next (successive halving)."""
     found = list(trials)
     for rung, changes in enumerate(setup.rungs[1:], 1):
-        own = [one for one in ranked(setup.objectives, found) if len(one.rungs) == rung and one.last.known]
+        own = [one for one in ranked(setup.objectives, found) if len(one.rungs) == rung]
         count = math.ceil(round(setup.spec.keep * len(own), 9))  # 0.28 * 25 is 7.000000000000001
         best = sorted(one.number for one in own[:count])
-        measured = measuring.measure([found[number].last.point for number in best], changes) if best else []
-        if not all(one.whole for one in measured):
-            break
-        for number, one in zip(best, measured, strict=True):
+        measured = measuring.measure_all([found[number].last.point for number in best], changes)
+        for number, one in zip(best, measured, strict=False):
             found[number] = replace(found[number], rungs=(*found[number].rungs, one))
     return found
 
@@ -177,7 +175,7 @@ def _again(
 
     Baselines have the hidden size of the best trial, or their own.
     """
-    best = [one for one in ranked(setup.objectives, trials) if one.last.known][: setup.spec.finalists]
+    best = ranked(setup.objectives, trials)[: setup.spec.finalists]
     if not best:
         return [], []
     first = best[0].last.point
@@ -186,12 +184,8 @@ def _again(
         point if point.params else replace(point, hidden=first.hidden, params=size) for point in setup.baselines
     ]
     points = [*(one.last.point for one in best), *baselines]
-    again = measuring.measure(points, setup.again())
-    if not all(one.whole for one in again):
-        return [], []
-    larger: Sequence[Measured | None] = measuring.measure(points, setup.again(larger=True)) if setup.spec.larger else []
-    if not larger or not all(one and one.whole for one in larger):
-        larger = [None] * len(points)
+    again = measuring.measure_all(points, setup.again())
+    larger = measuring.measure_all(points, setup.again(larger=True)) if setup.spec.larger else []
     searched = [one.last if len(one.rungs) == len(setup.rungs) else None for one in best] + [None] * len(baselines)
-    found = [Finalist(*one) for one in zip(searched, again, larger, strict=True)]
+    found = [Finalist(*one) for one in zip(searched, again, larger or [None] * len(points), strict=False)]
     return found[: len(best)], found[len(best) :]

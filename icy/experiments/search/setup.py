@@ -76,7 +76,7 @@ class SearchSetup:
     @property
     def grammars(self) -> list[str]:
         """Grammars of a trial's probe: of the objectives, and further ones; none if only people count."""
-        own = [name for one in self.objectives for name in one.grammars]
+        own = [term.of for one in self.objectives if not one.of_people for term in one.terms if term.of]
         own += [canonical_name(name) for name in words(self.spec.grammar)]
         measures = [term.measure for one in self.objectives for term in one.terms]
         only_people = self.people is not None and "updates" not in measures

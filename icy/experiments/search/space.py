@@ -19,7 +19,7 @@ from icy.core.registry import SIDES
 from icy.core.text import counted, listed, several, words
 from icy.core.types import Choices, Fields
 from icy.experiments.probe import usable_models
-from icy.models.creation import create
+from icy.models.creation import count_parameters, create
 
 log = logging.getLogger(__name__)
 MODEL, HIDDEN = "model", "hidden"  # dimensions other than options
@@ -66,7 +66,7 @@ class Space:
     hidden: int
     options: Fields
     fixed: Fields = field(default_factory=dict)
-    _networks: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    _networks: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def size(self) -> int:
@@ -96,11 +96,8 @@ class Space:
         network = self._network(point) if HIDDEN in point.params else point.hidden
         return {MODEL: point.entry.qualified, HIDDEN: network, **point.options}
 
-    def _network(self, point: Point) -> str:
-        """Return a text that is equal for the hidden sizes at which a model is the same network.
-
-        It has the modules and the shapes of all weights and buffers, for small sizes of messages.
-        """
+    def _network(self, point: Point) -> int:
+        """Return the number of trained parameters for small messages: equal at hidden sizes without an effect."""
         import torch
 
         name = f"{point.entry.qualified} {point.name}"
@@ -108,10 +105,9 @@ class Space:
             try:
                 with torch.random.fork_rng(devices=[]), torch.device("meta"):
                     model = create(point.entry, "3x4", 4, 4, point.hidden, **point.options)
-                shapes = [(weights, list(values.shape)) for weights, values in model.state_dict().items()]
-                self._networks[name] = f"{model} {shapes}"
+                self._networks[name] = count_parameters(model)["true"]
             except Exception:  # the model needs other sizes, or computes with its weights
-                self._networks[name] = str(point.hidden)
+                self._networks[name] = -point.hidden
         return self._networks[name]
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from icy.config.specs import RETRIES
 from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError, StoreError, what_and_where
@@ -47,26 +49,24 @@ class Measured:
 
     Attributes:
         point: the point.
-        values: value of each objective.
+        values: value of each objective; NaN if the model refuses its options.
         problem: the reason for a missing value, as a sentence, or "".
         parameters: number of trained parameters; 0 if unknown.
         whole: whether every replicate has a record; failed replicates have one, too.
+        records: the records of its replicates.
     """
 
     point: Point
-    values: tuple[Value, ...] = ()
+    values: tuple[Value, ...]
     problem: str = ""
     parameters: int = 0
     whole: bool = True
+    records: tuple[Record, ...] = ()
 
     @property
     def known(self) -> bool:
         """Whether every objective has a value."""
-        return bool(self.values) and all(value.known for value in self.values)
-
-    def text(self, place: int, interval: bool = False) -> str:
-        """Return the value of the objective with this index as text; "refused" if the model refuses its options."""
-        return self.values[place].text(interval) if self.values else "refused"
+        return all(value.known for value in self.values)
 
 
 class Trials:
@@ -201,7 +201,6 @@ class Measuring:
 
     def __init__(self, setup: SearchSetup, watcher: Callable[[], Watcher | None] = lambda: None) -> None:
         self._setup, self._watcher = setup, watcher
-        self._some = False  # whether a point was not refused
         self._started = False  # whether the records to start from are in the folder
 
     def plan(self, points: Sequence[Point], changes: Fields) -> tuple[Plan, list[list[Row] | Exception]]:
@@ -210,35 +209,25 @@ class Measuring:
         Args:
             points: the points.
             changes: settings that replace settings of the search.
-
-        Raises:
-            IcyError: every point is refused, also in earlier plans.
         """
         found = [self._rows_of(point, changes) for point in points]
-        self._some |= not all(isinstance(one, Exception) for one in found)
-        if not self._some and isinstance(found[0], Exception):
-            raise found[0]
         rows = {row.job.row: row for own in found if not isinstance(own, Exception) for row in own}
         return planned(self._setup.spec, list(rows.values())), found
 
-    def check_later(self) -> None:
-        """Raise if the settings of a later rung or of the second measurement are not accepted, before any training.
+    def check(self) -> None:
+        """Raise if the settings of a rung or of the second measurement are not accepted, before any training.
 
         Raises:
-            IcyError: all of some points that the first rung accepts, and baselines, are refused.
+            IcyError: models refuse them: some points of the space, and at later rungs all baselines.
         """
-        setup, first = self._setup, self._setup.rungs[0]
-        points = [*map(setup.space.nth, range(min(setup.space.size, SOME))), *setup.baselines]
+        setup, size = self._setup, self._setup.space.size
+        some = [setup.space.nth(place * size // min(size, SOME)) for place in range(min(size, SOME))]
         later = [*setup.rungs[1:], setup.again(), *([setup.again(larger=True)] if setup.spec.larger else [])]
-        for changes in later:
-            found: object = None
-            for point in points:
-                if not isinstance(self._rows_of(point, first), Exception):
-                    found = self._rows_of(point, changes)
-                    if not isinstance(found, Exception):
-                        break
-            if isinstance(found, Exception):
-                raise found
+        for points, changes in [(some, setup.rungs[0]), *(([*some, *setup.baselines], one) for one in later)]:
+            found = (self._rows_of(point, changes) for point in points)
+            refusals = [*takewhile(lambda rows: isinstance(rows, Exception), found)]
+            if len(refusals) == len(points):
+                raise cast(Exception, refusals[0])
 
     def _rows_of(self, point: Point, changes: Fields) -> list[Row] | Exception:
         try:
@@ -259,13 +248,18 @@ class Measuring:
         records = {record["key"]: record for record in result.records}
         return [self._measured(point, own, records) for point, own in zip(points, rows, strict=True)]
 
+    def measure_all(self, points: Sequence[Point], changes: Fields) -> list[Measured]:
+        """Return the values as `measure` does; no values if `rerun="never"` leaves a replicate without a record."""
+        found = self.measure(points, changes) if points else []
+        return found if all(one.whole for one in found) else []
+
     def _measured(self, point: Point, rows: list[Row] | Exception, records: Mapping[str, Record]) -> Measured:
         if isinstance(rows, Exception):
-            return Measured(point, problem=str(rows))
+            return Measured(point, (Value(math.nan),) * len(self._setup.objectives), str(rows))
         keys = [row.job.key(replicate) for row in rows for replicate in row.job.replicates]
-        own = [records[key] for key in keys if key in records]
+        own = tuple(records[key] for key in keys if key in records)
         whole = len(own) == len(keys)  # a sum over a part of the replicates would be too small
-        values = tuple(one.value(own if whole else [], self._setup.people) for one in self._setup.objectives)
+        values = tuple(one.value(own if whole else (), self._setup.people) for one in self._setup.objectives)
         failures = [str(record["error"]) for record in own if record["failed"]]
         problem = "" if all(value.known for value in values) else (failures or ["a replicate is not on file"])[0]
-        return Measured(point, values, problem, rows[0].job.parameters.get("true", 0), whole)
+        return Measured(point, values, problem, rows[0].job.parameters.get("true", 0), whole, own)

@@ -26,7 +26,7 @@ from .helpers import setup_of
 class Same:
     """Measures 3 in place of a training."""
 
-    def measure(self, points: Sequence[Point], changes: object) -> list[Measured]:
+    def measure_all(self, points: Sequence[Point], changes: object) -> list[Measured]:
         return [Measured(one, (Value(3.0),)) for one in points]
 
 
@@ -49,7 +49,7 @@ def test_the_front_is_of_the_last_rung_with_values() -> None:
     def trial(number: int, *values: tuple[float, ...]) -> SearchTrial:
         return SearchTrial(number, tuple(Measured(point, tuple(map(Value, one))) for one in values))
 
-    trials = [trial(0, (1.0, 2.0), ()), trial(1, (3.0, 1.0)), trial(2, (2.0, 3.0)), trial(3, (4.0, 4.0))]
+    trials = [trial(0, (1.0, 2.0), (math.nan, 2.0)), trial(1, (3.0, 1.0)), trial(2, (2.0, 3.0)), trial(3, (4.0, 4.0))]
     result = SearchResult(trials, setup=setup)
     assert [one.number for one in result.front] == [1, 2]
     picture(result)
@@ -104,10 +104,10 @@ def test_one_objective_without_a_value_hides_no_other_and_has_its_reason_in_the_
     assert found.shrinkage(0) == pytest.approx(0.3)
     assert math.isnan(found.shrinkage(1))
     other = setup.space.point({"model": "FC2L"})
-    baseline = Finalist(None, Measured(other, problem="it takes no grid"))
+    baseline = Finalist(None, Measured(other, (Value(math.nan),) * 2, "it takes no grid"))
     result = SearchResult([SearchTrial(0, (old,))], [found], [baseline], setup=setup)
     assert [row[3:] for row in result.finalist_table()[1]] == [
-        *(["0.50", "+0.30"], ["refused", "-"], ["failed", "-"], ["refused", "-"])
+        *(["0.50", "+0.30"], ["failed", "-"], ["failed", "-"], ["failed", "-"])
     ]
     text = page(result)
     assert "- `FC1L` has no value: concat did not reach 0.8\n- `FC2L` has no value: it takes no grid\n" in text

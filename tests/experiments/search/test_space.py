@@ -152,7 +152,7 @@ def test_settings_without_effect_in_games_are_named(caplog: pytest.LogCaptureFix
 )
 def test_settings_of_later_measurements_are_checked_before_the_training(given: dict[str, Any], said: str) -> None:
     with pytest.raises(IcyError, match=said):
-        Measuring(setup_of(**given)).check_later()
+        Measuring(setup_of(**given)).check()
 
 
 @pytest.mark.usefixtures("forgetting")
@@ -162,7 +162,7 @@ def test_a_model_may_refuse_a_later_rung(tmp_path: Path) -> None:
     file.write_text(file.read_text().replace("super()", "assert depth > 1 or space.values < 4\n        super()"))
     setup = setup_of(model="Mine", plugin=file, space={"depth": [1, 2]}, rungs=[{}, {"meanings": "2x4"}], baselines=())
     measuring = Measuring(setup)
-    measuring.check_later()
+    measuring.check()
     _, (refused, accepted) = measuring.plan([setup.space.point({"depth": depth}) for depth in (1, 2)], setup.rungs[1])
     assert isinstance(refused, IcyError)
     assert isinstance(accepted, list)
