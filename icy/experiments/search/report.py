@@ -6,7 +6,6 @@ import io
 import logging
 import re
 import shlex
-import textwrap
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -37,19 +36,6 @@ log = logging.getLogger(__name__)
 PAGE, FIGURE, WINNER = "search.md", "search.png", "winner.py"
 HEIGHT, DPI = 3.4, 200  # of the figure, in inches
 NAME = "<!-- search {} -->"  # the last line of a report
-
-PLUGIN = """\
-# The best model of a search with icy {version}: {name}.
-{about}
-
-import icy
-
-
-@icy.register_{side}("{winner}", source="{source}"{representations})
-def winner(space, message_length, vocab_size, hidden_size, **options):
-    {description}
-    return icy.create_{side}("{model}", space, message_length, vocab_size, hidden_size, {options})
-"""
 
 
 def require_no_other_report(setup: SearchSetup, folder: Path) -> None:
@@ -218,21 +204,23 @@ def _is_cut(trial: SearchTrial) -> bool:
 
 def plugin(setup: SearchSetup, best: Point) -> str:
     """Return the source of a plug-in file that registers a point of the space as a model of its own."""
-    entry, files = best.entry, [Path(str(file)).name for file in several(setup.spec.plugin)]
+    entry, side, name = best.entry, best.entry.kind, in_a_line(best.name)
     code = "only icy" if entry.origin.startswith("icy.") else f"the code that registers {entry.qualified}"
-    about = f"The hidden size in the search was {best.hidden}. It needs {listed(files) or code}."
-    return PLUGIN.format(
-        version=__version__,
-        name=in_a_line(best.name),
-        about=textwrap.fill(about, 100, initial_indent="# ", subsequent_indent="# "),
-        side=entry.kind,
-        winner=setup.spec.winner,
-        source=WINNERS,
-        representations=f", representations={tuple(entry.representations)!r}" if entry.representations else "",
-        description=repr(f"The {entry.kind} {in_a_line(best.name)}."),
-        options=f"**({dict(best.options)!r} | options)" if best.options else "**options",
-        model=entry.name,
-    )
+    needs = listed([Path(str(file)).name for file in several(setup.spec.plugin)]) or code
+    limited = f", representations={tuple(entry.representations)!r}" if entry.representations else ""
+    options = f"**({dict(best.options)!r} | options)" if best.options else "**options"
+    return f"""\
+# The best model of a search with icy {__version__}: {name}.
+# The hidden size in the search was {best.hidden}. It needs {needs}.
+
+import icy
+
+
+@icy.register_{side}("{setup.spec.winner}", source="{WINNERS}"{limited})
+def winner(space, message_length, vocab_size, hidden_size, **options):
+    {f"The {side} {name}."!r}
+    return icy.create_{side}("{entry.name}", space, message_length, vocab_size, hidden_size, {options})
+"""
 
 
 def parts_table(setup: SearchSetup, best: Point) -> str:

@@ -94,7 +94,7 @@ class SearchSetup:
     def again(self, larger: bool = False) -> Choices:
         """Return the settings of the second measurement: of the last rung, or larger ones, with new seeds.
 
-        A number of seeds means seeds above those of all rungs, so that the words are new, too.
+        A number of seeds means seeds above the seeds of all rungs, so that the words are new, too.
 
         Raises:
             InvalidSettingError: a rung uses one of the seeds, or they are too large.

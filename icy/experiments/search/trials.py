@@ -173,14 +173,18 @@ def open_trials(setup: SearchSetup, folder: Path | None = None) -> Iterator[Tria
     directions = ["maximize" if one.maximize else "minimize" for one in setup.objectives]
     try:
         if folder is not None:
-            (folder / DATABASE).unlink(missing_ok=True)  # of an earlier run; its trials come again
+            with contextlib.suppress(OSError):
+                (folder / DATABASE).unlink()  # of an earlier run; its trials come again
             # "?", "%" and "{" in the name of a folder have a meaning in the URL, so that it does not hold the path.
             connect = partial(sqlite3.connect, folder / DATABASE, check_same_thread=False)
             storage = optuna.storages.RDBStorage(f"sqlite:///{DATABASE}", engine_kwargs={"creator": connect})
             shown = optuna.create_study(storage=storage, study_name=setup.name, directions=directions)
         yield Trials(setup, optuna.create_study(directions=directions), shown)
     except (optuna.exceptions.OptunaError, SQLAlchemyError) as error:
-        raise StoreError(f"{DATABASE} of the search cannot be written: {what_and_where(error)}.") from error
+        raise StoreError(
+            f"'{folder}/{DATABASE}' cannot be written: {what_and_where(error)}. Close the programs that use this file, "
+            "and run the same search again, which keeps its finished trials."
+        ) from error
     finally:
         optuna.logging.set_verbosity(before)
         if storage is not None:
