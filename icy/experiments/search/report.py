@@ -166,7 +166,7 @@ def picture(result: SearchResult) -> Figure:
     rungs, front = len(trials[-1].rungs), sorted(map(_place, result.front))
     figure = style.figure(None, HEIGHT)
     axes = figure.add_subplot()
-    marks = {"marker": "o", "markersize": 4, "linestyle": ""}
+    marks: dict[str, Any] = {"marker": "o", "markersize": 4, "linestyle": ""}
     for rung in range(1, rungs + 1):
         color = style.COLORS[0] if rung == rungs else style.GRAY
         axes.plot([], [], color=color, label=f"rung {rung}" if rungs > 1 else "trials", **marks)

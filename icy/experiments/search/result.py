@@ -211,7 +211,7 @@ def fronts(costs: Costs) -> list[int]:
         >>> fronts(np.array([(1, 2), (2, 1), (2, 2), (3, 3)]))
         [0, 0, 1, 2]
     """
-    dominates = (costs[:, None] <= costs).all(2) & (costs[:, None] < costs).any(2)  # [one, other]
+    dominates = np.asarray((costs[:, None] <= costs).all(2) & (costs[:, None] < costs).any(2))  # [one, other]
     found, left = np.zeros(len(costs), int), np.ones(len(costs), bool)
     while left.any():
         left &= dominates[left].any(0)

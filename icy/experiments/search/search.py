@@ -32,7 +32,7 @@ from .report import require_no_other_report, write_report
 from .result import Finalist, SearchResult, SearchTrial, ranked
 from .setup import SearchSetup, set_up
 from .space import HIDDEN
-from .trials import Measuring, Trials, open_trials
+from .trials import Measured, Measuring, Trials, open_trials
 
 LOCK = "search.lock"
 
@@ -185,7 +185,9 @@ def _again(
     ]
     points = [*(one.last.point for one in best), *baselines]
     again = measuring.measure_all(points, setup.again())
-    larger = measuring.measure_all(points, setup.again(larger=True)) if setup.spec.larger else []
+    larger: Sequence[Measured | None] = []
+    if setup.spec.larger:
+        larger = measuring.measure_all(points, setup.again(larger=True))
     searched = [one.last if len(one.rungs) == len(setup.rungs) else None for one in best] + [None] * len(baselines)
     found = [Finalist(*one) for one in zip(searched, again, larger or [None] * len(points), strict=False)]
     return found[: len(best)], found[len(best) :]

@@ -170,7 +170,8 @@ def open_trials(setup: SearchSetup, folder: Path | None = None) -> Iterator[Tria
 
     before, storage, shown = optuna.logging.get_verbosity(), None, None
     optuna.logging.set_verbosity(logging.WARNING)
-    directions = ["maximize" if one.maximize else "minimize" for one in setup.objectives]
+    small, large = optuna.study.StudyDirection.MINIMIZE, optuna.study.StudyDirection.MAXIMIZE
+    directions = [large if one.maximize else small for one in setup.objectives]
     try:
         if folder is not None:
             with contextlib.suppress(OSError):
