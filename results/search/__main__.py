@@ -23,8 +23,7 @@ from icy.core.streams import stream
 from icy.core.text import listed, markdown_table
 from icy.experiments.search.objectives import Objective
 from icy.experiments.search.report import FIGURE, parts_table
-from icy.experiments.search.result import Finalist, SearchResult
-from icy.experiments.search.trials import Measured
+from icy.experiments.search.result import Finalist, Measured, SearchResult
 from icy.records.load import load_records
 from icy.records.record import Record
 from results.estimates import Values, percentile_interval, print_estimate, student_interval

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import logging
-import re
 import shlex
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -22,10 +21,8 @@ from icy.core.types import Fields
 from icy.experiments.probe import probe_jobs
 from icy.version import __version__
 
-from .result import SearchResult, SearchTrial
-from .setup import WINNERS, SearchSetup
-from .space import HIDDEN, Point
-from .trials import Measured
+from .result import Measured, SearchResult, SearchTrial
+from .setup import HIDDEN, WINNERS, Point, SearchSetup
 
 if TYPE_CHECKING:
     from jaxtyping import Integer
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 PAGE, FIGURE, WINNER = "search.md", "search.png", "winner.py"
 HEIGHT, DPI = 3.4, 200  # of the figure, in inches
-NAME = "<!-- search {} -->"  # the last line of a report
+NAME = "<!-- search "  # the beginning of the last line of a report, before the name of the search
 
 
 def require_no_other_report(setup: SearchSetup, folder: Path) -> None:
@@ -45,7 +42,7 @@ def require_no_other_report(setup: SearchSetup, folder: Path) -> None:
         InvalidSettingError: it has one.
     """
     text = (folder / PAGE).read_text(encoding="utf-8", errors="replace") if (folder / PAGE).exists() else ""
-    if re.search(NAME.format(r"(\w+)"), text) and NAME.format(setup.name) not in text:
+    if NAME in text and NAME + setup.name not in text:
         raise InvalidSettingError(
             f"The folder '{folder}' has the report of another search, with other models, objectives or settings: "
             f"give another folder as `out`, and '{folder}' as `start` (--from) to use its records again."
@@ -70,7 +67,7 @@ def write_report(result: SearchResult) -> list[Path]:
             reason = f"The pictures of this search could not be drawn: {in_a_line(str(error)) or type(error).__name__}"
             log.warning("%s. The report is complete without them.", reason.rstrip("."))
             texts.append(reason)
-    files = {PAGE: "\n\n".join([*texts, NAME.format(result.setup.name)]).encode() + b"\n", **files}
+    files = {PAGE: "\n\n".join([*texts, f"{NAME}{result.setup.name} -->"]).encode() + b"\n", **files}
     for name, content in files.items():
         write_atomically(folder / name, content)
     return [folder / name for name in files]
@@ -102,8 +99,8 @@ def page(result: SearchResult) -> str:
     if result.finalists:
         parts += ["## Finalists, measured again", _about_finalists(setup), markdown_table(*result.finalist_table())]
         both = [*result.finalists, *result.baselines]
-        parts += [_problems({f"`{one.name}`": one.again for one in both})]
-        parts += [_problems({f"`{one.name}` with the settings of `larger`": one.larger for one in both})]
+        later = {f"`{one.name}` with the settings of `larger`": one.larger for one in both}
+        parts += [_problems({f"`{one.name}`": one.again for one in both} | later)]
     for objective in setup.objectives:
         if objective.of_people and setup.people is not None:
             halves = objective.people_in(setup.people).ceiling()

@@ -13,17 +13,42 @@ from jaxtyping import Float
 
 from icy.core.text import markdown_table
 from icy.core.types import Fields
+from icy.records.record import Record
 
-from .objectives import Objective
-from .setup import SearchSetup
-from .space import Point
-from .trials import Measured
+from .objectives import Objective, Value
+from .setup import Point, SearchSetup
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_SHOWN = 10  # trials in the table of the terminal
 Costs: TypeAlias = Float[np.ndarray, "trial objective"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A point with its values.
+
+    Attributes:
+        point: the point.
+        values: value of each objective; NaN if the model refuses its options.
+        problem: the reason for a missing value, as a sentence, or "".
+        parameters: number of trained parameters; 0 if unknown.
+        whole: whether every replicate has a record; failed replicates have one, too.
+        records: the records of its replicates.
+    """
+
+    point: Point
+    values: tuple[Value, ...]
+    problem: str = ""
+    parameters: int = 0
+    whole: bool = True
+    records: tuple[Record, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether every objective has a value."""
+        return all(value.known for value in self.values)
 
 
 @dataclass(frozen=True)

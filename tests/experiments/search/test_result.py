@@ -14,10 +14,9 @@ import torch
 from icy.analysis import style
 from icy.experiments.search.objectives import Value
 from icy.experiments.search.report import page, parts_of, picture, write_report
-from icy.experiments.search.result import Finalist, SearchResult, SearchTrial, fronts
-from icy.experiments.search.search import _again, _halve
-from icy.experiments.search.space import Point
-from icy.experiments.search.trials import Measured, Measuring
+from icy.experiments.search.result import Finalist, Measured, SearchResult, SearchTrial, fronts
+from icy.experiments.search.search import Measuring, _again, _halve
+from icy.experiments.search.setup import Point
 from icy.models import create_receiver, create_sender
 
 from .helpers import setup_of

@@ -13,9 +13,9 @@ import pytest
 
 from icy.core.errors import IcyError, StoreError
 from icy.experiments.search.objectives import Value
-from icy.experiments.search.setup import SearchSetup
-from icy.experiments.search.space import Point, Space
-from icy.experiments.search.trials import DATABASE, Measured, Trials, open_trials
+from icy.experiments.search.result import Measured
+from icy.experiments.search.search import DATABASE, Trials, open_trials
+from icy.experiments.search.setup import Point, SearchSetup, Space
 
 from .helpers import setup_of
 

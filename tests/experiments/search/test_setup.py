@@ -9,7 +9,7 @@ import pytest
 
 from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError
-from icy.experiments.search.trials import Measuring, open_trials
+from icy.experiments.search.search import Measuring, open_trials
 from icy.study.rows import COLUMNS, frame_of
 from icy.study.spec import StudySpec
 
