@@ -21,17 +21,15 @@ from icy.analysis.people_distance import PeopleAccuracies, published_accuracies,
 from icy.analysis.statistics import CONFIDENCE, log_summary, student
 from icy.core.streams import stream
 from icy.core.text import listed, markdown_table
-from icy.core.types import Fields
-from icy.experiments.search.measuring import Measured, Measuring
 from icy.experiments.search.objectives import Objective
-from icy.experiments.search.result import Finalist, SearchResult
-from icy.experiments.search.space import Point
+from icy.experiments.search.report import FIGURE, parts_table
+from icy.experiments.search.result import Finalist, Measured, SearchResult
 from icy.records.load import load_records
 from icy.records.record import Record
 from results.estimates import Values, percentile_interval, print_estimate, student_interval
 from results.pages import RecordFolder, describe_packs, describe_version, fill_template, read_options
 
-Measurements = list[list[Record]]  # of each finalist, then of each baseline
+Measurements = list[Sequence[Record]]  # of each finalist, then of each baseline
 
 HERE = Path(__file__).parent
 RATIO, PEOPLE = "ratio", "people"
@@ -40,7 +38,6 @@ HU_RNN = "HierZero:dgsend hidden=128"  # as in Icy22
 GOAL, LEAST_HOL = 1.27, 10  # the ratio on shufdet of HU-RNN in Icy22, table 6; the least ratio on hol
 SHOWN = 12  # trials in the table of the page
 DRAWS = 40_000  # of people, for differences between networks; with 4,000, ends of intervals differ by 0.005
-PICTURES = {"search.png": "trials", "winner.png": "winner"}
 
 
 def run(name: str, **options: object) -> SearchResult:
@@ -50,22 +47,9 @@ def run(name: str, **options: object) -> SearchResult:
     return icy.search(file=HERE / f"{name}.toml", out=own.runs, initial_results=start, **options)  # type: ignore[arg-type]
 
 
-def records_again(result: SearchResult) -> Measurements:
-    """Return the records of the last measurement of each finalist, then of each baseline."""
-    larger = bool(result.setup.spec.larger)
-    points = [one.again.point for one in (*result.finalists, *result.baselines)]
-    return records_of(result, points, result.setup.again(larger=larger))
-
-
-def records_of(result: SearchResult, points: Sequence[Point], settings: Fields) -> list[list[Record]]:
-    """Return the records of each of these models in a measurement with these settings."""
-    _, found = Measuring(result.setup, lambda: None).plan(points, settings)
-    on_file = {record["key"]: record for record in load_records(result.folder or HERE)}
-    keys = [
-        [row.job.key(replicate) for row in own for replicate in row.job.replicates] if isinstance(own, list) else []
-        for own in found
-    ]
-    return [[on_file[key] for key in own if key in on_file] for own in keys]
+def last_of(one: Finalist) -> Measured:
+    """Return the last measurement of a finalist or a baseline."""
+    return one.larger or one.again
 
 
 # -- differences from HU-RNN -------------------------------------------------------------------------------------------
@@ -120,9 +104,8 @@ def nearer_to_the_other_half(
     """
     people, reference = result.setup.people, records[len(result.finalists) + place_of_hu_rnn(result)]
     assert people is not None
-    rungs = result.setup.rungs
-    points = [one.point for trial in result.trials for one in trial.rungs[len(rungs) - 1 :] if one.known]
-    trials = np.stack([accuracies_of(own, people).mean(0) for own in records_of(result, points, rungs[-1])])
+    ended = [trial.rungs[-1] for trial in result.trials if len(trial.rungs) == len(result.setup.rungs)]
+    trials = np.stack([accuracies_of(one.records, people).mean(0) for one in ended if one.known])
     compared_with = 2 * people.means - chosen_for
     best = trials[rms(trials - chosen_for[:, None]).argmin(1)]
     found = rms(accuracies_of(reference, people).mean(0) - compared_with) - rms(best - compared_with)
@@ -165,11 +148,6 @@ def finalists_text(result: SearchResult, records: Measurements) -> str:
         rows.append([one.name, *shown, "-" if own is reference else more])
     against = "nearer than HU-RNN by" if people else "shufdet, factor to HU-RNN"
     return markdown_table(["model", *(one.text for one in result.objectives), against], rows)
-
-
-def last_of(one: Finalist) -> Measured:
-    """Return the last measurement of a finalist."""
-    return one.larger or one.again
 
 
 def accuracies_text(result: SearchResult, records: Measurements) -> str:
@@ -223,8 +201,8 @@ class Scrutiny:
             for part in parts
         )
         levels = people.means[synth].mean(), people.means[~synth].mean()
-        first = [trial.rungs[0].point for trial in result.trials if trial.rungs and trial.rungs[0].known]
-        tried = [accuracies_of(own, people) for own in records_of(result, first, result.setup.rungs[0])]
+        first = [trial.rungs[0] for trial in result.trials]
+        tried = [accuracies_of(one.records, people) for one in first if one.known]
         distances = np.array([rms(one.mean(0) - people.means) for one in tried])
         hu_rnn = float(rms(far[-1]))
         return cls(
@@ -379,16 +357,11 @@ def about(result: SearchResult) -> dict[str, str]:
     }
 
 
-def copy_pictures(name: str, result: SearchResult) -> None:
-    """Copy the pictures of a search next to the page."""
-    for file, content in PICTURES.items():
-        shutil.copy((result.folder or HERE) / file, HERE / f"search-{name}-{content}.png")
-
-
 def page(name: str, result: SearchResult) -> str:
     """Return the page of a search."""
-    copy_pictures(name, result)
-    records = records_again(result)
+    shutil.copy((result.folder or HERE) / FIGURE, HERE / f"search-{name}-trials.png")
+    records = [last_of(one).records for one in (*result.finalists, *result.baselines)]
+    best = result.finalists[0].again.point
     return fill_template(
         page_of(name),
         version=describe_version(),
@@ -396,6 +369,8 @@ def page(name: str, result: SearchResult) -> str:
         finalists=finalists_text(result, records),
         importances=markdown_table(*result.importance_table()),
         best=markdown_table(*result.trial_table(SHOWN)),
+        winner=f"`{best.name}`",
+        parts=parts_table(result.setup, best),
         answer=nearer_text(result, records) if result.setup.people else goal_text(result, records),
         **(people_text(result, records) if result.setup.people else {}),
         **about(result),

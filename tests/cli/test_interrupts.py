@@ -132,7 +132,7 @@ def test_an_interrupt_at_the_start_says_how_to_continue(
 def test_an_interrupt_between_two_batches_of_a_search_keeps_the_trials(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from icy.experiments.search.sampling import Trials
+    from icy.experiments.search.search import Trials
 
     monkeypatch.setattr(Trials, "batch", interrupted_with(NOTHING)(_interrupt))  # as while a batch is planned
     ended = run(*STARTS["search"], *SMALL, "-o", str(tmp_path))

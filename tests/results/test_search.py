@@ -92,7 +92,7 @@ def test_a_goal_is_met_by_whole_intervals_that_hold_together() -> None:
     )
 
 
-def test_the_trial_for_one_half_of_the_people_is_compared_with_the_other_half(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_trial_for_one_half_of_the_people_is_compared_with_the_other_half() -> None:
     """One half of the people answers all items, the other none: a is best for the first, and b for the other."""
     ones, zeros = np.ones((2, 2)), np.zeros((2, 2))
     halves = np.concatenate([ones, zeros])
@@ -101,9 +101,8 @@ def test_the_trial_for_one_half_of_the_people_is_compared_with_the_other_half(mo
     result = finalists(None)
     result.setup = SimpleNamespace(people=people, rungs=[{}, {"instances": 2}])
     result.baselines = [SimpleNamespace(name=page.HU_RNN)]
-    rung = SimpleNamespace(point=None, known=True)
-    result.trials = [SimpleNamespace(rungs=[rung, rung])] * 2 + [SimpleNamespace(rungs=[rung])]
-    monkeypatch.setattr(page, "records_of", lambda _, points, __: [a, b][: len(points)])
+    rungs = [SimpleNamespace(records=one, known=True) for one in (a, b)]
+    result.trials = [SimpleNamespace(rungs=[one, one]) for one in rungs] + [SimpleNamespace(rungs=rungs[:1])]
     # For answers of 1, a is chosen, and is 0.9 from the other half; for answers of 0, b, which is 0.8 from it.
     assert page.nearer_to_the_other_half(result, [a, hu_rnn], halves) == pytest.approx(
         (0.5 - 0.85, 0.5 - 0.9, 0.5 - 0.8)
@@ -125,11 +124,11 @@ def test_one_condition_may_decide(monkeypatch: pytest.MonkeyPatch) -> None:
 
     result = finalists(None)
     result.finalists, result.baselines = result.finalists[:1], [SimpleNamespace(name=page.HU_RNN)]
-    result.setup, rung = SimpleNamespace(people=people, rungs=[{}]), SimpleNamespace(point=None, known=True)
-    result.trials = [SimpleNamespace(rungs=[rung])] * 2
+    result.setup = SimpleNamespace(people=people, rungs=[{}])
     own, hu_rnn = played(0.2, 0.3, 0.7), played(0.1, 0.3, 0.1)
     monkeypatch.setattr(page, "people_of_icy22", lambda: people)
-    monkeypatch.setattr(page, "records_of", lambda *_: [own, played(0.1, 0.2, 0.0)])
+    rungs = [SimpleNamespace(records=one, known=True) for one in (own, played(0.1, 0.2, 0.0))]
+    result.trials = [SimpleNamespace(rungs=[one]) for one in rungs]
     found = page.Scrutiny.of(result, [own, hu_rnn])
     assert found.cell == "eng rot"
     assert found.shares == pytest.approx([0.6 / 0.59])

@@ -13,7 +13,7 @@ from icy.cli.session import OutputOptions
 from icy.config.search_spec import SearchSpec
 from icy.core.text import counted
 from icy.experiments.search.result import MOST_SHOWN, SearchResult
-from icy.experiments.search.search import first_plan, read_search, run_search, search_spec
+from icy.experiments.search.search import first_plan, read_search, run_search
 from icy.experiments.search.setup import SearchSetup, set_up
 from icy.experiments.trackers.make import watching
 
@@ -59,7 +59,7 @@ def search_command(ctx: click.Context, /, file: str | None, **given: object) -> 
     Takes the options of `icy probe`, which hold for every trial. The command line overrides FILE.
     """
     output = OutputOptions.take(given)
-    setup = set_up(search_spec(**{**(read_search(file) if file else {}), **given_by_user(ctx, given)}))
+    setup = set_up(SearchSpec.asked(**{**(read_search(file) if file else {}), **given_by_user(ctx, given)}))
     if output.dry_run:
         return _dry_run(setup, output)
     result = run_search(setup, lambda: watching(output.watcher(), setup.spec.track, setup.spec.out))

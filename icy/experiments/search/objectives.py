@@ -18,12 +18,11 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from icy.analysis.people_distance import PeopleAccuracies, people_distance
-from icy.analysis.statistics import log_summary, student
+from icy.analysis.statistics import Interval, log_summary, student
 from icy.config.search_spec import SearchSpec
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.text import listed, words
@@ -32,31 +31,26 @@ from icy.records.kinds import kind_of
 from icy.records.record import Record, value_of
 
 RATIO, ACCURACY, PEOPLE = "ratio", "accuracy", "people"
-NEEDS_GRAMMAR = (RATIO, ACCURACY)
-MEASURES = (RATIO, ACCURACY, "updates", "seconds", "parameters", PEOPLE)
+COSTS = ("updates", "seconds")  # sums over the grammars of a trial
+MEASURES = (RATIO, ACCURACY, *COSTS, "parameters", PEOPLE)
 DIFFERENCE = " - "
 MINUS = re.compile(rf"\s+-\s+|-(?=(?:{'|'.join(MEASURES)})\s*:)")  # the name of a grammar may have a hyphen
 CUT = "cap"  # reason of a training that did not reach the target
+# The bound of a measure, or of a difference, by which of its trainings were cut.
+BOUNDS = {(True,): ">", (True, False): ">", (False, True): "<", (True, True): "?"}
 
-Direction = Literal["minimize", "maximize"]
 BySeed = dict[int, tuple[float, bool]]  # value of each seed, and whether its training was cut
 
 
 @dataclass(frozen=True)
-class Value:
-    """The value of an objective.
+class Value(Interval):
+    """The value of an objective with its 95 % interval; NaN if a replicate has no result.
 
     Attributes:
-        value: the value; NaN if a replicate has no result.
-        low: lower end of its 95 % interval; NaN if unknown.
-        high: upper end of the interval.
         bound: ">" or "<" if trainings were cut, so that the true value is larger or smaller; "?" if it may be either.
             A ratio with three or more trainings that were not cut is an estimate, as in tables, without a bound.
     """
 
-    value: float
-    low: float = math.nan
-    high: float = math.nan
     bound: str = ""
 
     @property
@@ -93,16 +87,13 @@ class Term:
 
     def by_seed(self, records: Sequence[Record]) -> BySeed:
         """Return the value of each seed in the records of a trial's probe; NaN where a replicate failed."""
-        own = [r for r in records if not self.of or r["grammar"] == self.of]
         found: BySeed = {}
-        for record in own:
-            value, cut = found.get(record["seed"], (0.0, False))
-            value = value + self._number(record) if self.measure in ("updates", "seconds") else self._number(record)
-            found[record["seed"]] = value, cut or (record["reason"] == CUT and self.measure in (RATIO, "updates"))
+        for record in (one for one in records if self.of in ("", one["grammar"])):
+            value = math.nan if record["failed"] else NUMBERS[self.measure](record)
+            cut = self.measure in (RATIO, "updates") and record["reason"] == CUT
+            earlier, any_cut = found.get(record["seed"], (0.0, False))
+            found[record["seed"]] = earlier + value if self.measure in COSTS else value, cut or any_cut
         return found
-
-    def _number(self, record: Record) -> float:
-        return math.nan if record["failed"] else NUMBERS[self.measure](record)
 
 
 NUMBERS: Mapping[str, Callable[[Record], float]] = {
@@ -129,11 +120,6 @@ class Objective:
     maximize: bool = False
 
     @property
-    def direction(self) -> Direction:
-        """The direction in Optuna's words."""
-        return "maximize" if self.maximize else "minimize"
-
-    @property
     def label(self) -> str:
         """Its name in tables and plots, with the better direction."""
         of = f" on {self.terms[0].of}" if self.terms[0].of else ""
@@ -145,17 +131,19 @@ class Objective:
         """Whether this is the distance to people."""
         return self.terms[0].measure == PEOPLE
 
-    @property
-    def grammars(self) -> list[str]:
-        """Grammars that it needs in a probe."""
-        return [] if self.of_people else [term.of for term in self.terms if term.of]
+    def people_in(self, people: PeopleAccuracies) -> PeopleAccuracies:
+        """Return the people in its conditions.
+
+        Raises:
+            InvalidSettingError: as for `PeopleAccuracies.part`.
+        """
+        return people.part(self.terms[0].of) if self.terms[0].of else people
 
     def value(self, records: Sequence[Record], people: PeopleAccuracies | None) -> Value:
         """Return the value in the records of a trial."""
         if self.of_people:
             assert people is not None
-            own = people.part(self.terms[0].of) if self.terms[0].of else people
-            return distance_of(records, own)
+            return distance_of(records, self.people_in(people))
         probes = [record for record in records if kind_of(record).name == "probe"]
         parts = [term.by_seed(probes or records) for term in self.terms]
         seeds = sorted(set.intersection(*map(set, parts)))
@@ -167,30 +155,23 @@ class Objective:
             summary = log_summary(values[0], cuts[0])
             low, high = (math.nan, math.nan) if summary.bound else summary.interval
             return Value(summary.center, low, high, summary.bound)
-        whole = values[0] if len(parts) == 1 else values[0] - values[1]
-        return Value(*_student(whole), _bound(*(bool(cut.any()) for cut in cuts)))
-
-
-def _student(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, float, float]:
-    """Return the mean of values and the ends of its 95 % interval by Student's t, NaN for a single value."""
-    mean, count = float(values.mean()), len(values)
-    half = student(count - 1) * float(values.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan
-    return mean, mean - half, mean + half
-
-
-def _bound(cut: bool, subtracted: bool = False) -> str:
-    return {(True, False): ">", (False, True): "<", (True, True): "?"}.get((cut, subtracted), "")
+        whole, count = values[0] if len(parts) == 1 else values[0] - values[1], len(seeds)
+        mean = float(whole.mean())
+        half = student(count - 1) * float(whole.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan
+        return Value(mean, mean - half, mean + half, BOUNDS.get(tuple(bool(cut.any()) for cut in cuts), ""))
 
 
 def distance_of(records: Iterable[Record], people: PeopleAccuracies) -> Value:
     """Return the distance of a network to people, from the records of its games (kind of job "study")."""
-    own = [record for record in records if kind_of(record).name == "study"]
-    cells = {(r["config"]["dataset"], r["grammar"], r["seed"]): r for r in own}
-    instances = sorted({record["seed"] for record in own})
-    columns = [[cells.get((*condition, number)) for condition in people.conditions] for number in instances]
-    if not instances or any(record is None or record["failed"] for row in columns for record in row):
+    games = [record for record in records if kind_of(record).name == "study"]
+    cells = {
+        (r["config"]["dataset"], r["grammar"], r["seed"]): math.nan if r["failed"] else r["accuracy"] for r in games
+    }
+    instances = sorted({record["seed"] for record in games})
+    of_each = [[cells.get((*condition, number), math.nan) for condition in people.conditions] for number in instances]
+    accuracies = np.array(of_each, float)
+    if not instances or np.isnan(accuracies).any():
         return Value(math.nan)
-    accuracies = np.array([[record["accuracy"] for record in row if record is not None] for row in columns], float)
     found = people_distance(accuracies, people)
     return Value(found.value, found.low, found.high)
 
@@ -249,7 +230,7 @@ def _term(text: str) -> Term:
         )
     measure, of = found[1], found[2] or ""
     require_known("objective", measure, MEASURES)
-    if measure in NEEDS_GRAMMAR and not of:
+    if measure in (RATIO, ACCURACY) and not of:
         raise InvalidSettingError(f"The objective '{measure}' needs a grammar, as in {measure}:shufdet.")
     if measure == "parameters" and of:
         raise InvalidSettingError("The objective 'parameters' has no grammar.")

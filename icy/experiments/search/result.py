@@ -6,18 +6,49 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from jaxtyping import Float
 
 from icy.core.text import markdown_table
+from icy.core.types import Fields
+from icy.records.record import Record
 
-from .measuring import Measured
-from .objectives import Direction, Objective, Value
-from .setup import SearchSetup
+from .objectives import Objective, Value
+from .setup import Point, SearchSetup
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_SHOWN = 10  # trials in the table of the terminal
+Costs: TypeAlias = Float[np.ndarray, "trial objective"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A point with its values.
+
+    Attributes:
+        point: the point.
+        values: value of each objective; NaN if the model refuses its options.
+        problem: the reason for a missing value, as a sentence, or "".
+        parameters: number of trained parameters; 0 if unknown.
+        whole: whether every replicate has a record; failed replicates have one, too.
+        records: the records of its replicates.
+    """
+
+    point: Point
+    values: tuple[Value, ...]
+    problem: str = ""
+    parameters: int = 0
+    whole: bool = True
+    records: tuple[Record, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether every objective has a value."""
+        return all(value.known for value in self.values)
 
 
 @dataclass(frozen=True)
@@ -26,18 +57,21 @@ class SearchTrial:
 
     Attributes:
         number: its number, from 0.
-        params: the value of each dimension.
         rungs: its measurement at each rung that it reached.
     """
 
     number: int
-    params: dict[str, Any]
     rungs: tuple[Measured, ...]
 
     @property
     def last(self) -> Measured:
         """The measurement at the last rung that it reached."""
         return self.rungs[-1]
+
+    @property
+    def params(self) -> Fields:
+        """The value of each dimension."""
+        return self.last.point.params
 
     @property
     def name(self) -> str:
@@ -50,23 +84,26 @@ class Finalist:
     """A finalist or a baseline, measured with new seeds and words.
 
     Attributes:
-        name: name of the model.
         search: its measurement at the last rung; None for a baseline, and for a trial that did not reach this rung.
         again: the same measurement with new seeds.
         larger: the measurement with the settings of `larger`; None without them.
     """
 
-    name: str
     search: Measured | None
     again: Measured
     larger: Measured | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self.again.point.name
 
     def shrinkage(self, place: int) -> float:
         """Return the new value minus that in the search, of the objective with this index.
 
         It is NaN without one of these values, and if one of them is only a bound.
         """
-        if self.search is None or not (self.search.values and self.again.values):
+        if self.search is None:
             return math.nan
         old, new = self.search.values[place], self.again.values[place]
         return math.nan if old.bound or new.bound else new.value - old.value
@@ -102,7 +139,12 @@ class SearchResult:
     @property
     def ranked(self) -> list[SearchTrial]:
         """The trials, the best first: by rung, then by front; trials without values last."""
-        return ranked(self.objectives, self.trials)
+        return [*ranked(self.objectives, self.trials), *(trial for trial in self.trials if not trial.last.known)]
+
+    @property
+    def winner(self) -> Point | None:
+        """The point of the best trial; None if all trials failed."""
+        return next((trial.last.point for trial in ranked(self.objectives, self.trials)), None)
 
     @property
     def front(self) -> list[SearchTrial]:
@@ -110,20 +152,20 @@ class SearchResult:
         known = [trial for trial in self.trials if trial.last.known]
         most = max((len(trial.rungs) for trial in known), default=0)
         own = [trial for trial in known if len(trial.rungs) == most]
-        return [own[place] for place in _fronts(self.objectives, own)[0]] if own else []
+        return [trial for trial, front in zip(own, fronts(_costs(self.objectives, own)), strict=True) if front == 0]
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row per trial, the best first: number, model, dimensions, rung, values, bounds and problem."""
         import pandas as pd
 
-        return pd.DataFrame([self._row(trial) for trial in self.ranked])
-
-    def _row(self, trial: SearchTrial) -> dict[str, Any]:
-        values = trial.last.values or tuple(Value(math.nan) for _ in self.objectives)
-        numbers = {one.text: value.value for one, value in zip(self.objectives, values, strict=True)}
-        bounds = {f"bound of {o.text}": v.bound for o, v in zip(self.objectives, values, strict=True)}
-        about = {"trial": trial.number, "name": trial.name, **trial.params, "rung": len(trial.rungs)}
-        return {**about, **numbers, **bounds, "parameters": trial.last.parameters, "problem": trial.last.problem}
+        rows = []
+        for trial in self.ranked:
+            pairs = list(zip(self.objectives, trial.last.values, strict=True))
+            about = {"trial": trial.number, "name": trial.name, **trial.params, "rung": len(trial.rungs)}
+            about |= {objective.text: value.value for objective, value in pairs}
+            about |= {f"bound of {objective.text}": value.bound for objective, value in pairs}
+            rows.append({**about, "parameters": trial.last.parameters, "problem": trial.last.problem})
+        return pd.DataFrame(rows)
 
     def trial_table(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
         """Return headings and rows of the table of trials, the best first.
@@ -131,28 +173,27 @@ class SearchResult:
         Args:
             most: maximum number of rows.
         """
-        rungs = ["rung"] if len(self.setup.rungs) > 1 else []
-        headings = ["trial", "model", *rungs, *(one.label for one in self.objectives)]
+        several = len(self.setup.rungs) > 1
+        headings = ["trial", "model", *(["rung"] if several else []), *(one.label for one in self.objectives)]
         rows = []
         for trial in self.ranked[:most]:
-            values = [value.text() for value in trial.last.values] or ["refused"] * len(self.objectives)
-            rows.append([str(trial.number), trial.name, *([str(len(trial.rungs))] if rungs else []), *values])
+            values = [value.text() for value in trial.last.values]
+            rows.append([str(trial.number), trial.name, *([str(len(trial.rungs))] if several else []), *values])
         return headings, rows
 
     def finalist_table(self) -> tuple[list[str], list[list[str]]]:
         """Return headings and rows of the table of finalists and baselines, per objective."""
-        larger = any(one.larger is not None for one in self.finalists)
-        headings = ["objective", "model", "in the search", "again", "shrinkage", *(["larger"] if larger else [])]
+        larger = ["larger"] if any(one.larger for one in self.finalists) else []
         rows = []
         for place, objective in enumerate(self.objectives):
             for one in (*self.finalists, *self.baselines):
                 change = one.shrinkage(place)
                 rows.append([
-                    *(objective.text, one.name, _text(one.search, place), _text(one.again, place, interval=True)),
-                    f"{change:+.2f}" if math.isfinite(change) else "-",
-                    *([_text(one.larger, place, interval=True)] if larger else []),
+                    *(objective.text, one.name, one.search.values[place].text() if one.search else "-"),
+                    *(one.again.values[place].text(interval=True), f"{change:+.2f}" if math.isfinite(change) else "-"),
+                    *([one.larger.values[place].text(interval=True)] if one.larger else []),
                 ])  # fmt: skip
-        return headings, rows
+        return ["objective", "model", "in the search", "again", "shrinkage", *larger], rows
 
     def importance_table(self) -> tuple[list[str], list[list[str]]]:
         """Return headings and rows of the table of importances, a row per dimension, the most important first."""
@@ -167,64 +208,44 @@ class SearchResult:
         return markdown_table(*self.trial_table(MOST_SHOWN))
 
 
-def _text(measured: Measured | None, place: int, interval: bool = False) -> str:
-    if measured is None:
-        return "-"
-    return measured.values[place].text(interval) if measured.values else "failed"
-
-
 def ranked(objectives: Sequence[Objective], trials: Sequence[SearchTrial]) -> list[SearchTrial]:
-    """Return trials, the best first.
+    """Return the trials with values, the best first.
 
     Trials that reached later rungs come first. Within a rung, trials are in fronts. Within a front, they are ordered by
-    the sum of their ranks in the objectives, then by number. Trials without values come last.
+    the sum of their ranks in the objectives, then by number.
     """
     found: list[SearchTrial] = []
     for rung in sorted({len(trial.rungs) for trial in trials}, reverse=True):
         own = [trial for trial in trials if len(trial.rungs) == rung and trial.last.known]
-        for front in _fronts(objectives, own):
-            found += sorted((own[place] for place in front), key=lambda trial: (_rank_sum(objectives, own, trial),
-                                                                                trial.number))  # fmt: skip
-    return found + [trial for trial in trials if not trial.last.known]
-
-
-def fronts(directions: Sequence[Direction], values: Sequence[Sequence[float]]) -> list[list[int]]:
-    """Sort trials into Pareto fronts and return their indices: no trial of a front dominates another one of this front.
-
-    The first front has the best trials. The second front is the best without the first front, and so on.
-
-    Args:
-        directions: "minimize" or "maximize", per objective.
-        values: values of the objectives, per trial.
-
-    Example:
-        >>> fronts(["minimize", "minimize"], [(1, 2), (2, 1), (2, 2), (3, 3)])
-        [[0, 1], [2], [3]]
-    """
-    signs = [-1 if direction == "maximize" else 1 for direction in directions]
-    costs = [tuple(sign * value for sign, value in zip(signs, own, strict=True)) for own in values]
-    left, found = list(range(len(costs))), []
-    while left:
-        found.append([place for place in left if not any(_dominates(costs[other], costs[place]) for other in left)])
-        left = [place for place in left if place not in found[-1]]
+        costs = _costs(objectives, own)
+        better = (costs[:, None] < costs).sum((0, 2))  # number of better values in other trials, over all objectives
+        found += [own[place] for place in np.lexsort((better, fronts(costs)))]
     return found
 
 
-def _dominates(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    """Return whether no cost is larger than the other's, and one is smaller."""
-    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+def fronts(costs: Costs) -> list[int]:
+    """Return the number of the Pareto front of each trial, 0 for the best.
+
+    No trial of a front dominates another one of this front. The second front is the best without the first front, and
+    so on.
+
+    Args:
+        costs: what should be small [trial, objective].
+
+    Example:
+        >>> fronts(np.array([(1, 2), (2, 1), (2, 2), (3, 3)]))
+        [0, 0, 1, 2]
+    """
+    dominates = np.asarray((costs[:, None] <= costs).all(2) & (costs[:, None] < costs).any(2))  # [one, other]
+    found, left = np.zeros(len(costs), int), np.ones(len(costs), bool)
+    while left.any():
+        left &= dominates[left].any(0)
+        found += left
+    return found.tolist()
 
 
-def _fronts(objectives: Sequence[Objective], trials: Sequence[SearchTrial]) -> list[list[int]]:
+def _costs(objectives: Sequence[Objective], trials: Sequence[SearchTrial]) -> Costs:
+    """Return the values of trials [trial, objective], with the opposite sign if large values are better."""
+    signs = [-1 if one.maximize else 1 for one in objectives]
     values = [[value.value for value in trial.last.values] for trial in trials]
-    return fronts([one.direction for one in objectives], values)
-
-
-def _rank_sum(objectives: Sequence[Objective], trials: Sequence[SearchTrial], trial: SearchTrial) -> int:
-    """Return the number of better values in other trials, over all objectives."""
-    total = 0
-    for place, objective in enumerate(objectives):
-        sign = -1 if objective.maximize else 1
-        own = sign * trial.last.values[place].value
-        total += sum(sign * other.last.values[place].value < own for other in trials)
-    return total
+    return np.array(values, float).reshape(len(trials), len(signs)) * signs

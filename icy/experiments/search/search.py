@@ -1,42 +1,60 @@
 """`icy.search`: search a space of models for those with wanted biases.
 
-Every trial is made of ordinary records in the results folder, so a search resumes, and never trains a replicate twice.
+Optuna's samplers draw the points of trials, and runs of ordinary jobs measure these. A point depends only on the trials
+of earlier batches and on the number of the trial: every draw has a sampler of its own, and its seed comes from the seed
+of the search and from the number. So a search that was stopped has the same trials when it continues, and finds their
+records in the results folder.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import takewhile
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack, cast
 
 from filelock import FileLock, Timeout
 
 from icy.config.options import SearchOptions
 from icy.config.search_spec import SearchSpec
 from icy.config.specs import RETRIES, spell_out
-from icy.core.errors import StoreError
+from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError, StoreError, what_and_where
 from icy.core.processes import NOTHING, interrupt_text, interrupt_with, interrupted_with
+from icy.core.streams import stream_key
 from icy.core.surroundings import standard_state
+from icy.core.types import Fields
 from icy.experiments.display import with_progress
-from icy.experiments.plan import Plan, store_of
+from icy.experiments.plan import Plan, Row, plan_rows, planned, store_of
+from icy.experiments.run import require_engine, run_plan
 from icy.experiments.sweep_file import read_search as read_search
 from icy.experiments.trackers.make import watching
 from icy.experiments.user_models import Models, with_model_names
 from icy.experiments.watcher import Watcher
 from icy.records.long_table import write_tables
-from icy.records.store import Store
+from icy.records.record import Record
 
-from .measuring import Measured, Measuring, about
-from .page import write_report
-from .result import Finalist, SearchResult, SearchTrial, ranked
-from .sampling import Trials, quiet_optuna, require_optuna
-from .setup import SearchSetup, set_up
-from .space import HIDDEN
+from .objectives import Value
+from .report import require_no_other_report, write_report
+from .result import Finalist, Measured, SearchResult, SearchTrial, ranked
+from .setup import HIDDEN, Point, SearchSetup, set_up
+
+if TYPE_CHECKING:
+    from optuna.samplers import BaseSampler
+    from optuna.study import Study
 
 LOCK = "search.lock"
+DATABASE = "search.sqlite"  # the trials, for Optuna's dashboard
+STARTUP = 10  # trials at random before the model of TPE
+CANDIDATES = 24  # values that TPE compares in each dimension; half of them at each redraw, as the best is often taken
+REDRAWS = 50  # draws of a point that no trial has, before any free point is taken
+SEEDS = 2**31  # seeds of Optuna's samplers are below
+SOME = 8  # points that show before the training whether settings are accepted
 
 
 @interrupted_with(NOTHING)
@@ -77,32 +95,21 @@ def search(
         >>> sorted(trial.name for trial in result.trials)
         ['FC1L', 'FC2L']
     """
-    given = {**({"model": model} if model else {}), **options}
-    spec = search_spec(**{**(read_search(file) if file is not None else {}), **given})
-    spec = with_model_names(spec, "model")
+    given = {**(read_search(file) if file is not None else {}), **({"model": model} if model else {}), **options}
+    spec = with_model_names(SearchSpec.asked(**given), "model")
     return run_search(set_up(spec), lambda: watching(with_progress(watcher, progress), spec.track, spec.out))
 
 
 spell_out(search, SearchSpec, SearchResult)
 
 
-def search_spec(**given: object) -> SearchSpec:
-    """Return the spec of a search.
-
-    Raises:
-        UnknownNameError: an unknown argument.
-    """
-    return SearchSpec.asked(**given)
-
-
 def first_plan(setup: SearchSetup) -> tuple[Plan, int]:
     """Return the plan of the first batch of trials, and the number of these trials, without training."""
-    require_optuna()
-    with quiet_optuna():
-        measuring = Measuring(setup, lambda: None)
-        measuring.check_later()
-        points = [*map(setup.space.point, Trials(setup, None).batch(0, min(setup.spec.batch, setup.trials)))]
-        return measuring.plan(points, setup.rungs[0])[0], len(points)
+    measuring = Measuring(setup)
+    measuring.check()
+    with open_trials(setup) as trials:
+        points = trials.batch(min(setup.spec.batch, setup.trials))
+    return measuring.plan(points, setup.rungs[0])[0], len(points)
 
 
 def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> SearchResult:
@@ -112,34 +119,25 @@ def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> Sea
         setup: the search.
         watcher: makes the callbacks of a run.
     """
-    require_optuna()
-    measuring = Measuring(setup, watcher, RETRIES)
-    measuring.check_later()
-    store = store_of(setup.spec)
+    measuring, store = Measuring(setup, watcher), store_of(setup.spec)
+    measuring.check()
+    require_no_other_report(setup, store.folder)
     store.prepare()
-    with (
-        _kept(store.folder),
-        _alone(store.folder),
-        quiet_optuna(),
-        _tables_at_the_end(store),
-        contextlib.closing(Trials(setup, store.folder)) as ended,
-    ):
-        trials = _halve(setup, measuring, _first_rung(setup, measuring, ended))
-        finalists, baselines = _again(setup, measuring, trials)
-        result = SearchResult(trials, finalists, baselines, ended.importances(len(trials)), store.folder, setup=setup)
-        paths = write_report(result)
-        ended.set_reported()
-        return replace(result, paths=paths)
-
-
-@contextlib.contextmanager
-def _kept(folder: Path) -> Iterator[None]:
-    """At Ctrl-C, report the kept results, also while the trials of a later batch are planned."""
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        now = interrupt_text(error)
-        raise error if now and now != NOTHING else interrupt_with(f"finished trials are kept in {folder}") from None
+    with _alone(store.folder):
+        try:
+            with open_trials(setup, store.folder) as ended:
+                trials = _halve(setup, measuring, _first_rung(setup, measuring, ended))
+                finalists, baselines = _again(setup, measuring, trials)
+                importances = ended.importances()
+            result = SearchResult(trials, finalists, baselines, importances, store.folder, setup=setup)
+            return replace(result, paths=write_report(result))
+        except KeyboardInterrupt as error:  # also while the trials of a later batch are planned
+            if interrupt_text(error) not in ("", NOTHING):
+                raise
+            raise interrupt_with(f"finished trials are kept in {store.folder}") from None
+        finally:
+            if store.records():
+                write_tables(store)  # once for all runs of the search
 
 
 @contextlib.contextmanager
@@ -159,16 +157,6 @@ def _alone(folder: Path) -> Iterator[None]:
         ) from error
 
 
-@contextlib.contextmanager
-def _tables_at_the_end(store: Store) -> Iterator[None]:
-    """Write the tables of a folder once for all runs of a search, also after an error or Ctrl-C."""
-    try:
-        yield
-    finally:
-        if store.records():
-            write_tables(store)
-
-
 def _first_rung(setup: SearchSetup, measuring: Measuring, ended: Trials) -> list[SearchTrial]:
     """Return all trials, measured at the first rung, batch by batch; with `rerun="never"` those with all records.
 
@@ -176,23 +164,14 @@ def _first_rung(setup: SearchSetup, measuring: Measuring, ended: Trials) -> list
         StoreError: no trial has all records.
     """
     found: list[SearchTrial] = []
-    while len(found) < setup.trials:
-        batch = ended.batch(len(found), min(setup.spec.batch, setup.trials - len(found)))
-        if not batch:
-            break
-        saved = len(ended.ended()) - len(found)
-        measured = measuring.measure([*map(setup.space.point, batch)], setup.rungs[0])
-        for place, (params, one) in enumerate(zip(batch, measured, strict=True)):
+    while batch := ended.batch(min(setup.spec.batch, setup.trials - len(found))):
+        for one in measuring.measure(batch, setup.rungs[0]):
             if not one.whole:  # later trials depend on the values of this one
                 if not found:
                     raise StoreError(f"The folder '{setup.spec.out}' has no results of this search.")
                 return found
-            values = [value.value for value in one.values] if one.known else None
-            if place >= saved:
-                ended.add(params, values, about(one))
-            else:
-                ended.correct(len(found), values)
-            found.append(SearchTrial(len(found), params, (one,)))
+            ended.add(one)
+            found.append(SearchTrial(len(found), (one,)))
     return found
 
 
@@ -200,15 +179,11 @@ def _halve(setup: SearchSetup, measuring: Measuring, trials: Sequence[SearchTria
     """Measure the best share of the trials of each rung at the next (successive halving)."""
     found = list(trials)
     for rung, changes in enumerate(setup.rungs[1:], 1):
-        own = [one for one in ranked(setup.objectives, found) if len(one.rungs) == rung and one.last.known]
+        own = [one for one in ranked(setup.objectives, found) if len(one.rungs) == rung]
         count = math.ceil(round(setup.spec.keep * len(own), 9))  # 0.28 * 25 is 7.000000000000001
         best = sorted(one.number for one in own[:count])
-        if not best:
-            break
-        measured = measuring.measure([found[number].last.point for number in best], changes)
-        if not all(one.whole for one in measured):
-            break
-        for number, one in zip(best, measured, strict=True):
+        measured = measuring.measure_all([found[number].last.point for number in best], changes)
+        for number, one in zip(best, measured, strict=False):
             found[number] = replace(found[number], rungs=(*found[number].rungs, one))
     return found
 
@@ -220,7 +195,7 @@ def _again(
 
     Baselines have the hidden size of the best trial, or their own.
     """
-    best = [one for one in ranked(setup.objectives, trials) if one.last.known][: setup.spec.finalists]
+    best = ranked(setup.objectives, trials)[: setup.spec.finalists]
     if not best:
         return [], []
     first = best[0].last.point
@@ -229,14 +204,211 @@ def _again(
         point if point.params else replace(point, hidden=first.hidden, params=size) for point in setup.baselines
     ]
     points = [*(one.last.point for one in best), *baselines]
-    again = measuring.measure(points, setup.again())
-    if not all(one.whole for one in again):
-        return [], []
-    larger: Sequence[Measured | None] = [None] * len(points)
+    again = measuring.measure_all(points, setup.again())
+    larger: Sequence[Measured | None] = []
     if setup.spec.larger:
-        later = measuring.measure(points, setup.again(larger=True))
-        larger = later if all(one.whole for one in later) else larger
+        larger = measuring.measure_all(points, setup.again(larger=True))
     searched = [one.last if len(one.rungs) == len(setup.rungs) else None for one in best] + [None] * len(baselines)
-    measured = zip(points, searched, again, larger, strict=True)
-    found = [Finalist(point.name, before, now, later) for point, before, now, later in measured]
+    found = [Finalist(*one) for one in zip(searched, again, larger or [None] * len(points), strict=False)]
     return found[: len(best)], found[len(best) :]
+
+
+# -- points and measurements -------------------------------------------------------------------------------------------
+
+
+class Trials:
+    """The trials of a search that have ended, and the points of the next ones.
+
+    Args:
+        setup: the search.
+        study: a study of Optuna without trials.
+        shown: another one, which gets a copy of each trial.
+    """
+
+    def __init__(self, setup: SearchSetup, study: Study, shown: Study | None = None) -> None:
+        from optuna.distributions import CategoricalDistribution
+
+        self._setup, self._study, self._shown = setup, study, shown
+        self._distributions = {name: CategoricalDistribution(v) for name, v in setup.space.values.items()}
+        self._drawn: list[object] = []  # the identity of each drawn point
+
+    def batch(self, count: int) -> list[Point]:
+        """Return the points of the next trials; fewer than `count` if the space has no more points."""
+        points = []
+        for _ in range(count):
+            if (point := self._draw()) is None:
+                break
+            self._drawn.append(self._setup.space.identity(point))
+            points.append(point)
+        return points
+
+    def _draw(self) -> Point | None:
+        """Return a point that no trial has; None if there is none."""
+        space, key = self._setup.space, (self._setup.spec.sampler_seed, "search", len(self._drawn))
+        for attempt in range(REDRAWS):
+            self._study.sampler = self._sampler(stream_key(*key, attempt) % SEEDS, max(CANDIDATES >> attempt, 1))
+            point = space.point(self._study.ask(dict(self._distributions)).params)
+            if space.identity(point) not in self._drawn:
+                return point
+        first = stream_key(*key) % space.size
+        every = (space.nth((first + place) % space.size) for place in range(space.size))
+        return next((point for point in every if space.identity(point) not in self._drawn), None)
+
+    def _sampler(self, seed: int, candidates: int) -> BaseSampler:
+        from optuna.samplers import RandomSampler, TPESampler
+
+        if self._setup.spec.sampler == "random":
+            return RandomSampler(seed=seed)
+        return TPESampler(
+            seed=seed, n_startup_trials=STARTUP, n_ei_candidates=candidates, multivariate=False, constant_liar=False
+        )
+
+    def add(self, measured: Measured) -> None:
+        """Add the next trial, which has ended."""
+        from optuna.trial import TrialState, create_trial
+
+        trial = create_trial(
+            state=TrialState.COMPLETE if measured.known else TrialState.FAIL,
+            values=[value.value for value in measured.values] if measured.known else None,
+            params=dict(measured.point.params),
+            distributions=dict(self._distributions),
+            user_attrs={"model": measured.point.entry.qualified, "bounds": [value.bound for value in measured.values],
+                        "problem": measured.problem},
+        )  # fmt: skip
+        for study in filter(None, (self._study, self._shown)):
+            study.add_trial(trial)
+
+    def importances(self) -> list[dict[str, float]]:
+        """Return the importance of each dimension for each objective (fANOVA; Hutter et al. 2014), the largest first.
+
+        A random forest is fitted to the values. An importance is the variance of the forest's mean over all other
+        dimensions, as a share of the sum of these variances. It is empty for an objective with one value in all trials,
+        and if fewer than two trials have values.
+        """
+        from optuna.importance import FanovaImportanceEvaluator, get_param_importances
+        from optuna.trial import TrialState
+
+        complete = self._study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+        found: list[dict[str, float]] = []
+        for place in range(len(self._setup.objectives)):
+            several = len({trial.values[place] for trial in complete}) > 1
+            shares = several and get_param_importances(
+                self._study,
+                evaluator=FanovaImportanceEvaluator(seed=0),
+                target=lambda trial, place=place: trial.values[place],  # type: ignore[misc]
+            )
+            found.append(dict(shares or {}))
+        return found
+
+
+@contextlib.contextmanager
+def open_trials(setup: SearchSetup, folder: Path | None = None) -> Iterator[Trials]:
+    """Open a search without trials, silence Optuna's messages, one per trial, and at the end close the database.
+
+    Args:
+        setup: the search.
+        folder: results folder, where DATABASE gets a copy of each trial; None for no copy.
+
+    Raises:
+        StoreError: the database cannot be written.
+    """
+    import optuna
+    from sqlalchemy.exc import SQLAlchemyError
+
+    before, storage, shown = optuna.logging.get_verbosity(), None, None
+    optuna.logging.set_verbosity(logging.WARNING)
+    small, large = optuna.study.StudyDirection.MINIMIZE, optuna.study.StudyDirection.MAXIMIZE
+    directions = [large if one.maximize else small for one in setup.objectives]
+    try:
+        if folder is not None:
+            with contextlib.suppress(OSError):
+                (folder / DATABASE).unlink()  # of an earlier run; its trials come again
+            # "?", "%" and "{" in the name of a folder have a meaning in the URL, so that it does not hold the path.
+            connect = partial(sqlite3.connect, folder / DATABASE, check_same_thread=False)
+            storage = optuna.storages.RDBStorage(f"sqlite:///{DATABASE}", engine_kwargs={"creator": connect})
+            shown = optuna.create_study(storage=storage, study_name=setup.name, directions=directions)
+        yield Trials(setup, optuna.create_study(directions=directions), shown)
+    except (optuna.exceptions.OptunaError, SQLAlchemyError) as error:
+        raise StoreError(
+            f"'{folder}/{DATABASE}' cannot be written: {what_and_where(error)}. Close the programs that use this file, "
+            "and run the same search again, which keeps its finished trials."
+        ) from error
+    finally:
+        optuna.logging.set_verbosity(before)
+        if storage is not None:
+            storage.remove_session()
+            storage.engine.dispose()
+
+
+class Measuring:
+    """Measures points of a search.
+
+    Args:
+        setup: the search.
+        watcher: makes the callbacks of a run.
+    """
+
+    def __init__(self, setup: SearchSetup, watcher: Callable[[], Watcher | None] = lambda: None) -> None:
+        self._setup, self._watcher = setup, watcher
+        self._started = False  # whether the records to start from are in the folder
+
+    def plan(self, points: Sequence[Point], changes: Fields) -> tuple[Plan, list[list[Row] | Exception]]:
+        """Return the plan of some points, and the rows of each, or the error if the model refuses its options.
+
+        Args:
+            points: the points.
+            changes: settings that replace settings of the search.
+        """
+        found = [self._rows_of(point, changes) for point in points]
+        rows = {row.job.row: row for own in found if not isinstance(own, Exception) for row in own}
+        return planned(self._setup.spec, list(rows.values())), found
+
+    def check(self) -> None:
+        """Raise if the settings of a rung or of the second measurement are not accepted, before any training.
+
+        Raises:
+            IcyError: models refuse them: some points of the space, and at later rungs all baselines.
+        """
+        setup, size = self._setup, self._setup.space.size
+        some = [setup.space.nth(place * size // min(size, SOME)) for place in range(min(size, SOME))]
+        later = [*setup.rungs[1:], setup.again(), *([setup.again(larger=True)] if setup.spec.larger else [])]
+        for points, changes in [(some, setup.rungs[0]), *(([*some, *setup.baselines], one) for one in later)]:
+            found = (self._rows_of(point, changes) for point in points)
+            refusals = [*takewhile(lambda rows: isinstance(rows, Exception), found)]
+            if len(refusals) == len(points):
+                raise cast(Exception, refusals[0])
+
+    def _rows_of(self, point: Point, changes: Fields) -> list[Row] | Exception:
+        try:
+            rows = [row for spec in self._setup.specs_of(point, changes) for row in plan_rows(spec)]
+            require_engine(rows)
+        except (InvalidSettingError, IncompatibleError, PluginError) as error:  # the point cannot be trained
+            return error
+        return rows
+
+    def measure(self, points: Sequence[Point], changes: Fields) -> list[Measured]:
+        """Train missing replicates of some points, and return their values; arguments as for `plan`.
+
+        The caller writes the tables of the folder.
+        """
+        plan, rows = self.plan(points, changes)
+        plan, self._started = replace(plan, start=() if self._started else plan.start), True
+        result = run_plan(plan, self._watcher(), RETRIES, tables=False)
+        records = {record["key"]: record for record in result.records}
+        return [self._measured(point, own, records) for point, own in zip(points, rows, strict=True)]
+
+    def measure_all(self, points: Sequence[Point], changes: Fields) -> list[Measured]:
+        """Return the values as `measure` does; no values if `rerun="never"` leaves a replicate without a record."""
+        found = self.measure(points, changes) if points else []
+        return found if all(one.whole for one in found) else []
+
+    def _measured(self, point: Point, rows: list[Row] | Exception, records: Mapping[str, Record]) -> Measured:
+        if isinstance(rows, Exception):
+            return Measured(point, (Value(math.nan),) * len(self._setup.objectives), str(rows))
+        keys = [row.job.key(replicate) for row in rows for replicate in row.job.replicates]
+        own = tuple(records[key] for key in keys if key in records)
+        whole = len(own) == len(keys)  # a sum over a part of the replicates would be too small
+        values = tuple(one.value(own if whole else (), self._setup.people) for one in self._setup.objectives)
+        failures = [str(record["error"]) for record in own if record["failed"]]
+        problem = "" if all(value.known for value in values) else (failures or ["a replicate is not on file"])[0]
+        return Measured(point, values, problem, rows[0].job.parameters.get("true", 0), whole, own)

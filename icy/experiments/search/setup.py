@@ -4,46 +4,138 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
+
+import numpy as np
 
 from icy.analysis.people_distance import PeopleAccuracies, grammars_of, published_accuracies, study_accuracies
 from icy.config.search_spec import SearchSpec
-from icy.config.specs import ProbeSpec, RunSpec, names
+from icy.config.specs import RUNNING, ProbeSpec, RunSpec, names
 from icy.config.types import SamplerName
 from icy.core.checks import LARGEST_SEED, hidden_list, parse_whole, real_number, seed_list, whole_number
+from icy.core.choices import distinct, split_name, typed_text
+from icy.core.entry import Entry
 from icy.core.errors import InvalidSettingError, quoted, require_known
-from icy.core.registry import registry
-from icy.core.text import listed, several, words
+from icy.core.registry import SIDES, registry
+from icy.core.text import counted, listed, several, words
 from icy.core.types import Choices, Fields
+from icy.experiments.probe import usable_models
 from icy.experiments.sweep_file import by_field
 from icy.grammars import canonical_name
-from icy.languages.frequencies import is_meanings_file, read_meanings
 from icy.languages.meanings import spaces_in
-from icy.languages.names import content_name
-from icy.records.record import config_text
+from icy.models.creation import count_parameters, create
 from icy.study.rows import read_rows
 from icy.study.spec import StudySpec
 
 from .objectives import RATIO, Objective, objectives_of
-from .space import HIDDEN, Point, Space, space_of
 
 log = logging.getLogger(__name__)
 
+MODEL, HIDDEN = "model", "hidden"  # dimensions other than options
+SCALARS = (str, int, float, bool, type(None))  # types of values that Optuna stores
+INSTALL = 'A search needs the package optuna: pip install "icy-toolkit[search]". Nothing was trained.'
 ICY22 = "icy22"
 CONVERGED = "converged"  # protocol of the games for the comparison with people
-GAMES = ("instances", "representation", "settings", "list_seed")  # settings of these games
+GAMES = ("instances", "representation", "settings")  # settings of these games
 BASELINES = {"sender": ("HierZero:dgsend", "FC2L", "RNNAutoReg:LSTM"), "receiver": ("Hier:GRU", "FC2L")}
 IN_A_RUNG = (
     *("meanings", "vocab_size", "word_length", "seeds", "target", "cap", "max_updates", "held_out", "split"),
     *("representation", "symbols", "preset", "settings"),
 )
+OF_ALL = ("protocol", "frequencies", "draws", "sampler", "sampler_seed", "batch", "instances")  # and not of a rung
 NO_TABLES = "rungs needs tables of settings, each under [[rungs]] in TOML, and larger needs one, under [larger]."
 WINNERS = "icy search"  # source of the models in winner.py
-RULE = 2  # version of the rule that draws points; a new version makes new searches
 LATER = 1000  # the list of instances of the games that measure finalists again: other languages
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the space: a model with its hidden size and options.
+
+    Attributes:
+        entry: entry of the model, with the options that it declares.
+        hidden: hidden size.
+        options: other arguments of the model.
+        params: the value of each dimension.
+    """
+
+    entry: Entry
+    hidden: int
+    options: Fields = field(default_factory=dict)
+    params: Fields = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name of the model, with its options, and its hidden size if that is a dimension."""
+        shown = {**self.options, **({HIDDEN: self.hidden} if HIDDEN in self.params else {})}
+        return " ".join([self.entry.name, *(f"{name}={typed_text(value)}" for name, value in shown.items())])
+
+
+@dataclass(frozen=True)
+class Space:
+    """The space of a search.
+
+    Attributes:
+        values: values of each dimension.
+        entries: models by name.
+        hidden: hidden size, unless it is a dimension.
+        options: arguments that all models get.
+        fixed: options with a single value.
+    """
+
+    values: Mapping[str, tuple[Any, ...]]
+    entries: Mapping[str, Entry]
+    hidden: int
+    options: Fields
+    fixed: Fields = field(default_factory=dict)
+    _networks: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return math.prod(map(len, self.values.values()))
+
+    @property
+    def side(self) -> str:
+        """The side that the models play: "sender" or "receiver"."""
+        return next(iter(self.entries.values())).kind
+
+    def point(self, params: Fields) -> Point:
+        """Return the point with these values of the dimensions."""
+        entry = self.entries[params.get(MODEL, next(iter(self.entries)))]
+        own = {**self.fixed, **{name: value for name, value in params.items() if name not in (MODEL, HIDDEN)}}
+        if entry.choices:
+            entry, own = entry.with_choices({**entry.chosen, **own}), {}
+        return Point(entry, params.get(HIDDEN, self.hidden), {**self.options, **own}, params)
+
+    def nth(self, place: int) -> Point:
+        """Return the point with this number; the last dimension varies fastest."""
+        places = np.unravel_index(place, [*map(len, self.values.values())])
+        return self.point({name: own[at] for (name, own), at in zip(self.values.items(), places, strict=True)})
+
+    def identity(self, point: Point) -> Choices:
+        """Return facts that are equal for equal models: options and hidden sizes without effect are left out."""
+        network = self._network(point) if HIDDEN in point.params else point.hidden
+        return {MODEL: point.entry.qualified, HIDDEN: network, **point.options}
+
+    def _network(self, point: Point) -> int:
+        """Return the number of trained parameters for small messages: equal at hidden sizes without an effect."""
+        import torch
+
+        name = f"{point.entry.qualified} {point.name}"
+        if name not in self._networks:
+            try:
+                with torch.random.fork_rng(devices=[]), torch.device("meta"):
+                    model = create(point.entry, "3x4", 4, 4, point.hidden, **point.options)
+                self._networks[name] = count_parameters(model)["true"]
+            except Exception:  # the model needs other sizes, or computes with its weights
+                self._networks[name] = -point.hidden
+        return self._networks[name]
 
 
 @dataclass(frozen=True)
@@ -77,59 +169,50 @@ class SearchSetup:
     @property
     def grammars(self) -> list[str]:
         """Grammars of a trial's probe: of the objectives, and further ones; none if only people count."""
-        own = [name for one in self.objectives for name in one.grammars]
+        own = [term.of for one in self.objectives if not one.of_people for term in one.terms if term.of]
         own += [canonical_name(name) for name in words(self.spec.grammar)]
-        only_people = any(one.of_people for one in self.objectives) and "updates" not in self._measures
+        measures = [term.measure for one in self.objectives for term in one.terms]
+        only_people = self.people is not None and "updates" not in measures
         return list(dict.fromkeys(own or ([] if only_people else ["concat"])))
 
     @property
-    def _measures(self) -> list[str]:
-        return [term.measure for one in self.objectives for term in one.terms]
-
-    @property
     def name(self) -> str:
-        """The name of this search in its database: it depends on all that determines the trials."""
-        spec = _by_content({name: getattr(self.spec, name) for name in IN_A_RUNG})
-        own = {} if self.people is None else {"people": self._people_name, "instances": self.spec.instances}
-        what: Choices = {
-            "space": self.space.to_json(),
-            "objectives": [[o.text, o.direction] for o in self.objectives],
-            "sampler": f"{self.spec.sampler} {RULE}",
-            "sampler_seed": self.spec.sampler_seed,
-            "batch": self.spec.batch,
-            "rung": _by_content(self.rungs[0]),
-            "spec": {k: v if isinstance(v, dict) else str(v) for k, v in spec.items()},
-            "grammars": self.grammars,
-            "protocol": str(self.spec.protocol),
-            **({"frequencies": str(self.spec.frequencies)} if self.spec.frequencies is not None else {}),
-            **({"draws": str(self.spec.draws)} if self.spec.draws != "icy" else {}),
-            **own,
-        }
-        return hashlib.sha256(config_text(what).encode()).hexdigest()[:12]
-
-    @property
-    def _people_name(self) -> str:
-        """The name of published people; of others their conditions and mean accuracies, also if the file is renamed."""
-        if _are_published(self.spec.people) or self.people is None:
-            return ICY22
-        return config_text({"conditions": self.people.conditions, "means": self.people.means.tolist()})
-
-    def new_seeds(self, count: int) -> list[int]:
-        """Return seeds that no rung of the search uses, so that the words are new, too."""
-        used = [seed for rung in self.rungs for seed in seed_list(rung.get("seeds", self.spec.seeds))]
-        first = max(used) + 1
-        if first + count > LARGEST_SEED:
-            raise InvalidSettingError(f"{count} new seeds above {max(used)} would be too large: choose smaller seeds.")
-        return list(range(first, first + count))
+        """The name of this search in its report: it depends on all that determines the trials."""
+        space, people = self.space, self.people and self.people.means.tolist()
+        settings = {name: str(getattr(self.spec, name)) for name in (*IN_A_RUNG, *OF_ALL)}
+        what = [list(space.entries), space.values, space.hidden, space.options, space.fixed, self.grammars, people]
+        what += [[one.label for one in self.objectives], settings, self.rungs[0]]
+        return hashlib.sha256(repr(what).encode()).hexdigest()[:12]
 
     def again(self, larger: bool = False) -> Choices:
-        """Return the settings of the second measurement: of the last rung, or larger ones, with new seeds."""
+        """Return the settings of the second measurement: of the last rung, or larger ones, with new seeds.
+
+        A number of seeds means seeds above the seeds of all rungs, so that the words are new, too.
+
+        Raises:
+            InvalidSettingError: a rung uses one of the seeds, or they are too large.
+        """
         changes = {**self.rungs[-1], **(by_field(self.spec.larger) if larger else {})}
         given = changes["seeds"] if larger and "seeds" in self.spec.larger else self.spec.new_seeds
+        used = {seed for rung in self.rungs for seed in seed_list(rung.get("seeds", self.spec.seeds))}
         seeds = seed_list(given)
         if parse_whole(str(given)) is not None:
-            seeds = self.new_seeds(len(seeds))
+            seeds = [max(used) + place for place in range(1, len(seeds) + 1)]
+        if max(seeds) > LARGEST_SEED:
+            raise InvalidSettingError(f"{given} new seeds above {max(used)} would be too large: choose smaller seeds.")
+        if both := used & set(seeds):
+            raise InvalidSettingError(
+                f"The seed {min(both)} of `larger` was used in the search; give a number of seeds, or others."
+            )
         return {**changes, "seeds": seeds, "list_seed": LATER}
+
+    def probe_of(self, point: Point, changes: Fields) -> ProbeSpec:
+        """Return the spec of a probe of a point; arguments as for `specs_of`."""
+        own = {name: getattr(self.spec, name) for name in names(ProbeSpec)}
+        own |= {name: value for name, value in changes.items() if name in IN_A_RUNG}
+        own |= {"model": [point.entry.qualified], "grammar": self.grammars or ["concat"], "hidden": point.hidden}
+        own |= {"options": dict(point.options), "quick": False}
+        return ProbeSpec(**own).with_given({*self.spec.given, *changes} & set(own))
 
     def specs_of(self, point: Point, changes: Fields) -> list[RunSpec]:
         """Return the specs of the jobs that measure a point.
@@ -138,39 +221,18 @@ class SearchSetup:
             point: the point.
             changes: settings that replace settings of the search, as of a rung.
         """
-        shared = {f.name: getattr(self.spec, f.name) for f in fields(RunSpec)} | {"quick": False}
-        found: list[RunSpec] = []
-        if self.grammars:
-            own = {name: getattr(self.spec, name) for name in names(ProbeSpec)} | shared
-            own |= {"model": [point.entry.qualified], "grammar": self.grammars, "hidden": point.hidden}
-            own |= {"options": dict(point.options)} | {n: v for n, v in changes.items() if n in IN_A_RUNG}
-            found.append(ProbeSpec(**own).with_given({*self.spec.given, *changes} & set(own)))
+        found: list[RunSpec] = [self.probe_of(point, changes)] if self.grammars else []
         if self.people is not None:
-            games = {name: getattr(self.spec, name) for name in GAMES if name != "list_seed"}
-            games |= {name: value for name, value in changes.items() if name in GAMES}
-            found.append(StudySpec(**self._games(point), **{**shared, "keep_models": False}, **games))
+            by_dataset = grammars_of(self.people)
+            asked = [term.of for one in self.objectives if one.of_people for term in one.terms]
+            datasets = list(by_dataset) if "" in asked else list(dict.fromkeys(asked))
+            games = {name: getattr(self.spec, name) for name in (*RUNNING, *GAMES)}
+            games |= {name: value for name, value in changes.items() if name in (*GAMES, "list_seed")}
+            games |= {"player": [point.entry.name], "hidden": point.hidden, "options": dict(point.options)}
+            games |= {"dataset": datasets, "protocol": CONVERGED, "quick": False, "keep_models": False}
+            games["grammar"] = list(dict.fromkeys(name for dataset in datasets for name in by_dataset[dataset]))
+            found.append(StudySpec(**games))
         return found
-
-    def _games(self, point: Point) -> Choices:
-        assert self.people is not None
-        by_dataset = grammars_of(self.people)
-        asked = [term.of for one in self.objectives if one.of_people for term in one.terms]
-        datasets = list(by_dataset) if "" in asked else list(dict.fromkeys(asked))
-        return {
-            "player": [point.entry.name],
-            "dataset": datasets,
-            "grammar": list(dict.fromkeys(name for dataset in datasets for name in by_dataset[dataset])),
-            "protocol": CONVERGED,
-            "hidden": point.hidden,
-            "options": dict(point.options),
-        }
-
-
-def _by_content(settings: Fields) -> Choices:
-    """Return settings with the hash of a table of meanings in place of its path."""
-    if not is_meanings_file(settings.get("meanings")):
-        return dict(settings)
-    return {**settings, "meanings": content_name(read_meanings(settings["meanings"])[1].file)}
 
 
 def set_up(spec: SearchSpec) -> SearchSetup:
@@ -179,26 +241,36 @@ def set_up(spec: SearchSpec) -> SearchSetup:
     Raises:
         IcyError: as for `icy.search`.
     """
+    if find_spec("optuna") is None:
+        raise InvalidSettingError(INSTALL)
     registry.load_files(spec.plugin)
     _check_numbers(spec)
     (meanings,) = spaces_in(spec.meanings)  # the command line gives a tuple
     spec = replace(spec, meanings=meanings).with_given(spec.given)
-    objectives, space = objectives_of(spec), space_of(spec)
-    people = _people(spec) if any(one.of_people for one in objectives) else None
-    if people is not None:
+    objectives, space, people = objectives_of(spec), space_of(spec), None
+    if of_people := [one for one in objectives if one.of_people]:
         if space.side != "sender":
             raise InvalidSettingError("The distance to people is for senders, which answer with words as people do.")
-        for one in objectives:
-            if one.of_people and one.terms[0].of:
-                people.part(one.terms[0].of)  # raises for an unknown dataset
+        published = str(spec.people).lower() == ICY22
+        people = published_accuracies() if published else study_accuracies(read_rows(Path(str(spec.people))))
+        for one in of_people:
+            one.people_in(people)  # raises for an unknown dataset
     if (known := registry.find(space.side, spec.winner)) is not None and known.source != WINNERS:
         raise InvalidSettingError(
             f"A {space.side} is already called '{spec.winner}': choose another name of the winner (--winner)."
         )
     setup = SearchSetup(spec, space, tuple(objectives), people, tuple(_baselines(spec, space)))
-    _check_new_seeds(setup)
-    _warn_of_idle(setup)
-    _warn_of_bounds(setup)
+    setup.again(larger=True)  # raises for seeds of the search
+    given = [name for name in IN_A_RUNG if name not in GAMES and name in spec.given]
+    if given and not setup.grammars:
+        do = "does" if len(given) == 1 else "do"
+        log.warning("%s %s nothing: the games of the study have sizes of their own.", listed(given), do)
+    limits = [spec.max_updates, *(rung.get("max_updates") for rung in setup.rungs)]
+    if any(limits) and any(one.terms[0].measure == RATIO and not one.maximize for one in objectives):
+        log.warning(
+            "Under max_updates, a training without the target counts as these updates divided by concat's. If concat "
+            "is slow, this is small, and the trial may rank before better ones: give a cap in place of max_updates."
+        )
     return setup
 
 
@@ -209,35 +281,6 @@ def _baselines(spec: SearchSpec, space: Space) -> Iterator[Point]:
         (hidden,) = hidden_list(size) if of_size else [space.hidden]
         for entry in registry.match(name, space.side):
             yield Point(entry, hidden, params={HIDDEN: hidden} if of_size else {})
-
-
-def _warn_of_idle(setup: SearchSetup) -> None:
-    """Warn of settings without effect in a search that has only games of the study."""
-    given = [name for name in IN_A_RUNG if name not in GAMES and name in setup.spec.given]
-    if given and not setup.grammars:
-        do = "does" if len(given) == 1 else "do"
-        log.warning("%s %s nothing: the games of the study have sizes of their own.", listed(given), do)
-
-
-def _warn_of_bounds(setup: SearchSetup) -> None:
-    """Warn of bounds of a ratio to be minimized: they are smaller if concat is slower."""
-    limits = [setup.spec.max_updates, *(rung.get("max_updates") for rung in setup.rungs)]
-    least = [one for one in setup.objectives if not one.maximize and one.terms[0].measure == RATIO]
-    if least and any(limits):
-        log.warning(
-            "Under max_updates, a training without the target counts as these updates divided by concat's. If concat "
-            "is slow, this is small, and the trial may rank before better ones: give a cap in place of max_updates."
-        )
-
-
-def _are_published(people: str | Path) -> bool:
-    return str(people).lower() == ICY22
-
-
-def _people(spec: SearchSpec) -> PeopleAccuracies:
-    if _are_published(spec.people):
-        return published_accuracies()
-    return study_accuracies(read_rows(Path(str(spec.people))))
 
 
 def _check_numbers(spec: SearchSpec) -> None:
@@ -280,10 +323,76 @@ def _check_axes(axes: Sequence[str], settings: Fields) -> None:
             raise InvalidSettingError(f"A search has one value of {axis}; only models, their options and hidden vary.")
 
 
-def _check_new_seeds(setup: SearchSetup) -> None:
-    """Raise if the larger measurement would use seeds of the search."""
-    used = {seed for rung in setup.rungs for seed in seed_list(rung.get("seeds", setup.spec.seeds))}
-    if both := used & set(setup.again(larger=True)["seeds"]):
+# -- space -------------------------------------------------------------------------------------------------------------
+
+
+def space_of(spec: SearchSpec) -> Space:
+    """Return the space of a search.
+
+    Raises:
+        InvalidSettingError: no model, models of two sides, nothing to choose, or a value that cannot be stored.
+        UnknownNameError: an unknown model, option or value.
+        IncompatibleError: a model does not work with the representation.
+    """
+    if spec.side:
+        require_known("side", spec.side, SIDES)
+    found = usable_models(spec.model, str(spec.representation), [spec.side] if spec.side else SIDES)
+    if len({entry.kind for entry in found}) > 1:
+        raise InvalidSettingError('These models are senders and receivers; choose a side, as in side="sender".')
+    names, sizes = [entry.name for entry in found], hidden_list(spec.hidden)
+    chosen, fixed = _options(spec, found)
+    values = {**({MODEL: tuple(names)} if len(names) > 1 else {}), **chosen}
+    sized = {**values, **({HIDDEN: tuple(sizes)} if len(sizes) > 1 else {})}
+    space = Space(sized, dict(zip(names, found, strict=True)), sizes[0], dict(spec.options), fixed)
+    same = [] if chosen or len(sizes) == 1 else [name for name in names if _is_same_at(sizes, name, space)]
+    if len(same) == len(names):
+        space = replace(space, values=values)
+    if space.size < 2:
+        why = f"has no hidden layer, so {len(sizes)} hidden sizes are one model" if same else "is a single model"
         raise InvalidSettingError(
-            f"The seed {min(both)} of `larger` was used in the search; give a number of seeds, or others."
+            f"There is nothing to choose: {names[0]} {why}. Give several models or hidden sizes, or several "
+            "values of its options in `space`."
         )
+    if same:
+        are = "is" if len(same) == 1 else "are"
+        log.warning("%s %s the same at %s, and tried at one.", listed(same), are, counted(len(sizes), "hidden size"))
+    return space
+
+
+def _is_same_at(sizes: Sequence[int], name: str, space: Space) -> bool:
+    """Return whether a model is the same network at all hidden sizes."""
+    return len({str(space.identity(space.point({MODEL: name, HIDDEN: size}))) for size in sizes}) == 1
+
+
+def _options(spec: SearchSpec, entries: Sequence[Entry]) -> tuple[dict[str, tuple[Any, ...]], Choices]:
+    """Return the options to choose with their values, and the options with a single value.
+
+    They are the options in `space`. If all of these have a single value, a single model's other options are chosen too,
+    except those in its name.
+    """
+    given = {name.replace("-", "_"): value for name, value in spec.space.items()}
+    found = {name: _values(name, value) for name, value in given.items()}
+    for entry in (entry for entry in entries if entry.choices):
+        for name, value in ((name, value) for name, values in found.items() for value in values):
+            entry.with_choices({name: value})  # raises for an option or a value that it does not have
+    named = {option.lower() for model in words(spec.model) for option in split_name(model)[1] or {}}
+    if both := [name for name in found if name.lower() in named]:
+        raise InvalidSettingError(f"The option {both[0]} is in the name of a model and in `space`; keep one.")
+    if len(entries) == 1 and all(len(values) == 1 for values in found.values()):
+        free = {name: tuple(values) for name, values in entries[0].choices.items() if name.lower() not in named}
+        found = {**free, **found}
+    fixed = {name: values[0] for name, values in found.items() if len(values) == 1}
+    return {name: values for name, values in found.items() if name not in fixed}, fixed
+
+
+def _values(name: str, value: object) -> tuple[Any, ...]:
+    if name in (MODEL, HIDDEN):
+        raise InvalidSettingError(f"`{name}` is not an option of a model: give its values in `{name}`, not in `space`.")
+    found = several(value) if isinstance(value, (str, int, float, list, tuple)) else []
+    if not found or not all(
+        isinstance(one, SCALARS) and math.isfinite(one if isinstance(one, float) else 0) for one in found
+    ):
+        raise InvalidSettingError(
+            f"`space` needs a list of texts, finite numbers or true and false for {name}, not {quoted(value)}."
+        )
+    return tuple(distinct(f"`space`: {name}", found))

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from icy.experiments.search.search import search_spec
+from icy.config.search_spec import SearchSpec
 from icy.experiments.search.setup import SearchSetup, set_up
 from tests.helpers import TINY
 
@@ -45,4 +45,4 @@ def plugin_file(folder: Path, fields: str = "") -> Path:
 
 def setup_of(**given: Any) -> SearchSetup:
     """Return the setup of a small search."""
-    return set_up(search_spec(**{**SMALL, **given}))
+    return set_up(SearchSpec.asked(**{**SMALL, **given}))

@@ -137,4 +137,4 @@ def test_wrong_objectives_are_explained(given: dict[str, Any], said: str) -> Non
 
 
 def test_accuracy_at_a_common_number_of_updates_is_an_objective() -> None:
-    assert objectives_of(SearchSpec(maximize="accuracy:perm", max_updates=100))[0].direction == "maximize"
+    assert objectives_of(SearchSpec(maximize="accuracy:perm", max_updates=100))[0].maximize

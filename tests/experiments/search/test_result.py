@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 import pytest
+import torch
 
 from icy.analysis import style
-from icy.experiments.search.measuring import Measured, Measuring
 from icy.experiments.search.objectives import Value
-from icy.experiments.search.page import page, picture, write_report
-from icy.experiments.search.result import Finalist, SearchResult, SearchTrial, fronts
-from icy.experiments.search.search import _again, _halve
-from icy.experiments.search.space import Point
+from icy.experiments.search.report import page, parts_of, picture, write_report
+from icy.experiments.search.result import Finalist, Measured, SearchResult, SearchTrial, fronts
+from icy.experiments.search.search import Measuring, _again, _halve
+from icy.experiments.search.setup import Point
+from icy.models import create_receiver, create_sender
 
 from .helpers import setup_of
 
@@ -23,7 +25,7 @@ from .helpers import setup_of
 class Same:
     """Measures 3 in place of a training."""
 
-    def measure(self, points: Sequence[Point], changes: object) -> list[Measured]:
+    def measure_all(self, points: Sequence[Point], changes: object) -> list[Measured]:
         return [Measured(one, (Value(3.0),)) for one in points]
 
 
@@ -34,7 +36,7 @@ def test_the_share_that_goes_on_is_exact() -> None:
     """0.28 of 25 trials are 7 of them, although 0.28 * 25 is 7.000000000000001."""
     setup = setup_of(rungs=[{"meanings": "2x2"}, {"meanings": "2x3"}], keep=0.28)
     point = setup.space.point({"model": "FC1L"})
-    trials = [SearchTrial(number, {}, (Measured(point, (Value(number / 1),)),)) for number in range(25)]
+    trials = [SearchTrial(number, (Measured(point, (Value(number / 1),)),)) for number in range(25)]
     assert [trial.number for trial in _halve(setup, SAME, trials) if len(trial.rungs) == 2] == [*range(7)]
 
 
@@ -44,12 +46,12 @@ def test_the_front_is_of_the_last_rung_with_values() -> None:
     point = setup.space.point({"model": "FC1L"})
 
     def trial(number: int, *values: tuple[float, ...]) -> SearchTrial:
-        return SearchTrial(number, {}, tuple(Measured(point, tuple(map(Value, one))) for one in values))
+        return SearchTrial(number, tuple(Measured(point, tuple(map(Value, one))) for one in values))
 
-    trials = [trial(0, (1.0, 2.0), ()), trial(1, (3.0, 1.0)), trial(2, (2.0, 3.0)), trial(3, (4.0, 4.0))]
+    trials = [trial(0, (1.0, 2.0), (math.nan, 2.0)), trial(1, (3.0, 1.0)), trial(2, (2.0, 3.0)), trial(3, (4.0, 4.0))]
     result = SearchResult(trials, setup=setup)
     assert [one.number for one in result.front] == [1, 2]
-    picture(result.objectives, trials[1:], result.front)
+    picture(result)
     assert SearchResult(trials[:1], setup=setup).front == []
 
 
@@ -58,7 +60,7 @@ def test_bounds_have_no_shrinkage() -> None:
     point = setup.space.point({"model": "FC1L"})
 
     def shrinkage(old: Value, new: Value) -> float:
-        return Finalist("FC1L", Measured(point, (old,)), Measured(point, (new,))).shrinkage(0)
+        return Finalist(Measured(point, (old,)), Measured(point, (new,))).shrinkage(0)
 
     assert shrinkage(Value(3.0), Value(2.0)) == -1.0
     cut = Value(20.0, bound=">")
@@ -69,12 +71,12 @@ def test_the_picture_names_the_better_direction_and_marks_values_that_were_cut()
     setup = setup_of(minimize=["people:eng"], maximize=["ratio:perm"])
     point = setup.space.point({"model": "FC1L"})
     values = [(Value(0.2), Value(3.0)), (Value(0.3), Value(20.0, bound=">"))]
-    trials = [SearchTrial(number, {}, (Measured(point, own),)) for number, own in enumerate(values)]
-    (axes,) = picture(setup.objectives, trials, trials).axes
+    trials = [SearchTrial(number, (Measured(point, own),)) for number, own in enumerate(values)]
+    (axes,) = picture(SearchResult(trials, setup=setup)).axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("distance to people on eng (min)", "ratio:perm (max)")
-    faces = {line.get_gid(): line.get_markerfacecolor() for line in axes.lines if line.get_gid()}
-    assert faces["trial-0"] != "white"
-    assert faces["trial-1"] == "white"
+    faces = {line.get_xydata()[0][0]: line.get_markerfacecolor() for line in axes.lines if len(line.get_xydata()) == 1}
+    assert [place for place, face in faces.items() if face == "white"] == [0.3]
+    assert {*faces} == {0.2, 0.3}
     assert "cut at the cap" in [text.get_text() for text in axes.get_legend().texts]
 
 
@@ -84,7 +86,7 @@ def test_shrinkage_is_of_finalists_that_reached_the_last_rung() -> None:
     point = setup.space.point({"model": "FC1L"})
 
     rungs = [Measured(point, (Value(value),)) for value in (1.0, 2.5)]
-    trials = [SearchTrial(0, {}, tuple(rungs)), SearchTrial(1, {}, (rungs[0],))]
+    trials = [SearchTrial(0, tuple(rungs)), SearchTrial(1, (rungs[0],))]
     finalists, baselines = _again(setup, SAME, trials)
     shrinkages = [one.shrinkage(0) for one in (*finalists, *baselines)]
     assert shrinkages[0] == 0.5
@@ -97,11 +99,12 @@ def test_one_objective_without_a_value_hides_no_other_and_has_its_reason_in_the_
     point = setup.space.point({"model": "FC1L"})
     old = Measured(point, (Value(0.2), Value(3.0)))
     new = Measured(point, (Value(0.5), Value(math.nan)), "concat did not reach 0.8")
-    found = Finalist("FC1L", old, new)
+    found = Finalist(old, new)
     assert found.shrinkage(0) == pytest.approx(0.3)
     assert math.isnan(found.shrinkage(1))
-    baseline = Finalist("FC2L", None, Measured(point, problem="it takes no grid"))
-    result = SearchResult([SearchTrial(0, {}, (old,))], [found], [baseline], setup=setup)
+    other = setup.space.point({"model": "FC2L"})
+    baseline = Finalist(None, Measured(other, (Value(math.nan),) * 2, "it takes no grid"))
+    result = SearchResult([SearchTrial(0, (old,))], [found], [baseline], setup=setup)
     assert [row[3:] for row in result.finalist_table()[1]] == [
         *(["0.50", "+0.30"], ["failed", "-"], ["failed", "-"], ["failed", "-"])
     ]
@@ -110,10 +113,13 @@ def test_one_objective_without_a_value_hides_no_other_and_has_its_reason_in_the_
 
 
 def test_fronts_of_one_and_two_objectives() -> None:
-    assert fronts(["maximize"], [(1,), (3,), (2,), (3,)]) == [[1, 3], [2], [0]]
-    assert fronts(["minimize", "maximize"], [(1, 1), (2, 2), (2, 1), (0, 0)]) == [[0, 1, 3], [2]]
-    assert fronts(["minimize", "minimize"], [(1, 1), (1, 1), (1, 2)]) == [[0, 1], [2]]
-    assert fronts(["minimize"], []) == []
+    def of(*costs: tuple[float, ...]) -> list[int]:
+        return fronts(np.array(costs))
+
+    assert of((-1,), (-3,), (-2,), (-3,)) == [2, 0, 1, 0]
+    assert of((1, -1), (2, -2), (2, -1), (0, 0)) == [0, 0, 1, 0]
+    assert of((1, 1), (1, 1), (1, 2)) == [0, 0, 1]
+    assert fronts(np.zeros((0, 2))) == []
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no latex"), MemoryError(), KeyError("$x")])
@@ -126,9 +132,36 @@ def test_a_picture_that_cannot_be_drawn_loses_no_report(
     monkeypatch.setattr(style, "figure", fail)
     setup = setup_of()
     point = setup.space.point({"model": "FC1L"})
-    result = SearchResult([SearchTrial(0, {}, (Measured(point, (Value(3.0),)),))], folder=tmp_path, setup=setup)
+    result = SearchResult([SearchTrial(0, (Measured(point, (Value(3.0),)),))], folder=tmp_path, setup=setup)
     assert [path.name for path in write_report(result)] == ["search.md", "winner.py"]
     assert "icy.create_sender" in (tmp_path / "winner.py").read_text()
     assert (tmp_path / "search.md").read_text().startswith(page(result))
     assert "could not be drawn" in (tmp_path / "search.md").read_text()
     assert "The report is complete without them." in caplog.text
+
+
+def test_parts_are_in_the_order_of_their_first_use() -> None:
+    model = create_sender("HierAutoReg:GRU", "3x4", 6, 4, 8)  # which declares `out` before `lower`
+    parts = parts_of(model, torch.zeros(2, 3, dtype=torch.int64))
+    names = [name for name, _, _ in parts]
+    assert names[0] == "embed"
+    assert names[-1] == "out"
+    assert names.index("upper") < names.index("out")
+    assert sum(count for *_, count in parts) == model.parameter_count("true")  # type: ignore[operator]
+
+
+def test_shared_parameters_are_counted_once_and_own_parameters_have_a_part() -> None:
+    model = torch.nn.Module()
+    model.scale = torch.nn.Parameter(torch.ones(3))
+    model.first = torch.nn.Linear(3, 3, bias=False)
+    model.second = torch.nn.Linear(3, 3)
+    model.second.weight = model.first.weight
+    model.forward = lambda x: model.second(model.first(x.float() * model.scale))  # type: ignore[method-assign]
+    found = parts_of(model, torch.zeros(2, 3, dtype=torch.int64))
+    assert found == [("own", "parameters", 3), ("first", "Linear", 9), ("second", "Linear", 3)]
+
+
+def test_a_container_names_its_parts() -> None:
+    model = create_receiver("Transformer", "3x4", 6, 4, 8)
+    kinds = [kind for _, kind, _ in parts_of(model, torch.zeros(2, 6, dtype=torch.int64))]
+    assert "ModuleList of PreNormLayer" in kinds
