@@ -13,8 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.core.checks import real_number, whole_number
-from icy.core.errors import require_known
+from icy.core.fields import CheckedFields, setting
 from icy.core.streams import stream_key
 from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_games, decide
 from icy.s2b.agents.rewards import accuracies, entropy, less_phase_mean, log_of, normalised, phase_means, rewards
@@ -26,13 +25,12 @@ from icy.s2b.settings import GameSettings, Query
 from .attention import MemoryListener
 from .memory_players import MemoryPlayer
 
-LEARNERS = ("ppo", "supervised")
 READ_AT_ONCE = 64  # episodes in a batch of the evaluation
 ALIGNMENT = "alignment"  # name of the parameter with its own learning rate
 
 
 @dataclass(frozen=True)
-class DealtLearningSettings:
+class DealtLearningSettings(CheckedFields):
     """Settings of training on dealt episodes.
 
     Attributes:
@@ -51,30 +49,19 @@ class DealtLearningSettings:
         query: query games in training episodes; see `icy.s2b.agents.schedule.practice`.
     """
 
-    learner: str = "ppo"
-    updates: int = 400
-    episodes: int = 128
-    epochs: int = 2
-    minibatch: int = 32
-    clip: float = 0.2
-    entropy: float = 0.01
-    learning_rate: float = 1e-3
-    alignment_rate: float = 20.0
-    warm_up: int = 20
-    decay: float = 0.3
-    clip_norm: float = 1.0
+    learner: str = setting("ppo", among=("ppo", "supervised"))
+    updates: int = setting(400, least=1)
+    episodes: int = setting(128, least=1)
+    epochs: int = setting(2, least=1)
+    minibatch: int = setting(32, least=1)
+    clip: float = setting(0.2, above=0)
+    entropy: float = setting(0.01, least=0)
+    learning_rate: float = setting(1e-3, above=0)
+    alignment_rate: float = setting(20.0, least=0)
+    warm_up: int = setting(20, least=0)
+    decay: float = setting(0.3, least=0, most=1)
+    clip_norm: float = setting(1.0, above=0)
     query: Query | None = None
-
-    def __post_init__(self) -> None:
-        require_known("learner", self.learner, LEARNERS)
-        for name in ("updates", "episodes", "epochs", "minibatch"):
-            whole_number(f"setting {name}", getattr(self, name), least=1)
-        whole_number("setting warm_up", self.warm_up, least=0)
-        for name in ("clip", "learning_rate", "clip_norm"):
-            real_number(f"setting {name}", getattr(self, name), above=True)
-        for name in ("entropy", "alignment_rate"):
-            real_number(f"setting {name}", getattr(self, name))
-        real_number("setting decay", self.decay, most=1)
 
     @classmethod
     def usual(cls, game: GameSettings) -> Self:

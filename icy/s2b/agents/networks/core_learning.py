@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icy.core.checks import real_number
-from icy.core.errors import IncompatibleError, require_known
+from icy.core.errors import IncompatibleError
+from icy.core.fields import setting
 from icy.s2b.agents.dealt import DealtGames
 from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, Sampled
 from icy.s2b.agents.rewards import generalized_advantages, log_of, normalised, rewards
@@ -16,8 +16,6 @@ from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
 
 from .listener import CoreListener
-
-BASELINES = ("phase", "value")
 
 
 @dataclass(frozen=True)
@@ -32,17 +30,13 @@ class CoreLearningSettings(DealtLearningSettings):
         value_weight: weight of the squared error of values.
     """
 
-    baseline: str = "phase"
-    discount: float = 0.0
-    trace: float = 0.95
-    value_weight: float = 0.5
+    baseline: str = setting("phase", among=("phase", "value"))
+    discount: float = setting(0.0, least=0, most=1)
+    trace: float = setting(0.95, least=0, most=1)
+    value_weight: float = setting(0.5, least=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_known("baseline", self.baseline, BASELINES)
-        for name in ("discount", "trace"):
-            real_number(f"setting {name}", getattr(self, name), most=1)
-        real_number("setting value_weight", self.value_weight)
         if self.discount and self.baseline == "phase":
             raise IncompatibleError("The baseline 'phase' ignores later rewards; take discount=0, or baseline='value'.")
 
@@ -51,12 +45,12 @@ class CoreLearningSettings(DealtLearningSettings):
 class SupervisedCoreSettings(CoreLearningSettings):
     """Settings with defaults for supervised learning. Batches are small, because cores then learn more per game."""
 
-    learner: str = "supervised"
-    updates: int = 6000
-    episodes: int = 16
-    minibatch: int = 16
-    learning_rate: float = 2e-3
-    decay: float = 0.5
+    learner: str = setting("supervised", among=("ppo", "supervised"))
+    updates: int = setting(6000, least=1)
+    episodes: int = setting(16, least=1)
+    minibatch: int = setting(16, least=1)
+    learning_rate: float = setting(2e-3, above=0)
+    decay: float = setting(0.5, least=0, most=1)
 
 
 @dataclass(frozen=True, eq=False)

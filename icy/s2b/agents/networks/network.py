@@ -11,14 +11,12 @@ from torch import Tensor, nn
 
 from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, require_known
+from icy.core.fields import check_fields, setting
 from icy.core.registry import CORE, registry
 from icy.s2b.agents.cores.core import CAPACITY, Core, Device, Parts, State, made_of, takes
 
 from .actions import Actions, one_hot
 from .observations import Observation
-
-MASKS = ("input", "head", "none")
-HEADS = ("dueling", "policy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,25 +43,22 @@ class NetworkSettings:
 
     core: str = "LSTM"
     options: Mapping[str, Any] = field(default_factory=dict)
-    capacity: int = CAPACITY
+    capacity: int = setting(CAPACITY, "capacity", least=1)
     stimulus: tuple[int, ...] = (512, 256, 128)
     message: tuple[int, ...] = ()
     joint: tuple[int, ...] = (512, 256, 256)
-    mask: Literal["input", "head", "none"] = "input"
+    mask: Literal["input", "head", "none"] = setting("input", "place of the mask")
     head: Literal["dueling", "policy"] = "dueling"
     deaf: bool = False
     hold: bool = False
-    extra: int = 0
+    extra: int = setting(0, "width of extra input", least=0)
 
     def __post_init__(self) -> None:
         registry.get(self.core, CORE)
-        for name, value, accepted in (("place of the mask", self.mask, MASKS), ("head", self.head, HEADS)):
-            require_known(name, value, accepted)
+        check_fields(self)
         for name in ("stimulus", "message", "joint"):
             for size in getattr(self, name):
                 whole_number(f"size of a layer of `{name}`", size)
-        whole_number("capacity", self.capacity)
-        whole_number("width of extra input", self.extra, least=0)
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> "NetworkSettings":

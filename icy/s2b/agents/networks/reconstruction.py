@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.core.checks import real_number, whole_number
+from icy.core.fields import CheckedFields, setting
 from icy.s2b.settings import GameSettings
 
 from .network import perceptron
@@ -15,7 +15,7 @@ from .observations import Observation
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReconstructionSettings:
+class ReconstructionSettings(CheckedFields):
     """Settings of the reconstruction loss.
 
     Attributes:
@@ -26,17 +26,11 @@ class ReconstructionSettings:
         near: largest absolute error of a prediction that counts as right.
     """
 
-    weight: float = 1.0
-    period: int = 2
-    hidden: int = 512
+    weight: float = setting(1.0, "setting weight of the reconstruction", above=0)
+    period: int = setting(2, "setting period of the reconstruction", least=1)
+    hidden: int = setting(512, "setting hidden of the reconstruction", least=1)
     message: bool = False
-    near: float = 0.05
-
-    def __post_init__(self) -> None:
-        for name in ("period", "hidden"):
-            whole_number(f"setting {name} of the reconstruction", getattr(self, name))
-        for name in ("weight", "near"):
-            real_number(f"setting {name} of the reconstruction", getattr(self, name), above=True)
+    near: float = setting(0.05, "setting near of the reconstruction", above=0)
 
 
 class ReconstructionHead(nn.Module):

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from icy.core.fields import setting
 from icy.core.registry import LISTENER
 from icy.core.streams import stream_key
 from icy.s2b.agents.dealt import of_like_length
@@ -164,10 +165,10 @@ class RecallLearningSettings(DealtLearningSettings):
         games_per_shot: largest number of games in a shot of a training episode; None for all stimuli of the space.
     """
 
-    updates: int = 300
-    episodes: int = 64
-    learning_rate: float = 4e-3
-    games_per_shot: int | None = 24
+    updates: int = setting(300, least=1)
+    episodes: int = setting(64, least=1)
+    learning_rate: float = setting(4e-3, above=0)
+    games_per_shot: int | None = setting(24, least=1)
 
     @classmethod
     def usual(cls, game: Any) -> Self:
