@@ -17,16 +17,19 @@ from icy.config.presets import Departure
 from icy.core.checks import whole_number
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.fields import check_fields, setting
+from icy.core.registry import LISTENER
 from icy.languages.meanings import MeaningSpace
 
 from . import targets
 from .episode_streams import EpisodeStreams, Reals, SavedState, Wholes, seeds_of
 from .options import RecallOptions
-from .settings import CompatSettings
+from .settings import CompatSettings, Sizes
 from .stimuli import Sections, Spaces, Stimuli, Truncation, one_hot
+from .turn import Seen
 
 SHOWN, ASKED = 0, 1  # the two steps of a game
-STATE = ("seeds", "number", "_at", "_asked", "_result", "_done", "illegal", "_right")
+STATE = ("seeds", "number", "_at", "_asked", "_result", "_done", "_idle", "illegal", "_right")
+Flags = Bool[NDArray[np.bool_], " batch"]
 
 # Differences between the authors' program and their papers.
 NEAR32: dict[str, Departure] = {
@@ -60,13 +63,6 @@ class RecallSettings(CompatSettings):
     """
 
     called = "the recall task"
-    # Networks of the referential game read these attributes: one stimulus, an answer after one step, no messages.
-    slots: ClassVar[int] = 1
-    rounds: ClassVar[int] = 1
-    length: ClassVar[int] = 1
-    vocab_size: ClassVar[int] = 0
-    listener_messages: ClassVar[bool] = False
-
     compats: ClassVar[Mapping[str, Mapping[str, Departure]]] = {"near32": NEAR32}
 
     dimensions: int = setting(3, least=1)
@@ -107,9 +103,9 @@ class RecallSettings(CompatSettings):
         return self.dimensions * (self.most if self.representation == "ohe" else 1)
 
     @property
-    def decisions(self) -> int:
-        """Number of answers."""
-        return self.most
+    def sizes(self) -> Sizes:
+        """Sizes of the agent's observations and actions."""
+        return Sizes(self.width, self.most, self.representation)
 
     @property
     def nothing(self) -> int:
@@ -119,7 +115,7 @@ class RecallSettings(CompatSettings):
 
 @dataclass(frozen=True, eq=False)
 class RecallTurn:
-    """The result of a step, in all B episodes.
+    """The result of a step, in all B episodes. `seen_by` has the agent's observations in the form of a game's players.
 
     Attributes:
         stimulus: the stimulus, [B, W]; at a question, ones at the positions of the queried dimension, and zeros
@@ -128,13 +124,37 @@ class RecallTurn:
         result: result of the previous game: 0 none, 1 wrong, 2 right, [B].
         reward: reward of the step, [B].
         done: whether the episode has ended, [B].
+        previous: reward of the previous game, [B].
+        fresh: whether this is the first step of an episode, [B].
+        idle: whether the episode ended at an earlier step, [B].
     """
 
     stimulus: Float32[NDArray[np.float32], "batch width"]
     asked: Int64[Wholes, " batch"]
     result: Int64[Wholes, " batch"]
     reward: Float32[NDArray[np.float32], " batch"]
-    done: Bool[NDArray[np.bool_], " batch"]
+    done: Flags
+    previous: Float32[NDArray[np.float32], " batch"]
+    fresh: Flags
+    idle: Flags
+
+    def seen_by(self, player: str = LISTENER) -> Seen:
+        """Return what the agent observes, as a player of a game that hears no messages."""
+        no = np.zeros_like(self.done)
+        return Seen(
+            stimulus=self.stimulus[:, None],
+            message=np.zeros((len(no), 1), dtype=np.int64),
+            query=no,
+            round=self.asked,
+            result=self.result,
+            reward=self.previous,
+            fresh=self.fresh,
+            may_speak=no,
+            may_decide=(self.asked == ASKED) & ~self.done,
+            over=self.done,
+            feedback=no,
+            idle=self.idle,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +228,7 @@ class BatchedRecall:
             self.number = self.number + 1
         self._schedule = self._draw_episodes(np.arange(self.episodes))
         self._at, self._asked, self._result = (np.zeros(self.episodes, dtype=np.int64) for _ in range(3))
-        self._done = np.zeros(self.episodes, dtype=bool)
+        self._done, self._idle = (np.zeros(self.episodes, dtype=bool) for _ in range(2))
         self.illegal = np.zeros(self.episodes, dtype=np.int64)
         self._right = np.zeros((self.episodes, self.settings.shots), dtype=np.int64)
         return self._make_turn(np.zeros(self.episodes, dtype=np.float32))
@@ -241,6 +261,7 @@ class BatchedRecall:
         self._asked = np.where(self._done, self._asked, 1 - self._asked)
         if self.autoreset and ended.any():
             self._again(ended)
+        self._idle = ended & self._done
         return self._make_turn(rewards)
 
     @property
@@ -286,7 +307,7 @@ class BatchedRecall:
         """Load the state of a task with the same settings and number of episodes, and return its turn."""
         self.seeds = seeds_of(self.episodes, seeds=state["seeds"])
         for name in STATE[1:]:
-            setattr(self, name, np.array(state[name], dtype=bool if name == "_done" else np.int64))
+            setattr(self, name, np.array(state[name], dtype=bool if name in ("_done", "_idle") else np.int64))
         self._schedule = self._draw_episodes(np.arange(self.episodes))
         return self._make_turn(np.array(state["reward"], dtype=np.float32))
 
@@ -336,7 +357,10 @@ class BatchedRecall:
         asked = self._asked == ASKED
         stimulus = np.where(asked[:, None], self._question(), self._visible_stimulus()).astype(np.float32)
         stimulus[self._done] = 0
-        self.turn = RecallTurn(stimulus, self._asked.copy(), self._result.copy(), rewards, self._done.copy())
+        previous = np.array([0.0, self.settings.wrong, self.settings.right], dtype=np.float32)[self._result]
+        fresh = (self._at == 0) & ~asked
+        now = self._asked.copy(), self._result.copy(), rewards, self._done.copy()
+        self.turn = RecallTurn(stimulus, *now, previous, fresh, self._idle)
         return self.turn
 
     def _visible_stimulus(self) -> NDArray[np.float32] | Reals:

@@ -14,8 +14,7 @@ from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Replicate
 
 from .agent_task import SAME_PRESETS, AgentTask, LearningMethod, core_name, find_learner, speaker_name
-from .recall.spec import RecallSpec
-from .spec import S2BSpec
+from .spec import RecallSpec, S2BSpec
 
 QUICK_OBSERVATIONS = 20_000  # for learners with a length in observations
 READINGS = 20  # default number of evaluations during a training
@@ -57,18 +56,19 @@ class AgentJob(Job):
         return [*super().entries, *_registered(self.task)]
 
     def config(self, replicate: Replicate) -> Choices:
-        """Return the configuration of a replicate: all choices that can change its results."""
-        task, game = self.task, self.task.game
-        usual = asdict(GameSettings(most=game["most"], dimensions=game["dimensions"]))
-        own = {name: value for name, value in game.items() if name not in NAMED and value != usual[name]}
+        """Return the configuration of a replicate: all choices that can change its results.
+
+        `options` has the settings that differ from their defaults, and `settings` all of them.
+        """
+        task = self.task
+        facts, changed = self.of_game(replicate)
         return {
             "model": self.name,
             "grammar": replicate.condition,
             "seed": replicate.seed,
-            "values": f"{game['least']}-{game['most']}",
-            **{name: game[name] for name in ON_AXES if name != "most"},
+            **facts,
             "options": {
-                **{f"game.{name}": value for name, value in own.items()},
+                **changed,
                 **task.options,
                 **{f"speaker.{name}": value for name, value in task.speaker_options.items()},
                 **task.changes(),
@@ -81,6 +81,13 @@ class AgentJob(Job):
                 **({"eoa": self.eoa} if self.eoa else {}),
             },
         }
+
+    def of_game(self, replicate: Replicate) -> tuple[Choices, Choices]:
+        """Return the settings of the game that have their own columns, and the others that differ from defaults."""
+        game = self.task.game
+        usual = asdict(GameSettings(most=game["most"], dimensions=game["dimensions"]))
+        own = {f"game.{name}": v for name, v in game.items() if name not in NAMED and v != usual[name]}
+        return {"values": f"{game['least']}-{game['most']}", **{n: game[n] for n in ON_AXES if n != "most"}}, own
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the kind of job, the core and the speaker."""

@@ -59,16 +59,16 @@ register_job_kind(
     JobKind(
         "recall",
         "Train agents of the recall task.",
-        spec=f"{__package__}.recall.spec:RecallSpec",
-        jobs=f"{__package__}.recall.recall_job:recall_jobs",
-        train=f"{__package__}.recall.recall_job:train",
+        spec=f"{__package__}.spec:RecallSpec",
+        jobs=f"{__package__}.recall_job:recall_jobs",
+        train=f"{__package__}.recall_job:train",
         rehearse=f"{__package__}.agent_run:seconds_per_update",
         source="MetaRG22 section 3.3, MetaRG24 appendix E.1; icy",
         table="icy.analysis.tables.s2b:recall_table",
         measures=("first_shot", "chance", "no_memory", "one_game", "reconstructed", "observations", "cpu_seconds"),
         curve=("steps", "accuracy", "first_shot", "observations", "reconstructed"),
         noun="agents",
-        model=f"{__package__}.recall.recall_job:kept_networks",
+        model=f"{__package__}.recall_job:kept_networks",
         command="s2b recall",
     )
 )

@@ -29,6 +29,7 @@ from icy.s2b.agents.rewards import (
     rewards,
 )
 from icy.s2b.agents.schedule import DealtTraining, EpisodeBatches, first_episode, grouped, practice, rate_factor
+from icy.s2b.agents.training import GameTraining
 from icy.s2b.episode_streams import SavedState
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.players.interface import Player
@@ -89,7 +90,7 @@ class PairSettings(CheckedFields):
     seed: int = setting(0, "seed", least=0, most=LARGEST_SEED)
 
 
-class PairLearning(DealtTraining):
+class PairLearning(DealtTraining, GameTraining):
     """Training of a speaker and a listener together.
 
     Args:
@@ -135,7 +136,7 @@ class PairLearning(DealtTraining):
             group["lr"] = settings.learning_rate * factor * group["times"]
         self.optimizer.step()
         self.updates += 1
-        self._observations += games.steps(self.game.rounds)
+        self._observations += int(games.there.sum()) * self.steps_of_game
         return float(loss.detach())
 
     def _uniform(self, *shape: int) -> Tensor:

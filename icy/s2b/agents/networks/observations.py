@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from icy.core.registry import SPEAKER
 from icy.s2b.agents.cores.core import Device
 from icy.s2b.channel import END, Array
-from icy.s2b.settings import GameSettings
+from icy.s2b.settings import GameSettings, Sizes
 from icy.s2b.turn import Seen
 
 from .actions import NEVER, Actions
@@ -138,7 +138,7 @@ def _message(message: Tensor, feedback: Tensor, last_message: Tensor | None) -> 
     return torch.where((feedback & (message == END).all(1))[:, None], last_message, message)
 
 
-def _all_slots(stimuli: Tensor, game: GameSettings) -> Tensor:
+def _all_slots(stimuli: Tensor, game: GameSettings | Sizes) -> Tensor:
     """Concatenate the stimuli of all slots, with zeros for slots that the player does not see."""
     row = stimuli.flatten(1)
     return F.pad(row, (0, game.slots * game.width - row.shape[1]))

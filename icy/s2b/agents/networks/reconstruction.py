@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core.fields import CheckedFields, setting
-from icy.s2b.settings import GameSettings
+from icy.s2b.settings import GameSettings, Sizes
 
 from .network import perceptron
 from .observations import Observation
@@ -42,7 +42,7 @@ class ReconstructionHead(nn.Module):
         settings: settings of the loss.
     """
 
-    def __init__(self, latent: int, game: GameSettings, settings: ReconstructionSettings) -> None:
+    def __init__(self, latent: int, game: GameSettings | Sizes, settings: ReconstructionSettings) -> None:
         super().__init__()
         self.settings, self.tokens = settings, game.vocab_size + 1
         self.stimulus = game.slots * game.width
