@@ -178,13 +178,13 @@ class RecallDeal:
 
 @dataclass(eq=False)
 class _Schedule:
-    """Stimuli and questions of the episodes, padded to the longest episode, [B, G]."""
+    """Stimuli [B, G, W], queried dimensions and right answers [B, G], and the numbers of games, in all and per shot."""
 
-    meanings: Wholes
+    stimuli: NDArray[np.float32]
     dimension: Wholes
+    answers: Wholes
     games: Wholes
     per_shot: Wholes
-    samples: Reals
 
 
 class BatchedRecall:
@@ -267,8 +267,7 @@ class BatchedRecall:
     @property
     def answers(self) -> Int64[Wholes, "batch={self.episodes}"]:
         """The right answer of each current game, [B]. Privileged."""
-        rows = np.arange(self.episodes)
-        found: Wholes = self._values()[rows, self._schedule.dimension[rows, self._at]]
+        found: Wholes = self._schedule.answers[np.arange(self.episodes), self._at]
         return found
 
     @property
@@ -284,17 +283,13 @@ class BatchedRecall:
     def dealt(self) -> RecallDeal:
         """Return all games of the current episodes. Privileged."""
         now, settings = self._schedule, self.settings
-        place, rows = np.arange(int(now.games.max())), np.arange(self.episodes)[:, None]
-        dimension = now.dimension[:, : len(place)]
-        values = settings.space.meanings(now.meanings[:, : len(place)])
-        answers = np.take_along_axis(values, dimension[..., None], 2)[..., 0]
-        if settings.representation == "ohe":
-            numbers = np.eye(settings.most)[answers]
-        else:
-            numbers = now.samples[rows, dimension, answers][..., None]
+        place = np.arange(int(now.games.max()))
+        stimuli, dimension, answers = (part[:, : len(place)] for part in (now.stimuli, now.dimension, now.answers))
+        blocks = stimuli.reshape(*dimension.shape, settings.dimensions, -1)
+        numbers = np.take_along_axis(blocks, dimension[..., None, None], 2)[:, :, 0]
         there = place < now.games[:, None]
         last = there & (place >= (settings.shots - 1) * now.per_shot[:, None])
-        return RecallDeal(numbers.astype(np.float32), dimension, answers, there, last)
+        return RecallDeal(numbers, dimension, answers, there, last)
 
     def state(self) -> SavedState:
         """Return the state for `load`, as lists of numbers by name."""
@@ -316,13 +311,13 @@ class BatchedRecall:
         which = np.flatnonzero(rows)
         self.number[which] += 1
         new, old = self._draw_episodes(which), self._schedule
-        for name in ("meanings", "dimension"):
+        for name in ("stimuli", "dimension", "answers"):
             table, more = getattr(old, name), getattr(new, name)
             if more.shape[1] > table.shape[1]:
-                table = np.pad(table, [(0, 0), (0, more.shape[1] - table.shape[1])])
+                table = np.pad(table, [(0, 0), (0, more.shape[1] - table.shape[1])] + [(0, 0)] * (table.ndim - 2))
             table[which, : more.shape[1]] = more
             setattr(old, name, table)
-        for name in ("games", "per_shot", "samples"):
+        for name in ("games", "per_shot"):
             getattr(old, name)[which] = getattr(new, name)
         for state in (self._at, self._asked, self._result, self.illegal, self._right):
             state[which] = 0
@@ -344,39 +339,28 @@ class BatchedRecall:
         shot, inside = place // per_shot[:, None], place % per_shot[:, None]
         rows = np.arange(len(which))[:, None]
         meanings = orders[rows, np.minimum(shot, settings.shots - 1), inside]
+        values = settings.space.meanings(meanings)
+        if settings.representation == "ohe":
+            stimuli = one_hot(spaces)[meanings]
+        else:
+            samples = Sections.draw(streams, spaces, 1, settings.truncate).samples[..., 0]
+            stimuli = samples[rows[..., None], np.arange(settings.dimensions), values].astype(np.float32)
         dimension = streams.integers("dimension", settings.dimensions, (len(place),))
-        samples = Sections.draw(streams, spaces, 1, settings.truncate).samples[..., 0]
-        return _Schedule(meanings, dimension, settings.shots * per_shot, per_shot, samples)
-
-    def _values(self) -> Wholes:
-        """Return the meaning of the current game, [B, N]."""
-        number = self._schedule.meanings[np.arange(self.episodes), self._at]
-        return self.settings.space.meanings(number)
+        answers = np.take_along_axis(values, dimension[..., None], 2)[..., 0]
+        return _Schedule(stimuli, dimension, answers, settings.shots * per_shot, per_shot)
 
     def _make_turn(self, rewards: NDArray[np.float32]) -> RecallTurn:
-        asked = self._asked == ASKED
-        stimulus = np.where(asked[:, None], self._question(), self._visible_stimulus()).astype(np.float32)
+        asked, now = self._asked == ASKED, (np.arange(self.episodes), self._at)
+        width = self.settings.width // self.settings.dimensions
+        # A question has ones at the positions of the queried dimension, and zeros elsewhere.
+        question = np.eye(self.settings.dimensions, dtype=np.float32).repeat(width, 1)[self._schedule.dimension[now]]
+        stimulus = np.where(asked[:, None], question, self._schedule.stimuli[now])
         stimulus[self._done] = 0
         previous = np.array([0.0, self.settings.wrong, self.settings.right], dtype=np.float32)[self._result]
         fresh = (self._at == 0) & ~asked
-        now = self._asked.copy(), self._result.copy(), rewards, self._done.copy()
-        self.turn = RecallTurn(stimulus, *now, previous, fresh, self._idle)
+        step = self._asked.copy(), self._result.copy(), rewards, self._done.copy()
+        self.turn = RecallTurn(stimulus, *step, previous, fresh, self._idle)
         return self.turn
-
-    def _visible_stimulus(self) -> NDArray[np.float32] | Reals:
-        values = self._values()
-        if self.settings.representation == "ohe":
-            table = one_hot(Spaces(np.full((1, self.settings.dimensions), self.settings.most), self.settings.most))
-            return table[self._schedule.meanings[np.arange(self.episodes), self._at]]
-        rows, columns = np.arange(self.episodes)[:, None], np.arange(self.settings.dimensions)
-        found: Reals = self._schedule.samples[rows, columns, values]
-        return found
-
-    def _question(self) -> Reals:
-        """Return ones at the positions of the queried dimension and zeros elsewhere, [B, W]."""
-        of_one = self.settings.width // self.settings.dimensions
-        rows = np.arange(self.episodes)
-        return np.eye(self.settings.dimensions).repeat(of_one, 1)[self._schedule.dimension[rows, self._at]]
 
 
 def _order(streams: EpisodeStreams, shown: NDArray[np.bool_], replacement: bool) -> Wholes:
