@@ -284,9 +284,10 @@ class BatchedRecall:
         """Return all games of the current episodes. Privileged."""
         now, settings = self._schedule, self.settings
         place = np.arange(int(now.games.max()))
-        stimuli, dimension, answers = (part[:, : len(place)] for part in (now.stimuli, now.dimension, now.answers))
-        blocks = stimuli.reshape(*dimension.shape, settings.dimensions, -1)
-        numbers = np.take_along_axis(blocks, dimension[..., None, None], 2)[:, :, 0]
+        games = slice(len(place))
+        dimension, answers = now.dimension[:, games], now.answers[:, games]
+        blocks = now.stimuli[:, games].reshape(*dimension.shape, settings.dimensions, -1)
+        numbers: NDArray[np.float32] = np.take_along_axis(blocks, dimension[..., None, None], 2)[:, :, 0]
         there = place < now.games[:, None]
         last = there & (place >= (settings.shots - 1) * now.per_shot[:, None])
         return RecallDeal(numbers, dimension, answers, there, last)

@@ -1,25 +1,33 @@
 """Jobs that train agents of S2B: one task with several seeds."""
 
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
+
+import torch
 
 from icy.core.checks import seed_list, whole_number
+from icy.core.code import short_hash
 from icy.core.entry import CORE, Entry
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.registry import SPEAKER, registry
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.records.record import Record
+from icy.s2b.evaluation import evaluate
 from icy.s2b.settings import GameSettings
+from icy.training.behavior import ROWS, behavior_of, fixed_randomness, sums_of
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Replicate
 
 from .agent_task import SAME_PRESETS, AgentTask, LearningMethod, core_name, find_learner, speaker_name
+from .cores.core import made_of
 from .spec import RecallSpec, S2BSpec
 
 QUICK_OBSERVATIONS = 20_000  # for learners with a length in observations
 READINGS = 20  # default number of evaluations during a training
 ON_AXES = ("shots", "samples", "distractors", "most")
 NAMED = (*ON_AXES, "least")  # settings of the game that have their own option
+WIDTH, STEPS, EPISODES = 10, 3, 4  # of the run that shows the behavior of a core or speaker
 
 
 @dataclass(frozen=True)
@@ -94,10 +102,24 @@ class AgentJob(Job):
         return super().versions(replicate) | {e.kind: e.full_version for e in _registered(self.task)}
 
     def behavior(self) -> dict[str, Fields]:
-        """Return the behavior of the core and of the speaker, if they are code of users."""
-        from .behaviors import behaviors  # imports torch
+        """Return the behavior of the core and of the speaker by qualified name, if they are code of users.
 
-        return behaviors(self.task)
+        A core runs some steps, and a speaker plays some episodes with a listener of icy.
+        """
+        task, found = self.task, {}
+        for entry in _registered(task):
+            if entry.is_users and entry.kind == CORE:
+                xs = torch.linspace(-1, 1, STEPS * ROWS * WIDTH, dtype=torch.float32, device="cpu")
+                made = partial(made_of, entry, WIDTH, **task.options)
+                found[entry.qualified] = behavior_of(
+                    made, xs.view(STEPS, ROWS, WIDTH), run=lambda made, xs: made.unroll(xs, made.start(ROWS))
+                )
+            elif entry.is_users:
+                with fixed_randomness():
+                    scores = evaluate(task.speaker, "binding", task.game_settings(), episodes=EPISODES, seeds=1).scores
+                numbers = sums_of([scores.zsct, scores.support, scores.yes])
+                found[entry.qualified] = {"tensors": short_hash(entry.name), "numbers": numbers}
+        return found
 
     def length(self, baseline: float | None) -> int | None:
         """Return the number of updates of a training."""

@@ -20,8 +20,7 @@ from .memories.attention import MemoryListener, MemorySettings
 from .memories.dealt_learning import DealtLearning, DealtLearningSettings
 from .memories.pair_learning import PairLearning, PairSettings
 from .memories.speaker import SpeakerSettings
-from .networks.core_learning import CoreLearning, CoreLearningSettings, SupervisedCoreSettings
-from .networks.listener import DEFAULTS, CoreListener
+from .networks.listener import DEFAULTS, CoreLearning, CoreLearningSettings, CoreListener, SupervisedCoreSettings
 from .networks.network import NetworkSettings
 from .r2d2.r2d2_learning import R2D2Learning
 from .r2d2.r2d2_settings import PRESETS, R2D2Settings

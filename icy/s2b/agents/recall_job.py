@@ -28,7 +28,7 @@ from .agent_job import AgentJob, check_run, learner_options, run_options
 from .agent_run import FINAL_SEED, FLOOR_EPISODES, AgentRun
 from .agent_run import train as train_courses
 from .agent_task import SAME_PRESETS, AgentTask, LearningMethod, exact_name, memory_settings, network_settings
-from .networks.reconstruction import ReconstructionSettings
+from .networks.network import ReconstructionSettings
 from .r2d2.r2d2_settings import PRESETS as R2D2_PRESETS
 from .r2d2.r2d2_settings import R2D2Settings
 from .recall_learning import RecallLearningSettings, RecallMemory, RecallMemoryLearning, RecallR2D2

@@ -17,9 +17,8 @@ from icy.s2b.settings import GameSettings, Sizes
 from icy.s2b.turn import Seen
 
 from .actions import NEVER, Actions
-from .network import Network
+from .network import Network, ReconstructionHead
 from .observations import Observation, observe
-from .reconstruction import ReconstructionHead
 
 # Settings of a game that determine the sizes of a network.
 LOOKS = ("width", "slots", "length", "rounds", "decisions", "representation", "listener_messages")

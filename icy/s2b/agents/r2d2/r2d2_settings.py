@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.fields import check_fields, setting
 from icy.core.registry import LISTENER, SPEAKER, registry
-from icy.s2b.agents.networks.network import NetworkSettings
-from icy.s2b.agents.networks.reconstruction import ReconstructionSettings
+from icy.s2b.agents.networks.network import NetworkSettings, ReconstructionSettings
 
 
 @dataclass(frozen=True, kw_only=True)
