@@ -14,12 +14,13 @@ from icy.core.registry import LISTENER
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.recall import BatchedRecall, RecallSettings, RecallTurn
 
-from .dealt import Games, accuracies, less_phase_mean, log_of, normalised, of_like_length, phase_means
+from .dealt import Games, of_like_length
 from .memories.attention import NUMBER, TOKEN, Lookup, MemorySettings, features
 from .memories.dealt_learning import DealtLearningSettings, EpisodeLearning, Sampled
 from .r2d2.agent import Agent, Step
 from .r2d2.r2d2_learning import R2D2
 from .r2d2.r2d2_settings import R2D2Settings
+from .rewards import accuracies, less_phase_mean, log_of, normalised, phase_means
 
 READ_AT_ONCE = 250  # episodes in a batch of the evaluation by R2D2
 

@@ -13,20 +13,8 @@ from torch.nn import functional as F
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 
-from .core import (
-    CAPACITY,
-    Device,
-    Inputs,
-    MemoryView,
-    Parts,
-    Resets,
-    SequenceCore,
-    State,
-    Traced,
-    appended,
-    remembered,
-    view,
-)
+from .core import CAPACITY, Device, Inputs, Parts, Resets, SequenceCore, State, Traced
+from .entries import MemoryView, appended, remembered, view
 from .lstm import LSTMStack
 
 EPSILON = 1e-8  # keeps weights finite

@@ -13,21 +13,8 @@ from torch import Tensor, nn
 
 from icy.core.checks import whole_number
 
-from .core import (
-    CAPACITY,
-    Device,
-    Inputs,
-    MemoryView,
-    Resets,
-    SequenceCore,
-    State,
-    Traced,
-    appended,
-    beginnings,
-    begun,
-    remembered,
-    view,
-)
+from .core import CAPACITY, Device, Inputs, Resets, SequenceCore, State, Traced, beginnings, begun
+from .entries import MemoryView, appended, remembered, view
 from .lstm import LSTMStack
 
 

@@ -21,7 +21,8 @@ from icy.s2b.agents.memories.attention import (
     paired,
 )
 
-from .core import CAPACITY, Device, Inputs, Parts, Resets, SequenceCore, State, Traced, appended, remembered, view
+from .core import CAPACITY, Device, Inputs, Parts, Resets, SequenceCore, State, Traced
+from .entries import appended, remembered, view
 
 
 class PairMemory(SequenceCore):

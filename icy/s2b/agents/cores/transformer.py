@@ -8,7 +8,8 @@ from torch.nn import functional as F
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 
-from .core import CAPACITY, Device, Inputs, MemoryView, Resets, SequenceCore, State, Traced, appended, remembered, view
+from .core import CAPACITY, Device, Inputs, Resets, SequenceCore, State, Traced
+from .entries import MemoryView, appended, remembered, view
 
 SLOWEST = 10_000.0  # steps per radian of the slowest rotation (Su et al. 2021)
 

@@ -17,13 +17,10 @@ from torch.nn import functional as F
 from icy.core.checks import LARGEST_SEED
 from icy.core.errors import IncompatibleError
 from icy.core.fields import CheckedFields, setting
-from icy.s2b.agents.dealt import (
-    DealtGames,
+from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_silent, decide
+from icy.s2b.agents.rewards import (
     accuracies,
     advantages,
-    check_dealt,
-    deal_silent,
-    decide,
     entropy,
     less_phase_mean,
     log_of,
@@ -31,15 +28,8 @@ from icy.s2b.agents.dealt import (
     returns,
     rewards,
 )
-from icy.s2b.agents.training import (
-    DealtTraining,
-    EpisodeBatches,
-    GameTraining,
-    first_episode,
-    grouped,
-    practice,
-    rate_factor,
-)
+from icy.s2b.agents.schedule import DealtTraining, EpisodeBatches, first_episode, grouped, practice, rate_factor
+from icy.s2b.agents.training import GameTraining
 from icy.s2b.episode_streams import SavedState
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.players.interface import Player
@@ -75,7 +65,7 @@ class PairSettings(CheckedFields):
         memory_rate: learning rate of the speaker's sharpness of attention and of its score for a new number, as a
             multiple of `learning_rate`.
         temperature: temperature of straight-through tokens.
-        query: query games in training episodes; see `icy.s2b.agents.training.practice`.
+        query: query games in training episodes; see `icy.s2b.agents.schedule.practice`.
         seed: seed of weights, episodes and draws.
     """
 

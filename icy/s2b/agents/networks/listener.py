@@ -17,8 +17,9 @@ from torch import Tensor, nn
 from icy.core.errors import IncompatibleError
 from icy.core.fields import setting
 from icy.core.registry import LISTENER
-from icy.s2b.agents.dealt import DealtGames, generalized_advantages, log_of, normalised, of_like_length, rewards
+from icy.s2b.agents.dealt import DealtGames, of_like_length
 from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, Sampled
+from icy.s2b.agents.rewards import generalized_advantages, log_of, normalised, rewards
 from icy.s2b.game import REWARDS
 from icy.s2b.settings import GameSettings
 

@@ -20,7 +20,8 @@ from icy.s2b.agents.networks.actions import Actions
 from icy.s2b.agents.networks.network import Network, ReconstructionHead
 from icy.s2b.agents.networks.network_player import NetworkPlayer, linked
 from icy.s2b.agents.networks.observations import Observation
-from icy.s2b.agents.training import AgentTraining, GameTraining, first_episode
+from icy.s2b.agents.schedule import first_episode
+from icy.s2b.agents.training import AgentTraining, GameTraining
 from icy.s2b.episode_streams import SavedState
 from icy.s2b.evaluation import evaluate
 from icy.s2b.game import BatchedGame

@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch.testing import assert_close
 
-from icy.s2b.agents.cores.core import Parts, view
+from icy.s2b.agents.cores.core import Parts
 from icy.s2b.agents.cores.dcem import DCEM, Reader, nearest, weights
+from icy.s2b.agents.cores.entries import view
 
 
 def test_weights_are_proportional_to_the_inverse_distance() -> None:

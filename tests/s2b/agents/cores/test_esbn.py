@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from icy.s2b.agents.cores.core import view
+from icy.s2b.agents.cores.entries import view
 from icy.s2b.agents.cores.esbn import ESBN, Binding, StrictESBN
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from icy.s2b.agents.cores.core import appended, remembered, view
+from icy.s2b.agents.cores.entries import appended, remembered, view
 
 CAPACITY, STEPS, BATCH = 3, 6, 4
 
