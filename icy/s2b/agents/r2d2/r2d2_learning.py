@@ -64,8 +64,19 @@ class R2D2(AgentTraining):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(stream_key(seed, "weights") % 2**63)
             self.agents = self._agents(device)
-            self.predictors = [self._predictor(agent, device) for agent in self.agents]
-        self.players = self._make_players()
+            self.predictors = [
+                ReconstructionHead(agent.network.core.latent_width, sizes, s.reconstruction).to(device)
+                if s.reconstruction is not None
+                else None
+                for agent in self.agents
+            ]
+        self.players = [
+            NetworkPlayer(agent.network, role, predictor)
+            for agent, predictor in zip(self.agents, self.predictors, strict=True)
+            for role in agent.roles
+        ]
+        if len(self.players) == 2:
+            linked(*self.players)
         self.weights = [w for a in self.agents for w in a.network.parameters()]
         self.weights += [w for p in self.predictors if p is not None for w in p.parameters()]
         self.optimizer = torch.optim.Adam(self.weights, s.learning_rate, eps=s.adam_epsilon)
@@ -98,11 +109,6 @@ class R2D2(AgentTraining):
             agents.append(Agent(network, group, s.actors, partner))
         return agents
 
-    def _predictor(self, agent: Agent, device: Device) -> ReconstructionHead | None:
-        if self.settings.reconstruction is None:
-            return None
-        return ReconstructionHead(agent.network.core.latent_width, self.sizes, self.settings.reconstruction).to(device)
-
     # -- interface of trainings ----------------------------------------------------------------------------------------
 
     @property
@@ -124,14 +130,6 @@ class R2D2(AgentTraining):
     def networks(self) -> dict[str, nn.Module]:
         """Return the networks by role, as in "speaker_listener" for a shared network."""
         return {"_".join(agent.roles): agent.network for agent in self.agents}
-
-    def _make_players(self) -> list[NetworkPlayer]:
-        players = [
-            NetworkPlayer(agent.network, role, predictor)
-            for agent, predictor in zip(self.agents, self.predictors, strict=True)
-            for role in agent.roles
-        ]
-        return list(linked(*players)) if len(players) == 2 else players
 
     def state(self) -> SavedState:
         """Return the state to resume from: weights, optimizer, replay buffer, counters, generators and games."""
@@ -176,12 +174,8 @@ class R2D2(AgentTraining):
     def step(self) -> None:
         """Play one step in all actors, and record it in the replay buffer."""
         turn, keep = self._turn, self.replay.begins
-        explores = (
-            torch.rand(
-                len(self.settings.roles), self.settings.actors, generator=self.random, dtype=torch.float32, device="cpu"
-            )
-            < self._exploring
-        )
+        shape = len(self.settings.roles), self.settings.actors
+        explores = torch.rand(shape, generator=self.random, dtype=torch.float32, device="cpu") < self._exploring
         by_agent = explores.split([len(agent.roles) for agent in self.agents])
         done = [
             (agent, agent.act(turn, self._greedy, some, self.random, keep))
