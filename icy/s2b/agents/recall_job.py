@@ -186,7 +186,7 @@ def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
 def kept_networks(record: Record, weights: Weights) -> nn.Module:
     """Load the trained networks of a record."""
     task = RecallTask.of_config(record["config"]["settings"]["setup"])
-    return nn.ModuleDict(restored(task, record["seed"], weights).networks())
+    return nn.ModuleDict(restored(task, record["seed"], weights).networks()).eval()
 
 
 # -- floors -----------------------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def packed_networks(job: AgentJob, replicate: Replicate, training: AgentTraining
 def kept_networks(record: Record, weights: Weights) -> nn.Module:
     """Load the trained networks of a record. Raises the errors of `restore`."""
     setup = AgentTask.of_config(record["config"]["settings"]["setup"])
-    return nn.ModuleDict(restored(setup, record["seed"], weights).networks())
+    return nn.ModuleDict(restored(setup, record["seed"], weights).networks()).eval()
 
 
 def restored(setup: AgentTask, seed: int, weights: Weights) -> AgentTraining:
