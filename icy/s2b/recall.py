@@ -139,7 +139,7 @@ class RecallTurn:
     idle: Flags
 
     def seen_by(self, player: str = LISTENER) -> Seen:
-        """Return what the agent observes, as a player of a game that hears no messages."""
+        """Return the observations of the agent, as of a player of a game without messages."""
         no = np.zeros_like(self.done)
         return Seen(
             stimulus=self.stimulus[:, None],

@@ -51,7 +51,7 @@ COMPATS: dict[str, dict[str, Departure]] = {"near32": NEAR32}
 class Sizes:
     """Sizes of a player's observations and actions: all that a network knows of a game. GameSettings has them too.
 
-    The defaults are those of a task for one agent: it sees one stimulus at a time, acts in the step after it, and gets
+    The defaults describe a task for one agent: it sees one stimulus at a time, acts in the step after it, and gets
     messages of one token from an empty vocabulary, which are always empty.
 
     Attributes:

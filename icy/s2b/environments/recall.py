@@ -63,7 +63,7 @@ class RecallAdapter:
     Args:
         settings: settings of the task; or give them by name.
         episodes: number of episodes to play at once, B.
-        autoreset: see BatchedRecall; there are no render modes then.
+        autoreset: see BatchedRecall; such tasks cannot be rendered.
         latents: whether infos include the right answers.
         observations: form of observations, "dict" or "box", see ObservationForm.
         observe_mask: whether observations include the action mask, see ObservationForm.
