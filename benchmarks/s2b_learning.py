@@ -27,8 +27,7 @@ from icy.s2b import GameSettings
 from icy.s2b.agents.dealt import deal_games
 from icy.s2b.agents.memories import dealt_learning, pair_learning
 from icy.s2b.agents.memories.attention import MemoryListener, MemorySettings
-from icy.s2b.agents.networks.core_learning import CoreLearning, CoreLearningSettings
-from icy.s2b.agents.networks.listener import CoreListener
+from icy.s2b.agents.networks.listener import CoreLearning, CoreLearningSettings, CoreListener
 from icy.s2b.agents.networks.network import NetworkSettings
 from results.pages import describe_versions, fill_template, read_options
 

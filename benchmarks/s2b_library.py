@@ -18,8 +18,7 @@ import torch
 
 from benchmarks.harness import print_table
 from icy.s2b import GameSettings, evaluate
-from icy.s2b.agents.networks.core_learning import CoreLearning, CoreLearningSettings
-from icy.s2b.agents.networks.listener import CoreListener
+from icy.s2b.agents.networks.listener import CoreLearning, CoreLearningSettings, CoreListener
 from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.environments.spaces import observed
 from icy.s2b.players.interface import Action, Player, Seat

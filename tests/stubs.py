@@ -22,7 +22,8 @@ from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, ReproduceSpec, 
 from icy.core.importing import load_object
 from icy.experiments.results import ProbeResult
 from icy.records.kinds import job_kinds
-from icy.s2b.environments.parallel import MetaReferentialGame
+from icy.s2b.environments.adapter import GameAdapter
+from icy.s2b.environments.recall import RecallAdapter
 from icy.s2b.recall import RecallSettings
 from icy.s2b.settings import GameSettings
 
@@ -121,8 +122,9 @@ def stubs() -> dict[Path, str]:
         ),
         ROOT / "s2b" / "options.pyi": module(
             typed_dict("GameOptions", COMPAT | annotations(GameSettings)),
-            typed_dict("ParallelOptions", keyword_annotations(MetaReferentialGame.__init__), base="GameOptions"),
+            typed_dict("ParallelOptions", keyword_annotations(GameAdapter.__init__), base="GameOptions"),
             typed_dict("RecallOptions", COMPAT | annotations(RecallSettings)),
+            typed_dict("RecallEnvOptions", keyword_annotations(RecallAdapter.__init__), base="RecallOptions"),
         ),
     }
 

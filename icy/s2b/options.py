@@ -2,6 +2,6 @@
 
 from typing import TypedDict
 
-GameOptions, ParallelOptions, RecallOptions = (
-    TypedDict(name, {}) for name in ("GameOptions", "ParallelOptions", "RecallOptions")
+GameOptions, ParallelOptions, RecallOptions, RecallEnvOptions = (
+    TypedDict(name, {}) for name in ("GameOptions", "ParallelOptions", "RecallOptions", "RecallEnvOptions")
 )

@@ -58,3 +58,9 @@ class RecallOptions(TypedDict, total=False):
     games_per_shot: int | None
     right: float
     wrong: float
+
+class RecallEnvOptions(RecallOptions, total=False):
+    latents: bool
+    observations: ObservationsName
+    observe_mask: bool
+    render_mode: RenderMode | None

@@ -17,16 +17,19 @@ from icy.config.presets import Departure
 from icy.core.checks import whole_number
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.fields import check_fields, setting
+from icy.core.registry import LISTENER
 from icy.languages.meanings import MeaningSpace
 
 from . import targets
 from .episode_streams import EpisodeStreams, Reals, SavedState, Wholes, seeds_of
 from .options import RecallOptions
-from .settings import CompatSettings
+from .settings import CompatSettings, Sizes
 from .stimuli import Sections, Spaces, Stimuli, Truncation, one_hot
+from .turn import Seen
 
 SHOWN, ASKED = 0, 1  # the two steps of a game
-STATE = ("seeds", "number", "_at", "_asked", "_result", "_done", "illegal", "_right")
+STATE = ("seeds", "number", "_at", "_asked", "_result", "_done", "_idle", "illegal", "_right")
+Flags = Bool[NDArray[np.bool_], " batch"]
 
 # Differences between the authors' program and their papers.
 NEAR32: dict[str, Departure] = {
@@ -60,13 +63,6 @@ class RecallSettings(CompatSettings):
     """
 
     called = "the recall task"
-    # Networks of the referential game read these attributes: one stimulus, an answer after one step, no messages.
-    slots: ClassVar[int] = 1
-    rounds: ClassVar[int] = 1
-    length: ClassVar[int] = 1
-    vocab_size: ClassVar[int] = 0
-    listener_messages: ClassVar[bool] = False
-
     compats: ClassVar[Mapping[str, Mapping[str, Departure]]] = {"near32": NEAR32}
 
     dimensions: int = setting(3, least=1)
@@ -107,9 +103,9 @@ class RecallSettings(CompatSettings):
         return self.dimensions * (self.most if self.representation == "ohe" else 1)
 
     @property
-    def decisions(self) -> int:
-        """Number of answers."""
-        return self.most
+    def sizes(self) -> Sizes:
+        """Sizes of the agent's observations and actions."""
+        return Sizes(self.width, self.most, self.representation)
 
     @property
     def nothing(self) -> int:
@@ -119,7 +115,7 @@ class RecallSettings(CompatSettings):
 
 @dataclass(frozen=True, eq=False)
 class RecallTurn:
-    """The result of a step, in all B episodes.
+    """The result of a step, in all B episodes. `seen_by` has the agent's observations in the form of a game's players.
 
     Attributes:
         stimulus: the stimulus, [B, W]; at a question, ones at the positions of the queried dimension, and zeros
@@ -128,13 +124,37 @@ class RecallTurn:
         result: result of the previous game: 0 none, 1 wrong, 2 right, [B].
         reward: reward of the step, [B].
         done: whether the episode has ended, [B].
+        previous: reward of the previous game, [B].
+        fresh: whether this is the first step of an episode, [B].
+        idle: whether the episode ended at an earlier step, [B].
     """
 
     stimulus: Float32[NDArray[np.float32], "batch width"]
     asked: Int64[Wholes, " batch"]
     result: Int64[Wholes, " batch"]
     reward: Float32[NDArray[np.float32], " batch"]
-    done: Bool[NDArray[np.bool_], " batch"]
+    done: Flags
+    previous: Float32[NDArray[np.float32], " batch"]
+    fresh: Flags
+    idle: Flags
+
+    def seen_by(self, player: str = LISTENER) -> Seen:
+        """Return the observations of the agent, as of a player of a game without messages."""
+        no = np.zeros_like(self.done)
+        return Seen(
+            stimulus=self.stimulus[:, None],
+            message=np.zeros((len(no), 1), dtype=np.int64),
+            query=no,
+            round=self.asked,
+            result=self.result,
+            reward=self.previous,
+            fresh=self.fresh,
+            may_speak=no,
+            may_decide=(self.asked == ASKED) & ~self.done,
+            over=self.done,
+            feedback=no,
+            idle=self.idle,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,13 +178,13 @@ class RecallDeal:
 
 @dataclass(eq=False)
 class _Schedule:
-    """Stimuli and questions of the episodes, padded to the longest episode, [B, G]."""
+    """Stimuli [B, G, W], queried dimensions and right answers [B, G], and the numbers of games, in all and per shot."""
 
-    meanings: Wholes
+    stimuli: NDArray[np.float32]
     dimension: Wholes
+    answers: Wholes
     games: Wholes
     per_shot: Wholes
-    samples: Reals
 
 
 class BatchedRecall:
@@ -208,7 +228,7 @@ class BatchedRecall:
             self.number = self.number + 1
         self._schedule = self._draw_episodes(np.arange(self.episodes))
         self._at, self._asked, self._result = (np.zeros(self.episodes, dtype=np.int64) for _ in range(3))
-        self._done = np.zeros(self.episodes, dtype=bool)
+        self._done, self._idle = (np.zeros(self.episodes, dtype=bool) for _ in range(2))
         self.illegal = np.zeros(self.episodes, dtype=np.int64)
         self._right = np.zeros((self.episodes, self.settings.shots), dtype=np.int64)
         return self._make_turn(np.zeros(self.episodes, dtype=np.float32))
@@ -241,13 +261,13 @@ class BatchedRecall:
         self._asked = np.where(self._done, self._asked, 1 - self._asked)
         if self.autoreset and ended.any():
             self._again(ended)
+        self._idle = ended & self._done
         return self._make_turn(rewards)
 
     @property
     def answers(self) -> Int64[Wholes, "batch={self.episodes}"]:
         """The right answer of each current game, [B]. Privileged."""
-        rows = np.arange(self.episodes)
-        found: Wholes = self._values()[rows, self._schedule.dimension[rows, self._at]]
+        found: Wholes = self._schedule.answers[np.arange(self.episodes), self._at]
         return found
 
     @property
@@ -263,17 +283,14 @@ class BatchedRecall:
     def dealt(self) -> RecallDeal:
         """Return all games of the current episodes. Privileged."""
         now, settings = self._schedule, self.settings
-        place, rows = np.arange(int(now.games.max())), np.arange(self.episodes)[:, None]
-        dimension = now.dimension[:, : len(place)]
-        values = settings.space.meanings(now.meanings[:, : len(place)])
-        answers = np.take_along_axis(values, dimension[..., None], 2)[..., 0]
-        if settings.representation == "ohe":
-            numbers = np.eye(settings.most)[answers]
-        else:
-            numbers = now.samples[rows, dimension, answers][..., None]
+        place = np.arange(int(now.games.max()))
+        games = slice(len(place))
+        dimension, answers = now.dimension[:, games], now.answers[:, games]
+        blocks = now.stimuli[:, games].reshape(*dimension.shape, settings.dimensions, -1)
+        numbers: NDArray[np.float32] = np.take_along_axis(blocks, dimension[..., None, None], 2)[:, :, 0]
         there = place < now.games[:, None]
         last = there & (place >= (settings.shots - 1) * now.per_shot[:, None])
-        return RecallDeal(numbers.astype(np.float32), dimension, answers, there, last)
+        return RecallDeal(numbers, dimension, answers, there, last)
 
     def state(self) -> SavedState:
         """Return the state for `load`, as lists of numbers by name."""
@@ -286,7 +303,7 @@ class BatchedRecall:
         """Load the state of a task with the same settings and number of episodes, and return its turn."""
         self.seeds = seeds_of(self.episodes, seeds=state["seeds"])
         for name in STATE[1:]:
-            setattr(self, name, np.array(state[name], dtype=bool if name == "_done" else np.int64))
+            setattr(self, name, np.array(state[name], dtype=bool if name in ("_done", "_idle") else np.int64))
         self._schedule = self._draw_episodes(np.arange(self.episodes))
         return self._make_turn(np.array(state["reward"], dtype=np.float32))
 
@@ -295,13 +312,13 @@ class BatchedRecall:
         which = np.flatnonzero(rows)
         self.number[which] += 1
         new, old = self._draw_episodes(which), self._schedule
-        for name in ("meanings", "dimension"):
+        for name in ("stimuli", "dimension", "answers"):
             table, more = getattr(old, name), getattr(new, name)
             if more.shape[1] > table.shape[1]:
-                table = np.pad(table, [(0, 0), (0, more.shape[1] - table.shape[1])])
+                table = np.pad(table, [(0, 0), (0, more.shape[1] - table.shape[1])] + [(0, 0)] * (table.ndim - 2))
             table[which, : more.shape[1]] = more
             setattr(old, name, table)
-        for name in ("games", "per_shot", "samples"):
+        for name in ("games", "per_shot"):
             getattr(old, name)[which] = getattr(new, name)
         for state in (self._at, self._asked, self._result, self.illegal, self._right):
             state[which] = 0
@@ -323,36 +340,28 @@ class BatchedRecall:
         shot, inside = place // per_shot[:, None], place % per_shot[:, None]
         rows = np.arange(len(which))[:, None]
         meanings = orders[rows, np.minimum(shot, settings.shots - 1), inside]
+        values = settings.space.meanings(meanings)
+        if settings.representation == "ohe":
+            stimuli = one_hot(spaces)[meanings]
+        else:
+            samples = Sections.draw(streams, spaces, 1, settings.truncate).samples[..., 0]
+            stimuli = samples[rows[..., None], np.arange(settings.dimensions), values].astype(np.float32)
         dimension = streams.integers("dimension", settings.dimensions, (len(place),))
-        samples = Sections.draw(streams, spaces, 1, settings.truncate).samples[..., 0]
-        return _Schedule(meanings, dimension, settings.shots * per_shot, per_shot, samples)
-
-    def _values(self) -> Wholes:
-        """Return the meaning of the current game, [B, N]."""
-        number = self._schedule.meanings[np.arange(self.episodes), self._at]
-        return self.settings.space.meanings(number)
+        answers = np.take_along_axis(values, dimension[..., None], 2)[..., 0]
+        return _Schedule(stimuli, dimension, answers, settings.shots * per_shot, per_shot)
 
     def _make_turn(self, rewards: NDArray[np.float32]) -> RecallTurn:
-        asked = self._asked == ASKED
-        stimulus = np.where(asked[:, None], self._question(), self._visible_stimulus()).astype(np.float32)
+        asked, now = self._asked == ASKED, (np.arange(self.episodes), self._at)
+        width = self.settings.width // self.settings.dimensions
+        # A question has ones at the positions of the queried dimension, and zeros elsewhere.
+        question = np.eye(self.settings.dimensions, dtype=np.float32).repeat(width, 1)[self._schedule.dimension[now]]
+        stimulus = np.where(asked[:, None], question, self._schedule.stimuli[now])
         stimulus[self._done] = 0
-        self.turn = RecallTurn(stimulus, self._asked.copy(), self._result.copy(), rewards, self._done.copy())
+        previous = np.array([0.0, self.settings.wrong, self.settings.right], dtype=np.float32)[self._result]
+        fresh = (self._at == 0) & ~asked
+        step = self._asked.copy(), self._result.copy(), rewards, self._done.copy()
+        self.turn = RecallTurn(stimulus, *step, previous, fresh, self._idle)
         return self.turn
-
-    def _visible_stimulus(self) -> NDArray[np.float32] | Reals:
-        values = self._values()
-        if self.settings.representation == "ohe":
-            table = one_hot(Spaces(np.full((1, self.settings.dimensions), self.settings.most), self.settings.most))
-            return table[self._schedule.meanings[np.arange(self.episodes), self._at]]
-        rows, columns = np.arange(self.episodes)[:, None], np.arange(self.settings.dimensions)
-        found: Reals = self._schedule.samples[rows, columns, values]
-        return found
-
-    def _question(self) -> Reals:
-        """Return ones at the positions of the queried dimension and zeros elsewhere, [B, W]."""
-        of_one = self.settings.width // self.settings.dimensions
-        rows = np.arange(self.episodes)
-        return np.eye(self.settings.dimensions).repeat(of_one, 1)[self._schedule.dimension[rows, self._at]]
 
 
 def _order(streams: EpisodeStreams, shown: NDArray[np.bool_], replacement: bool) -> Wholes:

@@ -47,6 +47,34 @@ NEAR32: dict[str, Departure] = {
 COMPATS: dict[str, dict[str, Departure]] = {"near32": NEAR32}
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of a player's observations and actions: all that a network knows of a game. GameSettings has them too.
+
+    The defaults describe a task for one agent: it sees one stimulus at a time, acts in the step after it, and gets
+    messages of one token from an empty vocabulary, which are always empty.
+
+    Attributes:
+        width: length of a stimulus, W.
+        decisions: number of decisions.
+        representation: representation of stimuli: "scs" or "ohe".
+        slots: number of stimuli that the player sees.
+        rounds: number of messages before the decision, N.
+        length: number of tokens in a message, L.
+        vocab_size: number of tokens, without the end token, V.
+        listener_messages: whether the player sends messages as well.
+    """
+
+    width: int
+    decisions: int
+    representation: Stimuli
+    slots: int = 1
+    rounds: int = 1
+    length: int = 1
+    vocab_size: int = 0
+    listener_messages: bool = False
+
+
 class CompatSettings:
     """Base of settings dataclasses that can take the authors' program's choices as defaults (`compat`).
 

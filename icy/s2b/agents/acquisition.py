@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.config.settings import TrainingSettings
-from icy.core.checks import real_number, whole_number
-from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError, require_known
+from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError
+from icy.core.fields import check_fields, setting
 from icy.core.noise import Noise
 from icy.core.progress import progress_to
 from icy.core.representations import one_hot
@@ -64,22 +64,19 @@ class AcquisitionSettings:
             of all games.
     """
 
-    epochs: int = 512
-    batch: int = 32
-    learning_rate: float = 3e-4
-    width: int = 32
-    hidden: int = 64
-    loss: str = "hinge"
+    epochs: int = setting(512, least=1)
+    batch: int = setting(32, least=1)
+    learning_rate: float = setting(3e-4, above=0)
+    width: int = setting(32, least=1)
+    hidden: int = setting(64, least=1)
+    loss: str = setting("hinge", among=LOSSES)
     impatient: bool = True
     ratio: float = 0.5
 
     def __post_init__(self) -> None:
-        require_known("loss", self.loss, LOSSES)
-        for name in ("epochs", "batch", "width", "hidden"):
-            whole_number(f"setting {name}", getattr(self, name))
+        check_fields(self)
         if not 0 < self.ratio < 1:
             raise InvalidSettingError(f"The ratio must be above 0 and below 1, not {self.ratio}.")
-        real_number("setting learning_rate", self.learning_rate, above=True)
 
 
 Scores = Float[Tensor, "listener game token decision=2"]

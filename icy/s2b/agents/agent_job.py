@@ -1,26 +1,33 @@
 """Jobs that train agents of S2B: one task with several seeds."""
 
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
+
+import torch
 
 from icy.core.checks import seed_list, whole_number
+from icy.core.code import short_hash
 from icy.core.entry import CORE, Entry
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.registry import SPEAKER, registry
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.records.record import Record
+from icy.s2b.evaluation import evaluate
 from icy.s2b.settings import GameSettings
+from icy.training.behavior import ROWS, behavior_of, fixed_randomness, sums_of
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Replicate
 
 from .agent_task import SAME_PRESETS, AgentTask, LearningMethod, core_name, find_learner, speaker_name
-from .recall.spec import RecallSpec
-from .spec import S2BSpec
+from .cores.core import made_of
+from .spec import RecallSpec, S2BSpec
 
 QUICK_OBSERVATIONS = 20_000  # for learners with a length in observations
 READINGS = 20  # default number of evaluations during a training
 ON_AXES = ("shots", "samples", "distractors", "most")
 NAMED = (*ON_AXES, "least")  # settings of the game that have their own option
+WIDTH, STEPS, EPISODES = 10, 3, 4  # of the run that shows the behavior of a core or speaker
 
 
 @dataclass(frozen=True)
@@ -57,18 +64,19 @@ class AgentJob(Job):
         return [*super().entries, *_registered(self.task)]
 
     def config(self, replicate: Replicate) -> Choices:
-        """Return the configuration of a replicate: all choices that can change its results."""
-        task, game = self.task, self.task.game
-        usual = asdict(GameSettings(most=game["most"], dimensions=game["dimensions"]))
-        own = {name: value for name, value in game.items() if name not in NAMED and value != usual[name]}
+        """Return the configuration of a replicate: all choices that can change its results.
+
+        `options` has the settings that differ from their defaults, and `settings` all of them.
+        """
+        task = self.task
+        facts, changed = self.of_game(replicate)
         return {
             "model": self.name,
             "grammar": replicate.condition,
             "seed": replicate.seed,
-            "values": f"{game['least']}-{game['most']}",
-            **{name: game[name] for name in ON_AXES if name != "most"},
+            **facts,
             "options": {
-                **{f"game.{name}": value for name, value in own.items()},
+                **changed,
                 **task.options,
                 **{f"speaker.{name}": value for name, value in task.speaker_options.items()},
                 **task.changes(),
@@ -82,15 +90,36 @@ class AgentJob(Job):
             },
         }
 
+    def of_game(self, replicate: Replicate) -> tuple[Choices, Choices]:
+        """Return the settings of the game that have their own columns, and the others that differ from defaults."""
+        game = self.task.game
+        usual = asdict(GameSettings(most=game["most"], dimensions=game["dimensions"]))
+        own = {f"game.{name}": v for name, v in game.items() if name not in NAMED and v != usual[name]}
+        return {"values": f"{game['least']}-{game['most']}", **{n: game[n] for n in ON_AXES if n != "most"}}, own
+
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the kind of job, the core and the speaker."""
         return super().versions(replicate) | {e.kind: e.full_version for e in _registered(self.task)}
 
     def behavior(self) -> dict[str, Fields]:
-        """Return the behavior of the core and of the speaker, if they are code of users."""
-        from .behaviors import behaviors  # imports torch
+        """Return the behavior of the core and of the speaker by qualified name, if they are code of users.
 
-        return behaviors(self.task)
+        A core runs some steps, and a speaker plays some episodes with a listener of icy.
+        """
+        task, found = self.task, {}
+        for entry in _registered(task):
+            if entry.is_users and entry.kind == CORE:
+                xs = torch.linspace(-1, 1, STEPS * ROWS * WIDTH, dtype=torch.float32, device="cpu")
+                made = partial(made_of, entry, WIDTH, **task.options)
+                found[entry.qualified] = behavior_of(
+                    made, xs.view(STEPS, ROWS, WIDTH), run=lambda made, xs: made.unroll(xs, made.start(ROWS))
+                )
+            elif entry.is_users:
+                with fixed_randomness():
+                    scores = evaluate(task.speaker, "binding", task.game_settings(), episodes=EPISODES, seeds=1).scores
+                numbers = sums_of([scores.zsct, scores.support, scores.yes])
+                found[entry.qualified] = {"tensors": short_hash(entry.name), "numbers": numbers}
+        return found
 
     def length(self, baseline: float | None) -> int | None:
         """Return the number of updates of a training."""

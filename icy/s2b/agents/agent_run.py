@@ -17,7 +17,7 @@ from icy.training.job import Job, Outcome, Reading, Replicate, Report
 from .acquisition import ease_of_acquisition
 from .agent_job import AgentJob
 from .saved_networks import packed_networks
-from .training import AgentTraining
+from .training import AgentTraining, GameTraining
 
 log = logging.getLogger(__name__)
 FLOOR_EPISODES = 250  # largest number of final evaluation episodes that the floor is computed on
@@ -105,7 +105,7 @@ class AgentRun:
         """Return the ease of acquisition of the trained speaker, if requested."""
         if not self.job.eoa:
             return {}
-        training = self.training
+        training = cast(GameTraining, self.training)
         try:
             table = ease_of_acquisition(training.speaker(), training.game, episodes=self.job.eoa, seed=FINAL_SEED)
         except IncompatibleError as error:  # keep the other results of the training

@@ -20,8 +20,7 @@ from .memories.attention import MemoryListener, MemorySettings
 from .memories.dealt_learning import DealtLearning, DealtLearningSettings
 from .memories.pair_learning import PairLearning, PairSettings
 from .memories.speaker import SpeakerSettings
-from .networks.core_learning import CoreLearning, CoreLearningSettings, SupervisedCoreSettings
-from .networks.listener import DEFAULTS, CoreListener
+from .networks.listener import DEFAULTS, CoreLearning, CoreLearningSettings, CoreListener, SupervisedCoreSettings
 from .networks.network import NetworkSettings
 from .r2d2.r2d2_learning import R2D2Learning
 from .r2d2.r2d2_settings import PRESETS, R2D2Settings
@@ -164,7 +163,7 @@ class AgentTask:
         """Return the settings of the learner that differ from the preset."""
         return self.how.changes(self.core, self.settings, self.preset, self.game_settings())
 
-    def game_settings(self) -> GameSettings:
+    def game_settings(self) -> Any:
         """Return the settings of the game."""
         return GameSettings(**checked(GameSettings, self.game, "setting of the game"))
 
@@ -280,9 +279,19 @@ def core_name(core: str, learner: str) -> str:
     """
     how = find_learner(learner)
     known = [*(MEMORIES if how.memories else ()), *(e.name for e in registry.entries(CORE) if how.cores)]
-    if (match := next((name for name in known if name.lower() == core.lower()), None)) is not None:
-        return str(match)
-    raise unknown(f"core of the learner '{learner}'", core, known, registry.plugin_hint(CORE))
+    return exact_name(f"core of the learner '{learner}'", core, known)
+
+
+def exact_name(what: str, core: str, known: Sequence[str]) -> str:
+    """Return the exact name of a core among known names. Upper and lower case are not distinguished.
+
+    Raises:
+        UnknownNameError: no core has this name.
+    """
+    for name in known:
+        if name.lower() == core.lower():
+            return name
+    raise unknown(what, core, known, registry.plugin_hint(CORE))
 
 
 def speaker_name(speaker: str, learner: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 import torch
@@ -21,9 +22,48 @@ from icy.s2b.settings import GameSettings
 GROUPS = 8  # number of groups of episodes with similar length
 
 
-@dataclass(frozen=True, eq=False)
-class DealtGames:
-    """The games of B episodes as the listener sees them, padded to G games per episode.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Games:
+    """The games of B episodes, padded to G games per episode.
+
+    Attributes:
+        answers: the right decisions, [B, G].
+        query: mask of the games of the query, [B, G].
+        there: mask of the games, False for padding, [B, G].
+    """
+
+    of_episodes: ClassVar[tuple[str, ...]] = ()  # fields without an axis of games
+
+    answers: Int[Tensor, "batch game"]
+    query: Bool[Tensor, "batch game"]
+    there: Bool[Tensor, "batch game"]
+
+    def __len__(self) -> int:
+        return len(self.there)
+
+    def __getitem__(self, which: Array) -> Self:
+        return self.take(which)
+
+    def take(self, which: Array) -> Self:
+        """Select episodes by index or mask, and drop unnecessary padding."""
+        games = int(self.there[which].sum(1).max())
+        return self._changed(lambda name, x: x[which] if name in self.of_episodes else x[which][:, :games])
+
+    def on(self, device: torch.device | str) -> Self:
+        """Move the games to a torch device."""
+        return self._changed(lambda name, x: x.to(device))
+
+    def _changed(self, change: Callable[[str, Tensor], Tensor]) -> Self:
+        parts = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(self, **{name: change(name, x) for name, x in parts.items() if x is not None})
+
+
+SomeGames = TypeVar("SomeGames", bound=Games)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DealtGames(Games):
+    """The games of B episodes as the listener of the referential game sees them.
 
     Attributes:
         stimuli: the listener's stimuli, [B, G, slots, W].
@@ -31,53 +71,26 @@ class DealtGames:
             tokens as one-hots, [B, G, N * L, V + 1], through which gradients reach a speaker that learns.
         feedback: the speaker's stimuli, which the listener sees at the end of a game, [B, G, slots, W]; zeros in slots
             that the speaker does not see.
-        answers: the right decisions, [B, G].
-        query: mask of the games of the query, [B, G].
-        there: mask of the games, False for padding, [B, G].
         sizes: number of values of each dimension, [B, N]. Privileged: for evaluation, not for agents.
         decided: the listener's decisions, [B, G]; None if they are not known yet or not used.
     """
 
+    of_episodes = ("sizes",)
+
     stimuli: Float[Tensor, "batch game slot width"]
     messages: Shaped[Tensor, "batch game *said"]
     feedback: Float[Tensor, "batch game slot width"]
-    answers: Int[Tensor, "batch game"]
-    query: Bool[Tensor, "batch game"]
-    there: Bool[Tensor, "batch game"]
     sizes: Int[Tensor, "batch dimension"]
     decided: Int[Tensor, "batch game"] | None = None
-
-    def __len__(self) -> int:
-        return len(self.there)
 
     @property
     def shown(self) -> Float[Tensor, "batch game width"]:
         """The target that the listener sees at the end of a game, [B, G, W]."""
         return self.feedback[:, :, 0]
 
-    def __getitem__(self, which: Array) -> "DealtGames":
-        return self.take(which)
-
-    def take(self, which: Array) -> "DealtGames":
-        """Select episodes by index or mask, and drop unnecessary padding."""
-        games = int(self.there[which].sum(1).max())
-        return self._changed(lambda name, x: x[which] if name == "sizes" else x[which][:, :games])
-
-    def steps(self, rounds: int) -> int:
-        """Return the number of steps in all games. A game has N + 2: messages, decision, feedback."""
-        return int(self.there.sum()) * (rounds + 2)
-
-    def on(self, device: torch.device | str) -> "DealtGames":
-        """Move the games to a torch device."""
-        return self._changed(lambda name, x: x.to(device))
-
-    def _changed(self, change: Callable[[str, Tensor], Tensor]) -> "DealtGames":
-        parts = {f.name: getattr(self, f.name) for f in fields(self)}
-        return replace(self, **{name: change(name, x) for name, x in parts.items() if x is not None})
-
 
 def of_like_length(
-    read: Callable[[DealtGames], Shaped[Tensor, "batch game ..."]], games: DealtGames, groups: int
+    read: Callable[[SomeGames], Shaped[Tensor, "batch game ..."]], games: SomeGames, groups: int = GROUPS
 ) -> Shaped[Tensor, "batch game ..."]:
     """Apply a function to groups of episodes with similar length; return [B, G, ...], with zeros for padding.
 
@@ -187,5 +200,5 @@ def decide(model: Callable[[DealtGames], Tensor], games: DealtGames) -> Float[Te
         model: maps dealt games to logits, [B, G, decisions].
         games: the games.
     """
-    logs = of_like_length(model, games, GROUPS).log_softmax(-1)
+    logs = of_like_length(model, games).log_softmax(-1)
     return logs.masked_fill(~games.there.unsqueeze(-1), 0.0)

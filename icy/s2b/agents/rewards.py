@@ -6,10 +6,10 @@ from torch import Tensor
 
 from icy.s2b.game import REWARDS
 
-from .dealt import DealtGames
+from .dealt import Games
 
 
-def rewards(right: Bool[Tensor, "batch game"], games: DealtGames) -> Float[Tensor, "batch game"]:
+def rewards(right: Bool[Tensor, "batch game"], games: Games) -> Float[Tensor, "batch game"]:
     """Return the reward of every decision, [B, G]; 0 for padding."""
     pay = torch.tensor(REWARDS, dtype=torch.float32, device="cpu")
     return pay[games.query.long(), right.long()] * games.there
@@ -22,7 +22,7 @@ def returns(reward: Float[Tensor, "batch game"], discount: float) -> Float[Tenso
     return reward @ torch.where(later >= 0, discount ** later.clamp(min=0).to(reward.dtype), 0.0)
 
 
-def advantages(gain: Float[Tensor, "batch game"], games: DealtGames, discount: float) -> Float[Tensor, "batch game"]:
+def advantages(gain: Float[Tensor, "batch game"], games: Games, discount: float) -> Float[Tensor, "batch game"]:
     """Return normalized advantages: returns minus a baseline.
 
     The baseline is a linear function of the phase and of the remaining games of each phase, fitted to the batch by
@@ -66,7 +66,7 @@ def generalized_advantages(
     return torch.stack(reverse[::-1], 1)
 
 
-def less_phase_mean(reward: Float[Tensor, "batch game"], games: DealtGames) -> Float[Tensor, "batch game"]:
+def less_phase_mean(reward: Float[Tensor, "batch game"], games: Games) -> Float[Tensor, "batch game"]:
     """Return rewards minus the mean reward of their phase."""
     centered = torch.zeros_like(reward)
     for phase in (games.query, games.there & ~games.query):
@@ -74,7 +74,7 @@ def less_phase_mean(reward: Float[Tensor, "batch game"], games: DealtGames) -> F
     return centered
 
 
-def normalised(gain: Float[Tensor, "batch game"], games: DealtGames) -> Float[Tensor, "batch game"]:
+def normalised(gain: Float[Tensor, "batch game"], games: Games) -> Float[Tensor, "batch game"]:
     """Return gains divided by their standard deviation over all games."""
     scaled: Tensor = gain / (gain[games.there].std() + 1e-6)
     return scaled
@@ -96,7 +96,7 @@ def accuracies(of_episodes: Float[Tensor, "phase batch"]) -> dict[str, float]:
     return {"zsct": query, "support": support}
 
 
-def phase_means(right: Bool[Tensor, "batch game"], games: DealtGames) -> Float[Tensor, "phase batch"]:
+def phase_means(right: Bool[Tensor, "batch game"], games: Games) -> Float[Tensor, "phase batch"]:
     """Return each episode's fraction of right decisions, in the query and in the support, [2, B]."""
     phases = games.query, games.there & ~games.query
     return torch.stack([(right & phase).sum(1) / phase.sum(1) for phase in phases])

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from jaxtyping import Shaped
 from torch import Tensor, nn
@@ -21,7 +21,7 @@ from icy.training.weights import pack_weights, restore, state_of
 
 from .agent_job import AgentJob
 from .agent_task import AgentTask
-from .training import AgentTraining
+from .training import AgentTraining, GameTraining
 
 Weights = Mapping[str, Shaped[Tensor, "..."]]
 
@@ -46,27 +46,14 @@ def packed_networks(job: AgentJob, replicate: Replicate, training: AgentTraining
 def kept_networks(record: Record, weights: Weights) -> nn.Module:
     """Load the trained networks of a record. Raises the errors of `restore`."""
     setup = AgentTask.of_config(record["config"]["settings"]["setup"])
-    return restored(setup, record["seed"], weights).module
+    return nn.ModuleDict(restored(setup, record["seed"], weights).networks()).eval()
 
 
-@dataclass(frozen=True, eq=False)
-class Restored:
-    """A new training with the weights of saved networks.
-
-    Attributes:
-        training: the training.
-        module: the networks of the training.
-    """
-
-    training: AgentTraining
-    module: nn.Module
-
-
-def restored(setup: AgentTask, seed: int, weights: Weights) -> Restored:
+def restored(setup: AgentTask, seed: int, weights: Weights) -> AgentTraining:
     """Create the training of a task, and load saved weights. Raises the errors of `restore`."""
     training = setup.training(seed)
-    module = nn.ModuleDict(training.networks())
-    return Restored(training, restore(module, weights, setup.model))
+    restore(nn.ModuleDict(training.networks()), weights, setup.model)
+    return training
 
 
 @dataclass(frozen=True)
@@ -79,7 +66,8 @@ class SavedAgent(SavedModel):
     @property
     def game(self) -> GameSettings:
         """Settings of the game that the agent was trained on."""
-        return AgentTask.of_config(self.card["setup"]).game_settings()
+        game: GameSettings = AgentTask.of_config(self.card["setup"]).game_settings()
+        return game
 
     def player(self, role: str) -> Player:
         """Load the agent as a player.
@@ -90,7 +78,8 @@ class SavedAgent(SavedModel):
         Raises:
             StoreError: the file is damaged or from another version, or a speaker is requested and did not learn.
         """
-        training = restored(AgentTask.of_config(self.card["setup"]), self.card["seed"], self.weights()).training
+        setup = AgentTask.of_config(self.card["setup"])
+        training = cast(GameTraining, restored(setup, self.card["seed"], self.weights()))
         player = training.listener() if role == LISTENER else training.speaker()
         if isinstance(player, str):
             raise StoreError(

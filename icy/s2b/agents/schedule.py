@@ -108,6 +108,11 @@ class DealtTraining(AgentTraining):
         """Number of observations so far, counted as if episodes were played step by step."""
         return self._observations
 
+    @property
+    def steps_of_game(self) -> int:
+        """Number of steps of a game: messages, decision and feedback."""
+        return int(self.game.rounds) + 2
+
     def _weights(self) -> dict[str, nn.Module]:
         """Return the networks by key of the saved state."""
         return self.networks()

@@ -16,19 +16,19 @@ LANGUAGE = ("topsim", "posdis", "bosdis")
 
 
 class AgentTraining(ABC):
-    """Training of one or two players: makes updates, evaluates the players, and saves and loads its state.
+    """Training of agents: makes updates, evaluates the agents, and saves and loads its state.
 
     A resumed training gives the same bits as a training without interruption.
 
     Attributes:
-        game: settings of the game.
+        game: settings of the game or task.
         practice: settings of the game for training episodes, which may have a shorter query.
         settings: settings of the training, with the number of `updates`.
         updates: number of updates made.
     """
 
-    game: GameSettings
-    practice: GameSettings
+    game: Any
+    practice: Any
     settings: Any
     updates: int
 
@@ -68,13 +68,38 @@ class AgentTraining(ABC):
         """Return the networks by name. Their weights, which are saved with results, are all that players need."""
         return {name: value for name, value in vars(self).items() if isinstance(value, nn.Module)}
 
+    def language(self) -> dict[str, float]:
+        """Return measures of the language of a speaker that learns; {} without one."""
+        return {}
+
+    @abstractmethod
+    def read(self, episodes: int = 200, seed: int = 123, game: Any = None) -> dict[str, float]:
+        """Evaluate the most likely decisions: accuracies, averaged over episodes.
+
+        Args:
+            episodes: number of episodes. They are not training episodes.
+            seed: seed of the evaluation, see `icy.s2b.evaluate`.
+            game: settings of the game; by default the game of the training.
+
+        Returns:
+            The accuracies `zsct`, in the query, and `support`. In the recall task they are those in the last shot and
+            in the first.
+        """
+
+
+class GameTraining(AgentTraining):
+    """Training of one or both players of the referential game."""
+
+    game: GameSettings
+    practice: GameSettings
+
     @abstractmethod
     def listener(self) -> Player:
         """Return a player with the listener in its current state."""
 
+    @abstractmethod
     def speaker(self) -> str | Player:
         """Return the speaker: a player that learns, or the name of a speaker that does not learn."""
-        return "posdis"
 
     def language(self, episodes: int = 20, seed: int = 123) -> dict[str, float]:
         """Measure the speaker's language: topsim, posdis, bosdis and distinct; {} if the speaker does not learn.
@@ -93,16 +118,3 @@ class AgentTraining(ABC):
         meanings = np.array([MeaningSpace.parse(space).size for space in table["space"]])
         means = {name: float(table[name].mean()) for name in LANGUAGE}
         return means | {"distinct": float(np.minimum(table["messages"] / meanings, 1.0).mean())}
-
-    @abstractmethod
-    def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
-        """Evaluate the most likely decisions: accuracies as in `evaluate`, averaged over episodes.
-
-        Args:
-            episodes: number of episodes. They are not training episodes.
-            seed: seed of the evaluation.
-            game: settings of the game; by default the game of the training.
-
-        Returns:
-            The accuracies `zsct`, in the query, and `support`.
-        """

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, Unpack, get_args
 
 import numpy as np
 from jaxtyping import Int64, UInt8
@@ -14,6 +14,7 @@ from icy.core.errors import IcyError, require_known, unknown
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.s2b.channel import Array
 from icy.s2b.game import BatchedGame
+from icy.s2b.options import GameOptions
 from icy.s2b.players.interface import Player, seated
 from icy.s2b.settings import CompatSettings, GameSettings
 from icy.s2b.transcript import Transcript, picture
@@ -22,10 +23,13 @@ from icy.s2b.turn import Turn
 from .spaces import (
     MESSAGES,
     ActionForm,
+    ActionsName,
     Arrays,
     Infos,
     Masks,
+    MessagesName,
     ObservationForm,
+    ObservationsName,
     Observed,
     Space,
     observation_space,
@@ -54,16 +58,23 @@ def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -
 
 
 def settings_of(
-    kind: type[Settings], settings: Settings | None, given: Mapping[str, Any], environment: type
+    kind: type[Settings], settings: Settings | None, given: Mapping[str, Any], adapter: type, own: Sequence[str] = ()
 ) -> Settings:
     """Return the settings of an environment from an instance or from keyword arguments.
+
+    Args:
+        kind: class of the settings.
+        settings: an instance, or None.
+        given: keyword arguments.
+        adapter: class of the adapter, whose keywords are options of the environment.
+        own: further arguments of the environment.
 
     Raises:
         UnknownNameError: a name that is not a setting or another option of the environment.
         InvalidSettingError: settings that are not accepted.
     """
-    own = [name for name in signature(environment).parameters if name != "given"]
-    known = [*own, *names(kind), "compat"]
+    options = [p.name for p in signature(adapter).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    known = [*own, "settings", *options, *names(kind), "compat"]
     for name in given:
         require_known("option of the environment", name, known)
     return kind.of(settings, **given)
@@ -73,17 +84,18 @@ class GameAdapter:
     """Adapts a batched game to the actions and observations of Gymnasium.
 
     Args:
-        settings: settings of the game.
+        settings: settings of the game; or give them by name.
         episodes: number of episodes to play at once, B.
-        form: format of actions, see ActionForm.
-        messages: format of observed messages, "one-hot" or "tokens".
-        latents: whether infos include privileged facts, see `privileged`.
-        render_mode: None, "ansi" or "rgb_array".
-        observations: format of observations, "dict" or "box", see ObservationForm.
-        observe_mask: whether observations include the action mask, see ObservationForm.
         autoreset: see BatchedGame.
         speaker: name of a speaker, or a `Player`, that is part of the environment; then only the listener acts, by
             `act`.
+        actions: format of actions, see ActionForm.
+        messages: format of observed messages, "one-hot" or "tokens".
+        latents: whether infos include privileged facts, see `privileged`.
+        observations: format of observations, "dict" or "box", see ObservationForm.
+        observe_mask: whether observations include the action mask, see ObservationForm.
+        render_mode: None, "ansi" or "rgb_array".
+        **given: settings by name, see GameSettings.
 
     Raises:
         IcyError: an option that is not accepted.
@@ -91,23 +103,28 @@ class GameAdapter:
 
     def __init__(
         self,
-        settings: GameSettings,
-        episodes: int,
-        form: str,
-        messages: str,
-        latents: bool,
-        render_mode: str | None,
-        observations: str = "dict",
-        observe_mask: bool = False,
+        settings: GameSettings | None,
+        episodes: int = 1,
         autoreset: bool = False,
         speaker: str | Player | None = None,
+        /,
+        *,
+        actions: ActionsName = "factored",
+        messages: MessagesName = "one-hot",
+        latents: bool = False,
+        observations: ObservationsName = "dict",
+        observe_mask: bool = False,
+        render_mode: RenderMode | None = None,
+        **given: Unpack[GameOptions],
     ) -> None:
+        own = ["num_envs"] * autoreset + ["speaker"] * (speaker is not None)
+        settings = settings_of(GameSettings, settings, given, type(self), own)
         checked_mode(render_mode)
         true_or_false("latents", latents)
         require_known("way to observe messages", messages, MESSAGES)
         self.settings, self.latents, self.messages = settings, latents, messages
         self.game = BatchedGame(settings, episodes=episodes, autoreset=autoreset)
-        self.actions = {player: ActionForm(settings, player, form) for player in PLAYERS}
+        self.actions = {player: ActionForm(settings, player, actions) for player in PLAYERS}
         self.features = {player: observation_space(settings, player, messages) for player in PLAYERS}
         self.forms = {
             player: ObservationForm(self.features[player], self.actions[player].choices, observations, observe_mask)
@@ -117,7 +134,7 @@ class GameAdapter:
         self._masks: dict[str, Masks] = {}
         self.speaker = speaker
         self._seated: Player | None = None  # the inner speaker
-        self.render_mode = render_mode
+        self.render_mode: str | None = render_mode
         self.transcript = None if render_mode is None else Transcript(self.game)
 
     @property

@@ -40,11 +40,11 @@ the first of B consecutive seeds, or a list with one seed per environment. Infos
 
 from typing import Unpack
 
-from icy.s2b.options import GameOptions
+from icy.s2b.options import ParallelOptions
 from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
 
-from .adapter import GameAdapter, settings_of
+from .adapter import GameAdapter
 from .single_agent import AgentEnv, AgentVectorEnv
 
 
@@ -56,17 +56,10 @@ class ListenerEnv(AgentEnv):
         speaker: str | Player = "posdis",
         *,
         settings: GameSettings | None = None,
-        actions: str = "role",
-        messages: str = "one-hot",
-        latents: bool = False,
-        observations: str = "dict",
-        observe_mask: bool = False,
-        render_mode: str | None = None,
-        **given: Unpack[GameOptions],
+        **given: Unpack[ParallelOptions],
     ) -> None:
-        chosen = settings_of(GameSettings, settings, given, type(self))
-        form = actions, messages, latents, render_mode, observations, observe_mask
-        super().__init__(GameAdapter(chosen, 1, *form, speaker=speaker))
+        given.setdefault("actions", "role")
+        super().__init__(GameAdapter(settings, 1, False, speaker, **given))
 
 
 class ListenerVectorEnv(AgentVectorEnv):
@@ -78,14 +71,7 @@ class ListenerVectorEnv(AgentVectorEnv):
         speaker: str | Player = "posdis",
         *,
         settings: GameSettings | None = None,
-        actions: str = "role",
-        messages: str = "one-hot",
-        latents: bool = False,
-        observations: str = "dict",
-        observe_mask: bool = False,
-        render_mode: str | None = None,
-        **given: Unpack[GameOptions],
+        **given: Unpack[ParallelOptions],
     ) -> None:
-        chosen = settings_of(GameSettings, settings, given, type(self))
-        form = actions, messages, latents, render_mode, observations, observe_mask
-        super().__init__(GameAdapter(chosen, num_envs, *form, speaker=speaker, autoreset=True), num_envs)
+        given.setdefault("actions", "role")
+        super().__init__(GameAdapter(settings, num_envs, True, speaker, **given), num_envs)

@@ -107,23 +107,11 @@ from pettingzoo import ParallelEnv
 from icy.core.errors import IcyError, InvalidSettingError, quoted, require_known
 from icy.core.registry import LISTENER, PLAYERS
 from icy.s2b.episode_streams import checked_seed
-from icy.s2b.options import GameOptions, ParallelOptions
+from icy.s2b.options import ParallelOptions
 from icy.s2b.settings import GameSettings
 
-from .adapter import METADATA, GameAdapter, Rendered, RenderMode, settings_of
-from .spaces import (
-    ActionsName,
-    Infos,
-    Mask,
-    MessagesName,
-    ObservationsName,
-    OneObserved,
-    Space,
-    checked_options,
-    flat_space,
-    flattened,
-    one_of,
-)
+from .adapter import METADATA, GameAdapter, Rendered
+from .spaces import Infos, Mask, OneObserved, Space, checked_options, flat_space, flattened, one_of
 
 API_TEST_OPTIONS = ("options",)  # PettingZoo's API tests call reset(options={"options": 1})
 
@@ -136,21 +124,9 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
 
     metadata: ClassVar[Infos] = {**METADATA, "name": "meta_referential_game_v0"}
 
-    def __init__(
-        self,
-        settings: GameSettings | None = None,
-        *,
-        actions: ActionsName = "factored",
-        messages: MessagesName = "one-hot",
-        latents: bool = False,
-        observations: ObservationsName = "dict",
-        observe_mask: bool = False,
-        render_mode: RenderMode | None = None,
-        **given: Unpack[GameOptions],
-    ) -> None:
-        chosen = settings_of(GameSettings, settings, given, type(self))
-        self.adapter = GameAdapter(chosen, 1, actions, messages, latents, render_mode, observations, observe_mask)
-        self.render_mode = render_mode
+    def __init__(self, settings: GameSettings | None = None, **given: Unpack[ParallelOptions]) -> None:
+        self.adapter = GameAdapter(settings, **given)
+        self.render_mode = self.adapter.render_mode
         self.possible_agents = list(PLAYERS)
         self.agents: list[str] = []
         self._action_spaces = {player: self.adapter.actions[player].space for player in PLAYERS}

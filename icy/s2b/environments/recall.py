@@ -47,39 +47,46 @@ import numpy as np
 from gymnasium import spaces
 
 from icy.core.checks import true_or_false
-from icy.s2b.options import RecallOptions
+from icy.s2b.options import RecallEnvOptions, RecallOptions
 from icy.s2b.recall import ASKED, BatchedRecall, RecallSettings, RecallTurn
 from icy.s2b.transcript import picture
 from icy.s2b.turn import SUCCESS
 
-from .adapter import RENDER_MODES, Rendered, checked_mode, settings_of
+from .adapter import RENDER_MODES, Rendered, RenderMode, checked_mode, settings_of
 from .single_agent import AgentEnv, AgentVectorEnv
-from .spaces import WIDE, Arrays, Masks, ObservationForm, Observed, Space, whole_actions
+from .spaces import WIDE, Arrays, Masks, ObservationForm, ObservationsName, Observed, Space, whole_actions
 
 
 class RecallAdapter:
     """Adapts recall tasks to the actions, observations and infos of Gymnasium; see AgentAdapter.
 
     Args:
-        task: tasks of B episodes.
+        settings: settings of the task; or give them by name.
+        episodes: number of episodes to play at once, B.
+        autoreset: see BatchedRecall; such tasks cannot be rendered.
         latents: whether infos include the right answers.
         observations: form of observations, "dict" or "box", see ObservationForm.
         observe_mask: whether observations include the action mask, see ObservationForm.
-        render_mode: None, or one of `modes`.
-        modes: the render modes to choose from.
+        render_mode: None, "ansi" or "rgb_array".
+        **given: settings by name, see RecallSettings.
     """
 
     def __init__(
         self,
-        task: BatchedRecall,
-        latents: bool,
-        observations: str,
-        observe_mask: bool,
-        render_mode: str | None,
-        modes: Sequence[str] = RENDER_MODES,
+        settings: RecallSettings | None,
+        episodes: int = 1,
+        autoreset: bool = False,
+        /,
+        *,
+        latents: bool = False,
+        observations: ObservationsName = "dict",
+        observe_mask: bool = False,
+        render_mode: RenderMode | None = None,
+        **given: Unpack[RecallOptions],
     ) -> None:
-        self.task, self.latents = task, true_or_false("latents", latents)
-        settings, wide = task.settings, WIDE if task.settings.truncate == "none" else 1.0
+        settings = settings_of(RecallSettings, settings, given, type(self), ["num_envs"] * autoreset)
+        self.task = BatchedRecall(settings, episodes=episodes, autoreset=autoreset)
+        self.latents, wide = true_or_false("latents", latents), WIDE if settings.truncate == "none" else 1.0
         features = spaces.Dict(
             {
                 "stimulus": spaces.Box(-wide, wide, (settings.width,), np.float32),
@@ -89,7 +96,7 @@ class RecallAdapter:
         )
         self.form = ObservationForm(features, settings.most + 1, observations, observe_mask)
         self.spaces: tuple[Space, Space] = self.form.space, spaces.Discrete(settings.most + 1)
-        self.render_mode = checked_mode(render_mode, modes)
+        self.render_mode = checked_mode(render_mode, () if autoreset else RENDER_MODES)
         self._lines: list[str] = []  # text of the first task, line by line
 
     def reset(self, seed: int | None = None, seeds: Sequence[int] | None = None) -> RecallTurn:
@@ -158,18 +165,8 @@ def _numbers(turn: RecallTurn) -> str:
 class RecallEnv(AgentEnv):
     """The recall task as an environment of Gymnasium; see the docstring of this module."""
 
-    def __init__(
-        self,
-        settings: RecallSettings | None = None,
-        *,
-        latents: bool = False,
-        observations: str = "dict",
-        observe_mask: bool = False,
-        render_mode: str | None = None,
-        **given: Unpack[RecallOptions],
-    ) -> None:
-        task = BatchedRecall(settings_of(RecallSettings, settings, given, type(self)))
-        super().__init__(RecallAdapter(task, latents, observations, observe_mask, render_mode))
+    def __init__(self, settings: RecallSettings | None = None, **given: Unpack[RecallEnvOptions]) -> None:
+        super().__init__(RecallAdapter(settings, **given))
 
 
 class RecallVectorEnv(AgentVectorEnv):
@@ -178,16 +175,6 @@ class RecallVectorEnv(AgentVectorEnv):
     metadata = {**AgentVectorEnv.metadata, "render_modes": []}  # noqa: RUF012
 
     def __init__(
-        self,
-        num_envs: int = 1,
-        settings: RecallSettings | None = None,
-        *,
-        latents: bool = False,
-        observations: str = "dict",
-        observe_mask: bool = False,
-        render_mode: str | None = None,
-        **given: Unpack[RecallOptions],
+        self, num_envs: int = 1, settings: RecallSettings | None = None, **given: Unpack[RecallEnvOptions]
     ) -> None:
-        chosen = settings_of(RecallSettings, settings, given, type(self))
-        task = BatchedRecall(chosen, episodes=num_envs, autoreset=True)
-        super().__init__(RecallAdapter(task, latents, observations, observe_mask, render_mode, ()), num_envs)
+        super().__init__(RecallAdapter(settings, num_envs, True, **given), num_envs)

@@ -13,12 +13,11 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.core.checks import whole_number
-from icy.core.errors import IncompatibleError, require_known
+from icy.core.errors import IncompatibleError
+from icy.core.fields import check_fields, setting
 from icy.s2b.agents.dealt import DealtGames
 from icy.s2b.settings import GameSettings
 
-KINDS = ("pairs", "joint")
 OCTAVES = 6  # number of frequencies of a number's sines and cosines
 TOKEN = 16  # width of a token's embedding
 NUMBER = 1 + 2 * OCTAVES  # width of a number's features
@@ -41,19 +40,17 @@ class MemorySettings:
         deaf: whether messages are replaced by empty messages.
     """
 
-    kind: str = "pairs"
-    heads: int = 2
-    width: int = 32
-    hidden: int = 64
+    kind: str = setting("pairs", "kind of memory", among=("pairs", "joint"))
+    heads: int = setting(2, least=1)
+    width: int = setting(32, least=1)
+    hidden: int = setting(64, least=1)
     waves: bool = True
     difference: bool = True
     aligned: bool = False
     deaf: bool = False
 
     def __post_init__(self) -> None:
-        require_known("kind of memory", self.kind, KINDS)
-        for name in ("heads", "width", "hidden"):
-            whole_number(f"setting {name}", getattr(self, name), least=1)
+        check_fields(self)
         if self.aligned and self.kind == "joint":
             raise IncompatibleError("A joint memory stores whole games and has no alignment; leave out `aligned`.")
 

@@ -4,21 +4,22 @@ Decisions do not change later inputs. So the return of a decision is its own rew
 episode is one pass.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.core.checks import real_number, whole_number
-from icy.core.errors import require_known
+from icy.core.fields import CheckedFields, setting
 from icy.core.streams import stream_key
-from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_games, decide
+from icy.s2b.agents.dealt import DealtGames, Games, check_dealt, deal_games, decide
 from icy.s2b.agents.rewards import accuracies, entropy, less_phase_mean, log_of, normalised, phase_means, rewards
 from icy.s2b.agents.schedule import DealtTraining, EpisodeBatches, first_episode, grouped, practice, rate_factor
+from icy.s2b.agents.training import GameTraining
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings, Query
@@ -26,13 +27,12 @@ from icy.s2b.settings import GameSettings, Query
 from .attention import MemoryListener
 from .memory_players import MemoryPlayer
 
-LEARNERS = ("ppo", "supervised")
 READ_AT_ONCE = 64  # episodes in a batch of the evaluation
 ALIGNMENT = "alignment"  # name of the parameter with its own learning rate
 
 
 @dataclass(frozen=True)
-class DealtLearningSettings:
+class DealtLearningSettings(CheckedFields):
     """Settings of training on dealt episodes.
 
     Attributes:
@@ -51,30 +51,19 @@ class DealtLearningSettings:
         query: query games in training episodes; see `icy.s2b.agents.schedule.practice`.
     """
 
-    learner: str = "ppo"
-    updates: int = 400
-    episodes: int = 128
-    epochs: int = 2
-    minibatch: int = 32
-    clip: float = 0.2
-    entropy: float = 0.01
-    learning_rate: float = 1e-3
-    alignment_rate: float = 20.0
-    warm_up: int = 20
-    decay: float = 0.3
-    clip_norm: float = 1.0
+    learner: str = setting("ppo", among=("ppo", "supervised"))
+    updates: int = setting(400, least=1)
+    episodes: int = setting(128, least=1)
+    epochs: int = setting(2, least=1)
+    minibatch: int = setting(32, least=1)
+    clip: float = setting(0.2, above=0)
+    entropy: float = setting(0.01, least=0)
+    learning_rate: float = setting(1e-3, above=0)
+    alignment_rate: float = setting(20.0, least=0)
+    warm_up: int = setting(20, least=0)
+    decay: float = setting(0.3, least=0, most=1)
+    clip_norm: float = setting(1.0, above=0)
     query: Query | None = None
-
-    def __post_init__(self) -> None:
-        require_known("learner", self.learner, LEARNERS)
-        for name in ("updates", "episodes", "epochs", "minibatch"):
-            whole_number(f"setting {name}", getattr(self, name), least=1)
-        whole_number("setting warm_up", self.warm_up, least=0)
-        for name in ("clip", "learning_rate", "clip_norm"):
-            real_number(f"setting {name}", getattr(self, name), above=True)
-        for name in ("entropy", "alignment_rate"):
-            real_number(f"setting {name}", getattr(self, name))
-        real_number("setting decay", self.decay, most=1)
 
     @classmethod
     def usual(cls, game: GameSettings) -> Self:
@@ -104,13 +93,81 @@ class Sampled:
     log: Float[Tensor, "batch game"]
     gain: Float[Tensor, "batch game"]
 
-    def take(self, rows: Int[Tensor, " some"], games: DealtGames) -> Self:
+    def take(self, rows: Int[Tensor, " some"], games: Games) -> Self:
         """Select episodes by index, cut to the number of games in `games`."""
         length = games.there.shape[1]
         return type(self)(**{f.name: getattr(self, f.name)[rows, :length] for f in fields(self)})
 
 
-class DealtLearning(DealtTraining):
+class EpisodeLearning(DealtTraining):
+    """Training of an agent that decides in whole dealt episodes; subclasses deal episodes, and sample decisions.
+
+    Args:
+        model: the network.
+        game: settings of the game or task.
+        settings: settings of the training.
+        seed: seed of the episodes and of the sampled decisions.
+    """
+
+    settings: DealtLearningSettings
+
+    def __init__(self, model: nn.Module, game: Any, settings: DealtLearningSettings, seed: int) -> None:
+        self.model, self.game, self.practice, self.settings, self.seed = model, game, game, settings, seed
+        times = {ALIGNMENT: settings.alignment_rate}
+        self.optimizer = torch.optim.Adam(grouped(model.named_parameters(), times), settings.learning_rate)
+        self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
+        self._batches = EpisodeBatches(first_episode(seed), settings.episodes, self._deal)
+
+    def _weights(self) -> dict[str, nn.Module]:
+        return {"model": self.model}
+
+    def networks(self) -> dict[str, nn.Module]:
+        """Return the listener's network."""
+        return {"listener": self.model}
+
+    def update(self) -> float:
+        """Train on a batch of new episodes, and return the mean loss of the optimizer's steps."""
+        losses = list(self._steps())
+        return sum(losses) / len(losses)
+
+    def _steps(self) -> Iterator[float]:
+        """Make the optimizer's steps of an update, and yield the loss of each."""
+        (batch,) = self._batches[self.updates]
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.settings.rate(self.updates) * group["times"]
+        sampled = self._sample(batch) if self.settings.learner == "ppo" else None
+        for _ in range(self.settings.epochs if sampled else 1):
+            for rows in torch.randperm(len(batch), generator=self.random, device="cpu").split(self.settings.minibatch):
+                some = batch.take(rows)
+                loss = self._loss(some, None if sampled is None else sampled.take(rows, some))
+                self.optimizer.zero_grad()
+                loss.backward()
+                nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
+                self.optimizer.step()
+                yield float(loss.detach())
+        self.updates += 1
+        self._observations += int(batch.there.sum()) * self.steps_of_game
+
+    @abstractmethod
+    def _deal(self, seeds: range) -> tuple[Games]:
+        """Deal one episode per seed."""
+
+    @abstractmethod
+    def _sample(self, games: Any) -> Sampled:
+        """Sample the model's decisions in all games and compute their advantages."""
+
+    @abstractmethod
+    def _loss(self, games: Any, sampled: Sampled | None) -> Tensor:
+        """Return the loss: PPO's for sampled decisions, otherwise the supervised loss."""
+
+    def _ppo(self, games: Games, logs: Tensor, sampled: Sampled) -> Tensor:
+        ratio = (log_of(logs, sampled.drawn) - sampled.log).exp()
+        clipped = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
+        objective = torch.minimum(ratio * sampled.gain, clipped * sampled.gain)
+        return -(objective + self.settings.entropy * entropy(logs))[games.there].mean()
+
+
+class DealtLearning(EpisodeLearning, GameTraining):
     """Training of a listener on dealt episodes, with a speaker that does not learn.
 
     Args:
@@ -124,8 +181,6 @@ class DealtLearning(DealtTraining):
         IncompatibleError: whole episodes of the game cannot be dealt.
     """
 
-    settings: DealtLearningSettings
-
     def __init__(
         self,
         model: nn.Module,
@@ -135,20 +190,8 @@ class DealtLearning(DealtTraining):
         speaker: str | Callable[[], Player] = "posdis",
     ) -> None:
         check_dealt(game)
-        self.model, self.game, self.settings = model, game, settings or DealtLearningSettings.usual(game)
-        self.seed, self._speaker = seed, speaker
-        times = {ALIGNMENT: self.settings.alignment_rate}
-        self.optimizer = torch.optim.Adam(grouped(model.named_parameters(), times), self.settings.learning_rate)
-        self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
-        self.practice = practice(game, self.settings.query)
-        self._batches = EpisodeBatches(first_episode(seed), self.settings.episodes, self._deal)
-
-    def _weights(self) -> dict[str, nn.Module]:
-        return {"model": self.model}
-
-    def networks(self) -> dict[str, nn.Module]:
-        """Return the listener's network."""
-        return {"listener": self.model}
+        super().__init__(model, game, settings or DealtLearningSettings.usual(game), seed)
+        self.practice, self._speaker = practice(game, self.settings.query), speaker
 
     def listener(self) -> Player:
         """Return a player with the listener in its current state."""
@@ -165,39 +208,10 @@ class DealtLearning(DealtTraining):
         """
         return read(self.model, game or self.game, self.speaker(), episodes, seed)
 
-    def update(self) -> float:
-        """Train on a batch of new episodes, and return the mean loss of the optimizer's steps."""
-        losses = list(self._steps())
-        return sum(losses) / len(losses)
-
-    def _steps(self) -> Iterator[float]:
-        """Make the optimizer's steps of an update, and yield the loss of each."""
-        batch = self._batch(self.updates)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.rate(self.updates) * group["times"]
-        sampled = self._sample(batch) if self.settings.learner == "ppo" else None
-        for _ in range(self.settings.epochs if sampled else 1):
-            for rows in torch.randperm(len(batch), generator=self.random, device="cpu").split(self.settings.minibatch):
-                some = batch.take(rows)
-                loss = self._loss(some, None if sampled is None else sampled.take(rows, some))
-                self.optimizer.zero_grad()
-                loss.backward()
-                nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
-                self.optimizer.step()
-                yield float(loss.detach())
-        self.updates += 1
-        self._observations += batch.steps(self.game.rounds)
-
-    def _batch(self, update: int) -> DealtGames:
-        """Return the episodes of an update, which depend only on the seed and the update's number."""
-        (games,) = self._batches[update]
-        return cast(DealtGames, games)
-
     def _deal(self, seeds: range) -> tuple[DealtGames]:
         return (deal_games(self.practice, seeds, self.speaker()),)
 
     def _loss(self, games: DealtGames, sampled: Sampled | None) -> Tensor:
-        """Return the loss: PPO's for sampled decisions, otherwise the supervised loss."""
         logs = decide(self.model, games)
         return self._supervised(games, logs) if sampled is None else self._ppo(games, logs, sampled)
 
@@ -206,7 +220,6 @@ class DealtLearning(DealtTraining):
 
     @torch.no_grad()
     def _sample(self, games: DealtGames) -> Sampled:
-        """Sample the model's decisions in all games and compute their advantages."""
         logs, drawn = self._drawn(games)
         gain = less_phase_mean(rewards(drawn == games.answers, games), games)
         return Sampled(drawn, log_of(logs, drawn), normalised(gain, games))
@@ -216,12 +229,6 @@ class DealtLearning(DealtTraining):
         logs = decide(self.model, games)
         drawn = torch.multinomial(logs.flatten(0, 1).exp(), 1, generator=self.random).view(logs.shape[:2])
         return logs, drawn
-
-    def _ppo(self, games: DealtGames, logs: Tensor, sampled: Sampled) -> Tensor:
-        ratio = (log_of(logs, sampled.drawn) - sampled.log).exp()
-        clipped = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
-        objective = torch.minimum(ratio * sampled.gain, clipped * sampled.gain)
-        return -(objective + self.settings.entropy * entropy(logs))[games.there].mean()
 
 
 @torch.no_grad()

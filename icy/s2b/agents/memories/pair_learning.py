@@ -14,8 +14,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.core.checks import LARGEST_SEED, real_number, whole_number
-from icy.core.errors import IncompatibleError, require_known
+from icy.core.checks import LARGEST_SEED
+from icy.core.errors import IncompatibleError
+from icy.core.fields import CheckedFields, setting
 from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_silent, decide
 from icy.s2b.agents.rewards import (
     accuracies,
@@ -28,6 +29,7 @@ from icy.s2b.agents.rewards import (
     rewards,
 )
 from icy.s2b.agents.schedule import DealtTraining, EpisodeBatches, first_episode, grouped, practice, rate_factor
+from icy.s2b.agents.training import GameTraining
 from icy.s2b.episode_streams import SavedState
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.players.interface import Player
@@ -37,13 +39,12 @@ from .attention import MemoryListener, MemorySettings
 from .memory_players import MemoryPlayer, TrainedSpeaker
 from .speaker import MemorySpeaker, SpeakerSettings, pick
 
-ESTIMATORS = ("reinforce", "gumbel")
 SHARP = ("sharpness", "new")  # parameters of the speaker that determine which numbers it treats as equal
 EVALUATED_AT_ONCE = 4_000_000  # limit of pairs of games in a batch of the evaluation
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairSettings:
+class PairSettings(CheckedFields):
     """Settings of the training of a pair.
 
     Attributes:
@@ -72,37 +73,24 @@ class PairSettings:
 
     speaker: SpeakerSettings = field(default_factory=SpeakerSettings)
     listener: MemorySettings = field(default_factory=MemorySettings)
-    estimator: str = "reinforce"
-    episodes: int = 64
-    updates: int = 3000
-    learning_rate: float = 1e-3
-    warmup: int = 100
-    decay: float = 0.3
-    max_grad_norm: float = 1.0
-    entropy: float = 0.01
-    discount: float = 0.9
-    speaker_weight: float = 0.3
-    alignment_rate: float = 20.0
-    memory_rate: float = 1.0
-    temperature: float = 1.0
+    estimator: str = setting("reinforce", among=("reinforce", "gumbel"))
+    episodes: int = setting(64, "number of episodes", least=2)
+    updates: int = setting(3000, "number of updates", least=1)
+    learning_rate: float = setting(1e-3, above=0)
+    warmup: int = setting(100, least=0)
+    decay: float = setting(0.3, least=0, most=1)
+    max_grad_norm: float = setting(1.0, above=0)
+    entropy: float = setting(0.01, least=0)
+    discount: float = setting(0.9, least=0, most=1)
+    speaker_weight: float = setting(0.3, least=0)
+    alignment_rate: float = setting(20.0, least=0)
+    memory_rate: float = setting(1.0, least=0)
+    temperature: float = setting(1.0, above=0)
     query: Query | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        require_known("estimator", self.estimator, ESTIMATORS)
-        whole_number("seed", self.seed, least=0, most=LARGEST_SEED)
-        whole_number("number of episodes", self.episodes, least=2)
-        whole_number("number of updates", self.updates)
-        whole_number("setting warmup", self.warmup, least=0)
-        for name in ("learning_rate", "max_grad_norm", "temperature"):
-            real_number(f"setting {name}", getattr(self, name), above=True)
-        for name in ("entropy", "speaker_weight", "alignment_rate", "memory_rate"):
-            real_number(f"setting {name}", getattr(self, name))
-        for name in ("decay", "discount"):
-            real_number(f"setting {name}", getattr(self, name), most=1)
+    seed: int = setting(0, "seed", least=0, most=LARGEST_SEED)
 
 
-class PairLearning(DealtTraining):
+class PairLearning(DealtTraining, GameTraining):
     """Training of a speaker and a listener together.
 
     Args:
@@ -148,7 +136,7 @@ class PairLearning(DealtTraining):
             group["lr"] = settings.learning_rate * factor * group["times"]
         self.optimizer.step()
         self.updates += 1
-        self._observations += games.steps(self.game.rounds)
+        self._observations += int(games.there.sum()) * self.steps_of_game
         return float(loss.detach())
 
     def _uniform(self, *shape: int) -> Tensor:

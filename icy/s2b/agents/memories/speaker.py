@@ -14,16 +14,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.core.checks import real_number, whole_number
-from icy.core.errors import IncompatibleError, InvalidSettingError, require_known
+from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.fields import check_fields, setting
 from icy.s2b.settings import GameSettings
 
 from .attention import NUMBER, features
 
-KINDS = ("positions", "whole")
-ATTENTIONS = ("auto", "distance", "near", "square", "dot")
 NEARNESS = ("near", "square")  # attention by the distance of numbers, without an embedding
-ALIGNMENTS = ("drawn", "soft", "fixed")
 SHARPNESS = {"distance": 4.0, "near": 10.0, "square": 200.0}  # initial sharpness of attention by distance
 NEW = {"distance": -2.0, "near": -2.0, "square": -5.0, "dot": -2.0}  # initial score of "no earlier game"
 FRESH = 2.0  # weight of a token's earlier use in the choice of a new token
@@ -50,25 +47,17 @@ class SpeakerSettings:
         scale: factor of the scores of new tokens; with a larger factor the initial choices are less random.
     """
 
-    kind: str = "positions"
+    kind: str = setting("positions", "kind of speaker", among=("positions", "whole"))
     memory: bool = True
-    attention: str = "auto"
-    alignment: str = "drawn"
-    heads: int = 2
-    width: int = 32
-    hidden: int = 64
-    scale: float = 1.0
+    attention: str = setting("auto", among=("auto", "distance", "near", "square", "dot"))
+    alignment: str = setting("drawn", among=("drawn", "soft", "fixed"))
+    heads: int = setting(2, "setting heads of the speaker", least=1)
+    width: int = setting(32, "setting width of the speaker", least=1)
+    hidden: int = setting(64, "setting hidden of the speaker", least=1)
+    scale: float = setting(1.0, "setting scale of the speaker", least=0)
 
     def __post_init__(self) -> None:
-        for name, value, accepted in (
-            ("kind of speaker", self.kind, KINDS),
-            ("attention", self.attention, ATTENTIONS),
-            ("alignment", self.alignment, ALIGNMENTS),
-        ):
-            require_known(name, value, accepted)
-        for name in ("heads", "width", "hidden"):
-            whole_number(f"setting {name} of the speaker", getattr(self, name))
-        real_number("setting scale of the speaker", self.scale)
+        check_fields(self)
         if self.kind == "whole" and self.attention in NEARNESS:
             raise InvalidSettingError(
                 f"attention='{self.attention}' compares single numbers, and kind='whole' has several per stimulus; "

@@ -10,7 +10,7 @@ from torch import Tensor
 from icy.core.errors import require_known
 from icy.core.registry import LISTENER
 from icy.s2b.channel import Array, regular, sentence_count, sentences
-from icy.s2b.settings import GameSettings
+from icy.s2b.settings import GameSettings, Sizes
 from icy.s2b.turn import Seen
 
 Form = Literal["decision", "sentence", "tokens", "both"]
@@ -27,7 +27,7 @@ class Actions:
     decision. In the form "tokens", only the end token is legal then.
 
     Attributes:
-        game: settings of the game.
+        game: settings of the game, or sizes of a task.
         form: "decision": one choice among decisions; "sentence": one choice among the regular sentences, by their
             number (`icy.s2b.channel.sentences`); "tokens": a choice per token; "both": one choice among combinations of
             a decision and a sentence, numbered as in the authors' program.
@@ -40,14 +40,14 @@ class Actions:
         [(3,), (260,), (7, 7, 7), (519,)]
     """
 
-    game: GameSettings
+    game: GameSettings | Sizes
     form: Form = "decision"
 
     def __post_init__(self) -> None:
         require_known("form of actions", self.form, FORMS)
 
     @classmethod
-    def of_role(cls, game: GameSettings, role: str) -> Self:
+    def of_role(cls, game: GameSettings | Sizes, role: str) -> Self:
         """Return the actions of a speaker or a listener, in a form with one choice per step."""
         if role == LISTENER:
             return cls(game, "both" if game.listener_messages else "decision")

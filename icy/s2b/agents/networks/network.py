@@ -1,4 +1,4 @@
-"""The networks of the papers: an encoder of observations, a core and a head."""
+"""The networks of the papers: an encoder of observations, a core, a head, and a head for the reconstruction loss."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,17 +8,17 @@ from typing import Any, Literal, NamedTuple
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, require_known
+from icy.core.fields import CheckedFields, check_fields, setting
 from icy.core.registry import CORE, registry
 from icy.s2b.agents.cores.core import CAPACITY, Core, Device, Parts, State, made_of, takes
+from icy.s2b.settings import GameSettings, Sizes
 
 from .actions import Actions, one_hot
 from .observations import Observation
-
-MASKS = ("input", "head", "none")
-HEADS = ("dueling", "policy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,25 +45,22 @@ class NetworkSettings:
 
     core: str = "LSTM"
     options: Mapping[str, Any] = field(default_factory=dict)
-    capacity: int = CAPACITY
+    capacity: int = setting(CAPACITY, "capacity", least=1)
     stimulus: tuple[int, ...] = (512, 256, 128)
     message: tuple[int, ...] = ()
     joint: tuple[int, ...] = (512, 256, 256)
-    mask: Literal["input", "head", "none"] = "input"
+    mask: Literal["input", "head", "none"] = setting("input", "place of the mask")
     head: Literal["dueling", "policy"] = "dueling"
     deaf: bool = False
     hold: bool = False
-    extra: int = 0
+    extra: int = setting(0, "width of extra input", least=0)
 
     def __post_init__(self) -> None:
         registry.get(self.core, CORE)
-        for name, value, accepted in (("place of the mask", self.mask, MASKS), ("head", self.head, HEADS)):
-            require_known(name, value, accepted)
+        check_fields(self)
         for name in ("stimulus", "message", "joint"):
             for size in getattr(self, name):
                 whole_number(f"size of a layer of `{name}`", size)
-        whole_number("capacity", self.capacity)
-        whole_number("width of extra input", self.extra, least=0)
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> "NetworkSettings":
@@ -268,3 +265,67 @@ def each_once(network: Perceptron, inputs: Float[Tensor, "*lead width"]) -> Floa
     places = new.flatten().cumsum(0).view(new.shape).mT - 1
     encoded = network(rows[new]).index_select(0, places.flatten())
     return encoded.view(*places.shape, network.width)
+
+
+# -- reconstruction ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReconstructionSettings(CheckedFields):
+    """Settings of the reconstruction loss.
+
+    Attributes:
+        weight: weight of the reconstruction loss relative to the loss of values.
+        period: number of updates from one use of the loss to the next.
+        hidden: size of the predictor's hidden layer.
+        message: whether the tokens of the message are predicted as well.
+        near: largest absolute error of a prediction that counts as right.
+    """
+
+    weight: float = setting(1.0, "setting weight of the reconstruction", above=0)
+    period: int = setting(2, "setting period of the reconstruction", least=1)
+    hidden: int = setting(512, "setting hidden of the reconstruction", least=1)
+    message: bool = False
+    near: float = setting(0.05, "setting near of the reconstruction", above=0)
+
+
+class ReconstructionHead(nn.Module):
+    """Predicts the stimulus of a step, and optionally the message, from the core's state after the step.
+
+    Args:
+        latent: width of the core's latent state.
+        game: settings of the game.
+        settings: settings of the loss.
+    """
+
+    def __init__(self, latent: int, game: GameSettings | Sizes, settings: ReconstructionSettings) -> None:
+        super().__init__()
+        self.settings, self.tokens = settings, game.vocab_size + 1
+        self.stimulus = game.slots * game.width
+        words = game.length * self.tokens if settings.message else 0
+        self.hidden = perceptron(latent, (settings.hidden,))
+        self.out = nn.Linear(settings.hidden, self.stimulus + words)
+
+    def forward(self, latents: Float[Tensor, "*lead latent"]) -> Float[Tensor, "*lead predicted"]:
+        """Return the predicted stimuli, followed by the logits of the tokens, position by position."""
+        predicted: Tensor = self.out(self.hidden(latents))
+        return predicted
+
+    def loss(
+        self, latents: Float[Tensor, "*lead latent"], seen: Observation, counted: Bool[Tensor, "*lead"]
+    ) -> Float[Tensor, ""]:
+        """Return the weighted loss over steps in `counted`: squared error of stimuli plus cross-entropy of tokens."""
+        predicted, some = self(latents[counted]), seen[counted]
+        loss = F.mse_loss(predicted[:, : self.stimulus], some.stimulus)
+        if self.settings.message:
+            logits = predicted[:, self.stimulus :].unflatten(-1, (-1, self.tokens))
+            loss = loss + F.cross_entropy(logits.flatten(0, 1), some.message.flatten())
+        weighed: Tensor = self.settings.weight * loss
+        return weighed
+
+    @torch.no_grad()
+    def right(self, latents: Float[Tensor, "*lead latent"], seen: Observation) -> Float[Tensor, "*lead"]:
+        """Return, for each step, the fraction of stimulus components with an error below `near`."""
+        predicted = self(latents)[..., : self.stimulus]
+        close: Tensor = (predicted - seen.stimulus).abs() < self.settings.near
+        return close.float().mean(-1)

@@ -13,13 +13,12 @@ from icy.core.registry import LISTENER, SPEAKER
 from icy.core.text import counted, listed
 from icy.s2b.agents.cores.core import begun
 from icy.s2b.players.interface import Action, Meanings, Player, Seat, Sentences, Stimuli
-from icy.s2b.settings import GameSettings
+from icy.s2b.settings import GameSettings, Sizes
 from icy.s2b.turn import Seen
 
 from .actions import NEVER, Actions
-from .network import Network
+from .network import Network, ReconstructionHead
 from .observations import Observation, observe
-from .reconstruction import ReconstructionHead
 
 # Settings of a game that determine the sizes of a network.
 LOOKS = ("width", "slots", "length", "rounds", "decisions", "representation", "listener_messages")
@@ -52,16 +51,19 @@ class NetworkPlayer(Player):
     def begin(self, seat: Seat) -> None:
         """Prepare for a batch of episodes. The game must have observations and actions of the network's sizes."""
         super().begin(seat)
-        self._right, self._count = 0.0, 0
         check_game(self.network.actions, seat.settings, self.role)
-        self.state = self.network.start(seat.episodes)
-        nothing = torch.full((seat.episodes, len(self.network.actions.sizes)), NEVER, dtype=torch.int64, device="cpu")
+        self.start(seat.episodes)
+
+    def start(self, episodes: int) -> None:
+        """Prepare for a batch of episodes of any source of observations with the network's sizes."""
+        actions = self.network.actions
+        self.steps, self._right, self._count = 0, 0.0, 0
+        self.state = self.network.start(episodes)
+        nothing = torch.full((episodes, len(actions.sizes)), NEVER, dtype=torch.int64, device="cpu")
         self.choices = {-1: nothing, 0: nothing}  # choices of the last two steps, by number of the step from 1
-        self.decided = torch.zeros(
-            seat.episodes, dtype=torch.bool, device="cpu"
-        )  # whether a decision was made at the previous step
+        self.decided = torch.zeros(episodes, dtype=torch.bool, device="cpu")  # a decision at the previous step
         self.acts_of_partner = self.partner.acts if self.partner is not None else 0
-        self.last_message = torch.zeros(seat.episodes, seat.settings.length, dtype=torch.long, device="cpu")
+        self.last_message = torch.zeros(episodes, actions.game.length, dtype=torch.long, device="cpu")
 
     @torch.no_grad()
     def acting(self, seen: Seen) -> Action:
@@ -75,12 +77,12 @@ class NetworkPlayer(Player):
         self._measure_reconstruction(observed, seen)
         self.acts += 1
         self.choices = {self.steps - 1: self.choices[self.steps - 1], self.steps: chosen}
-        self.decided = torch.as_tensor((seen.round == self.seat.settings.rounds) & ~seen.over)
+        self.decided = torch.as_tensor((seen.round == actions.game.rounds) & ~seen.over)
         self.last, self.last_message = observed, observed.message
         message, decision = actions.taken(chosen.numpy())
         if self.role == SPEAKER:
             return Action(message=message)
-        return Action(message=message if self.seat.settings.listener_messages else None, decision=decision)
+        return Action(message=message if actions.game.listener_messages else None, decision=decision)
 
     @torch.no_grad()
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
@@ -126,7 +128,7 @@ class NetworkPlayer(Player):
             or self.steps == 1
             or partner.acts - self.acts_of_partner not in (self.steps - 1, self.steps)
         ):
-            return torch.zeros(self.seat.episodes, self.network.settings.extra, dtype=torch.float32, device="cpu")
+            return torch.zeros(len(self.decided), self.network.settings.extra, dtype=torch.float32, device="cpu")
         return partner.network.actions.shared(partner.choices[self.steps - 1])
 
     @property
@@ -180,7 +182,7 @@ def check_game(actions: Actions, game: GameSettings, role: str) -> None:
         )
 
 
-def _describe(game: GameSettings, names: Sequence[str]) -> str:
+def _describe(game: GameSettings | Sizes, names: Sequence[str]) -> str:
     words = {
         "width": f"stimuli of {counted(game.width, 'number')}",
         "slots": counted(game.slots, "slot"),

@@ -11,7 +11,6 @@ from torch.nn import functional as F
 from icy.core.registry import SPEAKER
 from icy.s2b.agents.cores.core import Device
 from icy.s2b.channel import END, Array
-from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Seen
 
 from .actions import NEVER, Actions
@@ -105,17 +104,17 @@ def observe(
     count, here = len(fresh), fresh.device
     if previous is None:
         previous = torch.full((count, len(actions.sizes)), NEVER, device=here, dtype=torch.int64)
-    rewards = (
-        torch.zeros(count, device=here, dtype=torch.float32)
-        if earned is None
-        else torch.as_tensor(earned, device=here).float()
-    )
 
     def tensor(array: Array) -> Tensor:
         return torch.as_tensor(array, device=here)
 
+    rewards = torch.zeros(count, device=here, dtype=torch.float32) if earned is None else tensor(earned).float()
+    if extra is None:
+        extra = torch.zeros(count, 0, device=here, dtype=torch.float32)
+
+    stimuli = tensor(seen.stimulus).float().flatten(1)  # padded with zeros for slots that the player does not see
     return Observation(
-        stimulus=_all_slots(tensor(seen.stimulus).float(), actions.game),
+        stimulus=F.pad(stimuli, (0, actions.game.slots * actions.game.width - stimuli.shape[1])),
         message=_message(tensor(seen.message), tensor(seen.feedback), last_message),
         speaks=torch.full((count,), role == SPEAKER, device=here, dtype=torch.bool),
         query=tensor(seen.query),
@@ -125,9 +124,7 @@ def observe(
         earned=rewards * ~fresh,
         previous=previous.to(here).masked_fill(fresh[:, None], NEVER),
         legal=actions.legal(seen, here),
-        extra=torch.zeros(count, 0, device=here, dtype=torch.float32)
-        if extra is None
-        else extra.to(here) * ~fresh[:, None],
+        extra=extra.to(here) * ~fresh[:, None],
         fresh=fresh,
     )
 
@@ -136,9 +133,3 @@ def _message(message: Tensor, feedback: Tensor, last_message: Tensor | None) -> 
     if last_message is None:
         return message
     return torch.where((feedback & (message == END).all(1))[:, None], last_message, message)
-
-
-def _all_slots(stimuli: Tensor, game: GameSettings) -> Tensor:
-    """Concatenate the stimuli of all slots, with zeros for slots that the player does not see."""
-    row = stimuli.flatten(1)
-    return F.pad(row, (0, game.slots * game.width - row.shape[1]))

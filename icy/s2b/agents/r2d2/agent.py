@@ -14,7 +14,8 @@ from icy.s2b.agents.networks.actions import NEVER, Actions
 from icy.s2b.agents.networks.network import Network
 from icy.s2b.agents.networks.observations import Observation, observe
 from icy.s2b.episode_streams import SavedState
-from icy.s2b.settings import GameSettings
+from icy.s2b.recall import RecallTurn
+from icy.s2b.settings import GameSettings, Sizes
 from icy.s2b.turn import Turn
 
 RECORDED_FIELDS = ("stimulus", "message", "query", "round", "result", "reward", "earned", "previous", "fresh")
@@ -64,8 +65,8 @@ class Agent:
         }
 
     @property
-    def game(self) -> GameSettings:
-        """Settings of the game."""
+    def game(self) -> GameSettings | Sizes:
+        """Settings of the game, or sizes of a task."""
         return self.actions.game
 
     def _never(self, actions: Actions) -> Tensor:
@@ -75,7 +76,12 @@ class Agent:
 
     @torch.no_grad()
     def act(
-        self, turn: Turn, greedy: Choices, explores: Bool[Tensor, "role episode"], random: torch.Generator, keep: bool
+        self,
+        turn: Turn | RecallTurn,
+        greedy: Choices,
+        explores: Bool[Tensor, "role episode"],
+        random: torch.Generator,
+        keep: bool,
     ) -> Step:
         """Choose an option for every role and episode: the best, or a random legal option to explore.
 
@@ -108,7 +114,7 @@ class Agent:
         recorded |= {f"{role}.chosen": value for role, value in self.chosen.items()}
         return Step(self.chosen, self._by_role(best), recorded, states)
 
-    def _observe(self, turn: Turn, role: str, greedy: Choices) -> Observation:
+    def _observe(self, turn: Turn | RecallTurn, role: str, greedy: Choices) -> Observation:
         extra = self.partner[role].shared(self._partner_choice(role, greedy)) if self.partner else None
         last_message = self.last_messages[role] if self.network.settings.hold else None
         return observe(

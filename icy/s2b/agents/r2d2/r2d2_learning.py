@@ -4,6 +4,7 @@ If both players learn, their values are summed (VDN; Sunehag et al. 2018), and e
 (SAD). Actors step in lockstep; each plays one episode after another.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,17 +17,16 @@ from icy.core.registry import LISTENER, SPEAKER
 from icy.core.streams import stream_key
 from icy.s2b.agents.cores.core import Device
 from icy.s2b.agents.networks.actions import Actions
-from icy.s2b.agents.networks.network import Network
+from icy.s2b.agents.networks.network import Network, ReconstructionHead
 from icy.s2b.agents.networks.network_player import NetworkPlayer, linked
 from icy.s2b.agents.networks.observations import Observation
-from icy.s2b.agents.networks.reconstruction import ReconstructionHead
 from icy.s2b.agents.schedule import first_episode
-from icy.s2b.agents.training import AgentTraining
+from icy.s2b.agents.training import AgentTraining, GameTraining
 from icy.s2b.episode_streams import SavedState
 from icy.s2b.evaluation import evaluate
 from icy.s2b.game import BatchedGame
 from icy.s2b.players.interface import Player, seated
-from icy.s2b.settings import GameSettings
+from icy.s2b.settings import GameSettings, Sizes
 from icy.s2b.turn import Turn
 
 from .agent import Agent, Step
@@ -37,11 +37,12 @@ OfSteps = Float[Tensor, "step batch"]
 Flags = Bool[Tensor, "step batch"]
 
 
-class R2D2Learning(AgentTraining):
-    """Training of the listener, or of both players, by R2D2.
+class R2D2(AgentTraining):
+    """Training by R2D2 from any source of turns. A subclass creates the source, and plays and evaluates it.
 
     Args:
-        game: settings of the game.
+        game: settings of the source of turns.
+        sizes: sizes of observations and actions.
         settings: settings of the training.
         seed: seed of weights, episodes and random choices.
         device: torch device of the networks; games and the replay buffer stay on the CPU.
@@ -50,33 +51,32 @@ class R2D2Learning(AgentTraining):
         agents: the networks that learn, with their actors.
         players: greedy players with these networks, linked with each other: the speaker if it learns, then the
             listener.
-
-    Example:
-        >>> from icy.s2b import GameSettings
-        >>> from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning
-        >>> from icy.s2b.agents.r2d2.r2d2_settings import R2D2Settings
-        >>> few = {"actors": 2, "learning_starts": 0, "observations": 100, "observations_per_update": 10}
-        >>> settings = R2D2Settings.preset("near32", **few)
-        >>> learning = R2D2Learning(GameSettings(most=2), settings)
-        >>> loss = learning.run(2)
-        >>> learning.updates, learning.observations, learning.total
-        (2, 90, 3)
     """
 
     settings: R2D2Settings
 
     def __init__(
-        self, game: GameSettings, settings: R2D2Settings | None = None, seed: int = 0, device: Device = None
+        self, game: Any, sizes: GameSettings | Sizes, settings: R2D2Settings, seed: int = 0, device: Device = None
     ) -> None:
-        self.game, self.settings, self.seed = game, settings or R2D2Settings(), seed
-        self.practice = game
+        self.game, self.practice, self.sizes, self.settings, self.seed = game, game, sizes, settings, seed
         self.updates = self._steps = 0
         s = self.settings
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(stream_key(seed, "weights") % 2**63)
             self.agents = self._agents(device)
-            self.predictors = [self._predictor(agent, device) for agent in self.agents]
-        self.players = self._make_players()
+            self.predictors = [
+                ReconstructionHead(agent.network.core.latent_width, sizes, s.reconstruction).to(device)
+                if s.reconstruction is not None
+                else None
+                for agent in self.agents
+            ]
+        self.players = [
+            NetworkPlayer(agent.network, role, predictor)
+            for agent, predictor in zip(self.agents, self.predictors, strict=True)
+            for role in agent.roles
+        ]
+        if len(self.players) == 2:
+            linked(*self.players)
         self.weights = [w for a in self.agents for w in a.network.parameters()]
         self.weights += [w for p in self.predictors if p is not None for w in p.parameters()]
         self.optimizer = torch.optim.Adam(self.weights, s.learning_rate, eps=s.adam_epsilon)
@@ -85,24 +85,22 @@ class R2D2Learning(AgentTraining):
         place = torch.arange(s.actors) / max(s.actors - 1, 1)
         self._exploring = s.epsilon ** (1 + s.explore_exponent * place)
         self._greedy: dict[str, Tensor] = {}  # greedy choices of the previous step, by role, with `sad`
-        self._batched = self._make_game()
+        self._batched = self._make_source()
         first = first_episode(seed)
         self._turn = self._batched.reset(seeds=range(first, first + s.actors))
-        self._beside = self._make_partner()
 
-    def _make_game(self) -> Any:
-        """Create the game that the actors play."""
-        return BatchedGame(self.game, episodes=self.settings.actors, autoreset=True)
+    @abstractmethod
+    def _make_source(self) -> Any:
+        """Create the source of turns, with autoreset."""
 
-    def _make_partner(self) -> Player | None:
-        """Create the speaker that does not learn, if there is one."""
-        s = self.settings
-        return seated(s.speaker, SPEAKER, self._batched) if s.players == LISTENER else None
+    @abstractmethod
+    def _play(self, turn: Any, done: list[tuple[Agent, Step]]) -> Any:
+        """Play the agents' choices at a turn, and return the next turn."""
 
     def _agents(self, device: Device) -> list[Agent]:
         s, roles = self.settings, self.settings.roles
         together = s.shared and len(roles) > 1
-        actions = {r: Actions(self.game, "both") if together else Actions.of_role(self.game, r) for r in roles}
+        actions = {r: Actions(self.sizes, "both") if together else Actions.of_role(self.sizes, r) for r in roles}
         partner = {r: actions[LISTENER if r == SPEAKER else SPEAKER] for r in roles} if s.sad else {}
         agents = []
         for group in [roles] if together else [(role,) for role in roles]:
@@ -110,11 +108,6 @@ class R2D2Learning(AgentTraining):
             network = Network(actions[group[0]], settings).to(device)
             agents.append(Agent(network, group, s.actors, partner))
         return agents
-
-    def _predictor(self, agent: Agent, device: Device) -> ReconstructionHead | None:
-        if self.settings.reconstruction is None:
-            return None
-        return ReconstructionHead(agent.network.core.latent_width, self.game, self.settings.reconstruction).to(device)
 
     # -- interface of trainings ----------------------------------------------------------------------------------------
 
@@ -138,35 +131,6 @@ class R2D2Learning(AgentTraining):
         """Return the networks by role, as in "speaker_listener" for a shared network."""
         return {"_".join(agent.roles): agent.network for agent in self.agents}
 
-    def listener(self) -> NetworkPlayer:
-        """Return the listener as a player. It shares its weights with the training, so further updates change it."""
-        return self.players[-1]
-
-    def speaker(self) -> str | Player:
-        """Return the speaker: the player that learns, or the name of a speaker that does not learn."""
-        return self.settings.speaker if self.settings.players == LISTENER else self.players[0]
-
-    def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
-        """Evaluate the best decisions: `zsct` and `support`; see `AgentTraining`.
-
-        With a reconstruction loss, also return `reconstructed`, the fraction of the listener's stimulus components
-        that the reconstruction head predicts from the core's state.
-        """
-        listener = self.listener()
-        table = evaluate(self.speaker(), listener, game or self.game, episodes=episodes, seeds=[seed]).table()
-        scores = {name: float(table[name].mean()) for name in ("zsct", "support")}
-        if self.settings.reconstruction is not None:
-            scores["reconstructed"] = listener.reconstructed
-        return scores
-
-    def _make_players(self) -> list[NetworkPlayer]:
-        players = [
-            NetworkPlayer(agent.network, role, predictor)
-            for agent, predictor in zip(self.agents, self.predictors, strict=True)
-            for role in agent.roles
-        ]
-        return list(linked(*players)) if len(players) == 2 else players
-
     def state(self) -> SavedState:
         """Return the state to resume from: weights, optimizer, replay buffer, counters, generators and games."""
         return {
@@ -180,7 +144,6 @@ class R2D2Learning(AgentTraining):
             "random": self.random.get_state(),
             "greedy": dict(self._greedy),
             "game": self._batched.state(),
-            "beside": 0 if self._beside is None else self._beside.steps,
         }
 
     def load(self, state: SavedState) -> None:
@@ -202,8 +165,6 @@ class R2D2Learning(AgentTraining):
         self.random.set_state(state["random"])
         self._greedy = dict(state["greedy"])
         self._turn = self._batched.load(state["game"])
-        if self._beside is not None:
-            self._beside.steps = state["beside"]
 
     def _describe(self) -> str:
         return f"{self.game} {self.settings} {self.seed}"
@@ -213,12 +174,8 @@ class R2D2Learning(AgentTraining):
     def step(self) -> None:
         """Play one step in all actors, and record it in the replay buffer."""
         turn, keep = self._turn, self.replay.begins
-        explores = (
-            torch.rand(
-                len(self.settings.roles), self.settings.actors, generator=self.random, dtype=torch.float32, device="cpu"
-            )
-            < self._exploring
-        )
+        shape = len(self.settings.roles), self.settings.actors
+        explores = torch.rand(shape, generator=self.random, dtype=torch.float32, device="cpu") < self._exploring
         by_agent = explores.split([len(agent.roles) for agent in self.agents])
         done = [
             (agent, agent.act(turn, self._greedy, some, self.random, keep))
@@ -226,7 +183,7 @@ class R2D2Learning(AgentTraining):
         ]
         if self.settings.sad:
             self._greedy = {role: choice for _, step in done for role, choice in step.greedy.items()}
-        self._turn = self._batched.step(*self._acts(turn, done))
+        self._turn = self._play(turn, done)
         self._steps += 1
         recorded = {name: value for _, step in done for name, value in step.recorded.items()}
         recorded |= {
@@ -236,15 +193,6 @@ class R2D2Learning(AgentTraining):
         }
         states = {name: value for _, step in done for name, value in step.states.items()}
         self.replay.add(recorded, states if keep else None)
-
-    def _acts(self, turn: Turn, done: list[tuple[Agent, Step]]) -> tuple[Any, Any, Any]:
-        """Return the speaker's messages, the listener's decisions and the listener's messages."""
-        taken = {
-            role: agent.actions.taken(chosen.numpy()) for agent, step in done for role, chosen in step.chosen.items()
-        }
-        answered, decided = taken[LISTENER]
-        said = taken[SPEAKER][0] if self._beside is None else self._beside.act(turn.speaker).message
-        return said, decided, answered if self.game.listener_messages else None
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
@@ -300,6 +248,79 @@ class R2D2Learning(AgentTraining):
             pairs = zip(agent.target.parameters(), agent.network.parameters(), strict=True)
             for target, weight in pairs:
                 target.lerp_(weight, share)
+
+
+class R2D2Learning(R2D2, GameTraining):
+    """Training of the listener of the referential game, or of both players, by R2D2.
+
+    Args:
+        game: settings of the game.
+        settings: settings of the training.
+        seed: seed of weights, episodes and random choices.
+        device: torch device of the networks; games and the replay buffer stay on the CPU.
+
+    Example:
+        >>> from icy.s2b import GameSettings
+        >>> from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning
+        >>> from icy.s2b.agents.r2d2.r2d2_settings import R2D2Settings
+        >>> few = {"actors": 2, "learning_starts": 0, "observations": 100, "observations_per_update": 10}
+        >>> settings = R2D2Settings.preset("near32", **few)
+        >>> learning = R2D2Learning(GameSettings(most=2), settings)
+        >>> loss = learning.run(2)
+        >>> learning.updates, learning.observations, learning.total
+        (2, 90, 3)
+    """
+
+    def __init__(
+        self, game: GameSettings, settings: R2D2Settings | None = None, seed: int = 0, device: Device = None
+    ) -> None:
+        super().__init__(game, game, settings or R2D2Settings(), seed, device)
+        s = self.settings
+        # The speaker that does not learn, if there is one.
+        self._beside = seated(s.speaker, SPEAKER, self._batched) if s.players == LISTENER else None
+
+    def _make_source(self) -> BatchedGame:
+        return BatchedGame(self.game, episodes=self.settings.actors, autoreset=True)
+
+    def _play(self, turn: Turn, done: list[tuple[Agent, Step]]) -> Turn:
+        taken = {
+            role: agent.actions.taken(chosen.numpy()) for agent, step in done for role, chosen in step.chosen.items()
+        }
+        answered, decided = taken[LISTENER]
+        said = taken[SPEAKER][0] if self._beside is None else self._beside.act(turn.speaker).message
+        turn = self._batched.step(said, decided, answered if self.game.listener_messages else None)
+        return turn
+
+    def listener(self) -> NetworkPlayer:
+        """Return the listener as a player. It shares its weights with the training, so further updates change it."""
+        return self.players[-1]
+
+    def speaker(self) -> str | Player:
+        """Return the speaker: the player that learns, or the name of a speaker that does not learn."""
+        return self.settings.speaker if self.settings.players == LISTENER else self.players[0]
+
+    def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
+        """Evaluate the best decisions: `zsct` and `support`; see `AgentTraining`.
+
+        With a reconstruction loss, also return `reconstructed`, the fraction of the listener's stimulus components
+        that the reconstruction head predicts from the core's state.
+        """
+        listener = self.listener()
+        table = evaluate(self.speaker(), listener, game or self.game, episodes=episodes, seeds=[seed]).table()
+        scores = {name: float(table[name].mean()) for name in ("zsct", "support")}
+        if self.settings.reconstruction is not None:
+            scores["reconstructed"] = listener.reconstructed
+        return scores
+
+    def state(self) -> SavedState:
+        """Return the state to resume from."""
+        return super().state() | {"beside": 0 if self._beside is None else self._beside.steps}
+
+    def load(self, state: SavedState) -> None:
+        """Resume from the state of a training with the same settings; see `R2D2.load`."""
+        super().load(state)
+        if self._beside is not None:
+            self._beside.steps = state["beside"]
 
 
 @dataclass(frozen=True, eq=False)

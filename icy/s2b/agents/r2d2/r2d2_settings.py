@@ -5,16 +5,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
-from icy.core.checks import real_number, whole_number
 from icy.core.errors import InvalidSettingError, require_known
+from icy.core.fields import check_fields, setting
 from icy.core.registry import LISTENER, SPEAKER, registry
-from icy.s2b.agents.networks.network import NetworkSettings
-from icy.s2b.agents.networks.reconstruction import ReconstructionSettings
-
-PLAYERS = (LISTENER, "both")
-TARGETS = ("hard", "soft")
-GREEDY = ("legal", "raw")
-TAILS = ("masked", "short")
+from icy.s2b.agents.networks.network import NetworkSettings, ReconstructionSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,63 +61,47 @@ class R2D2Settings:
     )
 
     network: NetworkSettings = field(default_factory=NetworkSettings)
-    players: Literal["listener", "both"] = "listener"
+    players: Literal["listener", "both"] = setting("listener", "players that learn")
     shared: bool = True
     sad: bool = False
     speaker: str = "posdis"
     reconstruction: ReconstructionSettings | None = None
-    observations: int = 5_000_000
-    observations_per_update: int = 320
-    learning_starts: int = 2_000
-    actors: int = 32
+    observations: int = setting(5_000_000, least=1)
+    observations_per_update: int = setting(320, least=1)
+    learning_starts: int = setting(2_000, least=0)
+    actors: int = setting(32, least=1)
     length: int = 20
-    overlap: int = 10
-    burn_in: int = 10
-    steps: int = 3
+    overlap: int = setting(10, least=0)
+    burn_in: int = setting(10, least=0)
+    steps: int = setting(3, least=1)
     capacity: int = 50_000
-    batch: int = 32
-    priority: float = 0.9
-    importance: float = 0.6
-    eta: float = 0.9
-    discount: float = 0.997
+    batch: int = setting(32, least=1)
+    priority: float = setting(0.9, least=0)
+    importance: float = setting(0.6, least=0)
+    eta: float = setting(0.9, least=0, most=1)
+    discount: float = setting(0.997, least=0, most=1)
     double: bool = True
-    greedy: Literal["legal", "raw"] = "legal"
-    tail: Literal["masked", "short"] = "masked"
-    learning_rate: float = 6.25e-5
-    adam_epsilon: float = 1e-12
-    max_grad_norm: float = 5.0
-    target: Literal["hard", "soft"] = "hard"
-    target_interval: int = 2_500
-    epsilon: float = 0.4
-    explore_exponent: float = 7.0
+    greedy: Literal["legal", "raw"] = setting("legal", "greedy option")
+    tail: Literal["masked", "short"] = setting("masked", "tail of sequences")
+    learning_rate: float = setting(6.25e-5, above=0)
+    adam_epsilon: float = setting(1e-12, above=0)
+    max_grad_norm: float = setting(5.0, above=0)
+    target: Literal["hard", "soft"] = setting("hard", "update of target networks")
+    target_interval: int = setting(2_500, least=1)
+    epsilon: float = setting(0.4, least=0, most=1)
+    explore_exponent: float = setting(7.0, least=0)
 
     def __post_init__(self) -> None:
-        for name, value, accepted in (
-            ("players that learn", self.players, PLAYERS),
-            ("update of target networks", self.target, TARGETS),
-            ("greedy option", self.greedy, GREEDY),
-            ("tail of sequences", self.tail, TAILS),
-        ):
-            require_known(name, value, accepted)
+        check_fields(self)
         if self.players == LISTENER:
             registry.get(self.speaker, SPEAKER)
             if self.sad:
                 raise InvalidSettingError("sad needs a speaker that learns; take players='both' or sad=False.")
-        for name in ("observations", "observations_per_update", "actors", "steps", "batch", "target_interval"):
-            whole_number(f"setting {name}", getattr(self, name))
-        for name in ("burn_in", "overlap", "learning_starts"):
-            whole_number(f"setting {name}", getattr(self, name), least=0)
         if not self.burn_in < self.length - 1:
             raise InvalidSettingError(
                 f"A burn-in of {self.burn_in} leaves no step to learn from in a sequence of {self.length} steps; take "
                 "a shorter burn_in, or a longer length."
             )
-        for name in ("eta", "discount", "epsilon"):
-            real_number(f"setting {name}", getattr(self, name), most=1)
-        for name in ("learning_rate", "adam_epsilon", "max_grad_norm"):
-            real_number(f"setting {name}", getattr(self, name), above=True)
-        for name in ("priority", "importance", "explore_exponent"):
-            real_number(f"setting {name}", getattr(self, name))
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> "R2D2Settings":

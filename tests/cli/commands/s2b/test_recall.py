@@ -69,8 +69,8 @@ def test_mistakes_are_answered_in_a_sentence(words: list[str], said: str, tmp_pa
 
 
 def test_variants_are_named(tmp_path: Path) -> None:
-    from icy.s2b.agents.recall.recall_job import recall_jobs
-    from icy.s2b.agents.recall.spec import RecallSpec
+    from icy.s2b.agents.recall_job import recall_jobs
+    from icy.s2b.agents.spec import RecallSpec
 
     jobs = recall_jobs(RecallSpec(compat="near32", seeds=1, task={"games_per_shot": 5}))
     assert [job.task.game_settings().least for job in jobs] == [5, 2]  # the authors' one-hot spaces have all values

@@ -41,10 +41,10 @@ def test_resumed_equals_uninterrupted(learner: str) -> None:
 
 def test_the_episodes_of_an_update_do_not_depend_on_earlier_updates() -> None:
     one, other = learning(), learning()
-    one._batch(0), one._batch(1)
+    one._batches[0][0], one._batches[1][0]
     for field in ("stimuli", "messages", "answers"):
-        assert torch.equal(getattr(one._batch(200), field), getattr(other._batch(200), field))
-    assert not torch.equal(one._batch(200).answers[:, :10], one._batch(201).answers[:, :10])
+        assert torch.equal(getattr(one._batches[200][0], field), getattr(other._batches[200][0], field))
+    assert not torch.equal(one._batches[200][0].answers[:, :10], one._batches[201][0].answers[:, :10])
 
 
 def test_the_learning_rate_rises_and_falls() -> None:
@@ -54,7 +54,7 @@ def test_the_learning_rate_rises_and_falls() -> None:
 
 def test_advantages_are_centered_per_phase_and_zero_in_padding() -> None:
     found = learning()
-    games = found._batch(0)
+    games = found._batches[0][0]
     sampled = found._sample(games)
     right = sampled.drawn == games.answers
     for phase in (games.there & games.query, games.there & ~games.query):
@@ -72,7 +72,7 @@ def test_advantages_are_centered_per_phase_and_zero_in_padding() -> None:
 
 def test_the_clipped_objective_equals_hand_computed_values() -> None:
     found = learning(entropy=0.0)
-    games = found._batch(0)
+    games = found._batches[0][0]
     sampled = found._sample(games)
     with torch.no_grad():
         moved = found.model(games).log_softmax(-1) + 0.5  # every ratio is e^0.5

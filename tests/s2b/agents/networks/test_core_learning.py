@@ -11,8 +11,7 @@ import torch
 from icy.core.errors import IcyError
 from icy.s2b import GameSettings, evaluate
 from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, read
-from icy.s2b.agents.networks.core_learning import CoreLearning, CoreLearningSettings, SupervisedCoreSettings
-from icy.s2b.agents.networks.listener import CoreListener
+from icy.s2b.agents.networks.listener import CoreLearning, CoreLearningSettings, CoreListener, SupervisedCoreSettings
 from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.game import REWARDS
 from tests.helpers import mark_others
@@ -63,7 +62,7 @@ def test_core_learning_without_own_decisions_equals_dealt_learning(learner: str)
     if learner == "supervised":
         assert plain.run(4) == pytest.approx(cores.run(4), abs=1e-6)
     else:
-        games = plain._batch(0)
+        games = plain._batches[0][0]
         one, other = plain._sample(games), cores._sample(games)
         assert torch.equal(one.drawn[games.there], other.drawn[games.there])
         assert torch.allclose(one.log[games.there], other.log[games.there], atol=1e-6)
@@ -72,7 +71,7 @@ def test_core_learning_without_own_decisions_equals_dealt_learning(learner: str)
 @pytest.mark.parametrize("own", [False, True])
 def test_values_are_learned_and_subtracted_from_returns(own: bool) -> None:
     found = learning(own, baseline="value", entropy=0.0, discount=0.5, trace=1.0)
-    games = found._batch(0)
+    games = found._batches[0][0]
     sampled = found._sample(games)
     with torch.no_grad():
         values = found.model.scored(replace(games, decided=sampled.drawn))[..., -1]

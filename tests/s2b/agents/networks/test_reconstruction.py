@@ -9,9 +9,8 @@ from torch.nn import functional as F
 from icy.core.errors import InvalidSettingError
 from icy.s2b import BatchedGame, GameSettings
 from icy.s2b.agents.networks.actions import Actions
-from icy.s2b.agents.networks.network import Network, NetworkSettings
+from icy.s2b.agents.networks.network import Network, NetworkSettings, ReconstructionHead, ReconstructionSettings
 from icy.s2b.agents.networks.observations import Observation, observe
-from icy.s2b.agents.networks.reconstruction import ReconstructionHead, ReconstructionSettings
 
 GAME = GameSettings(most=2)
 ACTIONS = Actions(GAME)

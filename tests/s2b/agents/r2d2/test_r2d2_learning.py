@@ -15,8 +15,7 @@ from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b import GameSettings
 from icy.s2b.agents.cores import make_core
 from icy.s2b.agents.networks.actions import NEVER
-from icy.s2b.agents.networks.network import NetworkSettings
-from icy.s2b.agents.networks.reconstruction import ReconstructionSettings
+from icy.s2b.agents.networks.network import NetworkSettings, ReconstructionSettings
 from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning, complete_targets, n_step_targets
 from icy.s2b.agents.r2d2.r2d2_settings import R2D2Settings
 from icy.s2b.agents.r2d2.replay import Sequences

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from icy.s2b import RecallSettings
-from icy.s2b.agents.recall.floors import recall_floors
+from icy.s2b.agents.recall_job import recall_floors
 
 USUAL = sum(1 / d for d in (2, 3, 4, 5)) / 4  # how often the first value is right: 0.3208
 

@@ -2,65 +2,83 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self, cast
+from typing import Any, Self
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from icy.core.fields import setting
 from icy.core.registry import LISTENER
-from icy.core.streams import stream_key
-from icy.s2b.agents.dealt import of_like_length
-from icy.s2b.agents.memories.attention import NUMBER, TOKEN, Lookup, MemorySettings, features
-from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, Sampled
-from icy.s2b.agents.r2d2.agent import Agent, Step
-from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning
-from icy.s2b.agents.rewards import accuracies, less_phase_mean, log_of, normalised, phase_means
-from icy.s2b.agents.schedule import EpisodeBatches, first_episode, grouped
 from icy.s2b.evaluation import episode_seeds
-from icy.s2b.players.interface import Player
-from icy.s2b.recall import BatchedRecall, RecallSettings
-from icy.s2b.turn import Turn
+from icy.s2b.recall import BatchedRecall, RecallSettings, RecallTurn
 
-from .table import RecallTable, recall_scores
+from .dealt import Games, of_like_length
+from .memories.attention import NUMBER, TOKEN, Lookup, MemorySettings, features
+from .memories.dealt_learning import DealtLearningSettings, EpisodeLearning, Sampled
+from .r2d2.agent import Agent, Step
+from .r2d2.r2d2_learning import R2D2
+from .r2d2.r2d2_settings import R2D2Settings
+from .rewards import accuracies, less_phase_mean, log_of, normalised, phase_means
 
-GROUPS = 8  # number of groups of episodes with similar length
+READ_AT_ONCE = 250  # episodes in a batch of the evaluation by R2D2
 
 
-class RecallR2D2(R2D2Learning):
-    """Training of an agent by R2D2 in the recall task; see R2D2Learning."""
+class RecallR2D2(R2D2):
+    """Training of an agent by R2D2 in the recall task.
 
-    def _make_game(self) -> RecallTable:
-        return RecallTable(cast(Any, self.game), self.settings.actors, autoreset=True)
+    Args:
+        task: settings of the task.
+        settings: settings of the training.
+        seed: seed of weights, episodes and random choices.
+    """
 
-    def _make_partner(self) -> None:
-        return None
+    game: RecallSettings
 
-    def _acts(self, turn: Turn, done: list[tuple[Agent, Step]]) -> tuple[Any, Any, Any]:
-        ((agent, step),) = done
-        return None, agent.actions.taken(step.chosen[LISTENER].numpy())[1], None
+    def __init__(self, task: RecallSettings, settings: R2D2Settings, seed: int) -> None:
+        super().__init__(task, task.sizes, settings, seed)
 
-    def speaker(self) -> str:
-        """Return "", because the task has no speaker."""
-        return ""
+    def _make_source(self) -> BatchedRecall:
+        return BatchedRecall(self.game, episodes=self.settings.actors, autoreset=True)
 
-    def read(self, episodes: int = 200, seed: int = 123, game: Any = None) -> dict[str, float]:
-        """Evaluate the best answers; see `recall_scores`."""
-        return recall_scores(self.listener(), cast(Any, game or self.game), episodes, seed)
+    def _play(self, turn: RecallTurn, done: list[tuple[Agent, Step]]) -> RecallTurn:
+        ((_, step),) = done
+        turn = self._batched.step(step.chosen[LISTENER][:, 0].numpy())  # the options of a network are the answers
+        return turn
+
+    def read(self, episodes: int = 200, seed: int = 123, game: RecallSettings | None = None) -> dict[str, float]:
+        """Evaluate the best answers: `zsct`, the accuracy in the last shot, and `support`, in the first.
+
+        With a reconstruction loss, also return `reconstructed`, the fraction of stimulus components that the head
+        predicts from the core's state.
+        """
+        (player,), seeds = self.players, episode_seeds(seed, episodes)
+        scores: dict[str, list[float]] = {"zsct": [], "support": [], "reconstructed": []}
+        for begin in range(0, episodes, READ_AT_ONCE):
+            some = seeds[begin : begin + READ_AT_ONCE]
+            task = BatchedRecall(game or self.game, episodes=len(some))
+            turn = task.reset(seeds=some)
+            player.start(len(some))
+            while not turn.done.all():
+                player.act(turn.seen_by())
+                turn = task.step(player.choices[player.steps][:, 0].numpy())
+            scores["zsct"] += task.accuracy().tolist()
+            scores["support"] += task.accuracy(0).tolist()
+            if player.reconstruction is not None:
+                scores["reconstructed"] += [player.reconstructed] * len(some)
+        return {name: float(np.mean(values)) for name, values in scores.items() if values}
 
 
 # -- the attention memory ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class RecallGames:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RecallGames(Games):
     """The games of B episodes as tensors; see `icy.s2b.recall.RecallDeal`. `query` marks the last shot."""
 
     numbers: Float[Tensor, "batch game number"]
     dimension: Int[Tensor, "batch game"]
-    answers: Int[Tensor, "batch game"]
-    there: Bool[Tensor, "batch game"]
-    query: Bool[Tensor, "batch game"]
 
     @classmethod
     def deal(cls, settings: RecallSettings, seeds: Iterable[int]) -> Self:
@@ -69,22 +87,8 @@ class RecallGames:
         task = BatchedRecall(settings, episodes=len(numbers))
         task.reset(seeds=numbers)
         dealt = task.dealt()
-        return cls(*(torch.as_tensor(getattr(dealt, f.name)) for f in fields(dealt)))
-
-    def __len__(self) -> int:
-        return len(self.there)
-
-    def __getitem__(self, which: Any) -> Self:
-        return self.take(which)
-
-    def take(self, which: Any) -> Self:
-        """Select episodes by index or mask, and drop unnecessary padding."""
-        games = int(self.there[which].sum(1).max())
-        return replace(self, **{f.name: getattr(self, f.name)[which][:, :games] for f in fields(self)})
-
-    def steps(self, rounds: int) -> int:
-        """Return the number of steps in all games. A game has two steps."""
-        return 2 * int(self.there.sum())
+        parts = {f.name: torch.as_tensor(getattr(dealt, f.name)) for f in fields(dealt)}
+        return cls(query=parts.pop("last"), **parts)
 
 
 class RecallMemory(nn.Module):
@@ -164,10 +168,10 @@ class RecallLearningSettings(DealtLearningSettings):
         games_per_shot: largest number of games in a shot of a training episode; None for all stimuli of the space.
     """
 
-    updates: int = 300
-    episodes: int = 64
-    learning_rate: float = 4e-3
-    games_per_shot: int | None = 24
+    updates: int = setting(300, least=1)
+    episodes: int = setting(64, least=1)
+    learning_rate: float = setting(4e-3, above=0)
+    games_per_shot: int | None = setting(24, least=1)
 
     @classmethod
     def usual(cls, game: Any) -> Self:
@@ -175,7 +179,7 @@ class RecallLearningSettings(DealtLearningSettings):
         return cls()
 
 
-class RecallMemoryLearning(DealtLearning):
+class RecallMemoryLearning(EpisodeLearning):
     """Training of the recall task's attention memory from the rewards of its own answers (PPO).
 
     Args:
@@ -185,47 +189,36 @@ class RecallMemoryLearning(DealtLearning):
         seed: seed of the episodes and of the sampled answers.
     """
 
+    game: RecallSettings
     settings: RecallLearningSettings
     model: RecallMemory
 
     def __init__(self, model: RecallMemory, task: RecallSettings, settings: RecallLearningSettings, seed: int) -> None:
-        self.model, self.task, self.settings, self.seed = model, task, settings, seed
-        self.game = self.practice = cast(Any, task)
-        self.updates = self._observations = 0
-        self.optimizer = torch.optim.Adam(grouped(model.named_parameters(), {}), settings.learning_rate)
-        self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
+        super().__init__(model, task, settings, seed)
         fewer = [n for n in (task.games_per_shot, settings.games_per_shot) if n is not None]
         self._shorter = replace(task, games_per_shot=min(fewer, default=None))
-        self._batches = EpisodeBatches(first_episode(seed), settings.episodes, self._deal)
 
-    def _deal(self, seeds: range) -> Any:
+    @property
+    def steps_of_game(self) -> int:
+        """Number of steps of a game: a stimulus and a question."""
+        return 2
+
+    def _deal(self, seeds: range) -> tuple[RecallGames]:
         return (RecallGames.deal(self._shorter, seeds),)
 
-    def listener(self) -> Player:
-        """Raise NotImplementedError: the memory answers whole episodes and is not a player."""
-        raise NotImplementedError
-
-    def speaker(self) -> str:
-        """Return "", because the task has no speaker."""
-        return ""
-
     @torch.no_grad()
-    def _sample(self, games: Any) -> Sampled:
+    def _sample(self, games: RecallGames) -> Sampled:
         drawn, logs = self.model.play(games, self.random)
-        right = drawn == games.answers
-        paid = torch.where(right, self.task.right, self.task.wrong) * games.there
+        paid = torch.where(drawn == games.answers, self.game.right, self.game.wrong) * games.there
         return Sampled(drawn, log_of(logs, drawn), normalised(less_phase_mean(paid, games), games))
 
-    def _loss(self, games: Any, sampled: Sampled | None) -> Tensor:
+    def _loss(self, games: RecallGames, sampled: Sampled | None) -> Tensor:
         assert sampled is not None
         return self._ppo(games, self.model(games, sampled.drawn).log_softmax(-1), sampled)
 
     @torch.no_grad()
-    def read(self, episodes: int = 200, seed: int = 123, game: Any = None) -> dict[str, float]:
-        """Evaluate the most likely answers; see `recall_scores`."""
-        games = RecallGames.deal(game or self.task, episode_seeds(seed, episodes))
-        right = of_like_length(lambda some: self._right(cast(Any, some)), cast(Any, games), GROUPS)
-        return accuracies(phase_means(right, cast(Any, games)))
-
-    def _right(self, games: RecallGames) -> Bool[Tensor, "batch game"]:
-        return self.model.play(games)[0] == games.answers
+    def read(self, episodes: int = 200, seed: int = 123, game: RecallSettings | None = None) -> dict[str, float]:
+        """Evaluate the most likely answers: `zsct`, the accuracy in the last shot, and `support`, in the first."""
+        games = RecallGames.deal(game or self.game, episode_seeds(seed, episodes))
+        right = of_like_length(lambda some: self.model.play(some)[0] == some.answers, games)
+        return accuracies(phase_means(right, games))

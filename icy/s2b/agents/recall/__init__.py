@@ -1,1 +1,0 @@
-"""Agents of the recall task: their training, baselines and kind of job."""
