@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, PluginError, quoted
+from icy.text.answer import CUT, Usage
+from icy.text.thoughts import open_thought, without_thoughts
 
 from .prompt import parse
-from .requests import CUT, TextReply, TextRequest, Usage
+from .requests import TextReply, TextRequest
 from .text_model import TextModel, TextSettings
-from .thoughts import open_thought, without_thoughts
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,9 +1,9 @@
 """Requests to text models, and their replies."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypedDict
+from typing import TypedDict
 
-CUT = "length"  # finish reason of a text that reaches the largest number of tokens
+from icy.text.answer import Usage
 
 
 class Choices(TypedDict, total=False):
@@ -14,13 +14,6 @@ class Choices(TypedDict, total=False):
 
     decision: list[str]
     message: list[list[str]]
-
-
-class Usage(NamedTuple):
-    """Numbers of tokens that a model read and wrote, by its own count."""
-
-    prompt_tokens: int
-    answer_tokens: int
 
 
 @dataclass(frozen=True)

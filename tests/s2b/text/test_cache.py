@@ -16,11 +16,11 @@ from icy.core.register import register_text_model
 from icy.core.registry import registry
 from icy.s2b import TextModel, TextReply, TextRequest, TextSettings, evaluate_text, text_model
 from icy.s2b.text.cache import CachedModel, keeping
-from icy.s2b.text.completion import described
 from icy.s2b.text.requests import Choices
 from icy.s2b.text.text_model import FunctionModel
-from tests.s2b.text.server import Answer, failed, serving
+from icy.text.completion import described
 from tests.s2b.text.test_http import QUICK
+from tests.text.server import Answer, failed, serving
 
 DECIDE: Choices = {"decision": ["0", "1"]}
 REQUESTS = [TextRequest("?", DECIDE, seed=seed) for seed in range(4)]

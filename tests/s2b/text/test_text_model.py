@@ -13,14 +13,14 @@ from icy.core.registry import registry
 from icy.s2b import TextModel, TextReply, TextRequest, TextSettings, text_model
 from icy.s2b.text.cache import CachedModel
 from icy.s2b.text.scripted import YesModel
-from icy.s2b.text.text_model import in_threads
+from icy.text.client import in_threads
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"temperature": -0.1}, "temperature must be a number from 0 to 10"),
-        ({"top_p": 1.1}, "top_p must be a number from 0 to 1"),
+        ({"temperature": -0.1}, "temperature must be a number, at least 0 and at most 10"),
+        ({"top_p": 1.1}, "top_p must be a number, at least 0 and at most 1"),
         ({"top_k": 0}, "top_k must be"),
         ({"repetition_penalty": 0}, "repetition_penalty must be"),
         ({"constrain": "json-schemas"}, "did you mean json-schema"),

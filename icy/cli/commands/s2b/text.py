@@ -21,8 +21,8 @@ from icy.core.registry import LISTENER, PLAYERS, SPEAKER, TEXT_MODEL, registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 from icy.s2b.text.prompt import FORMS
-from icy.s2b.text.requests import CUT
 from icy.s2b.text.text_model import TextModel, TextSettings, is_address, text_model
+from icy.text.answer import CUT
 
 from .evaluations import chance_text, floors, measured, output_options, plugins_and_quiet, progress
 from .game_options import SWEPT, as_published, game_options, games_of, settings_of
@@ -173,7 +173,7 @@ def _other(role: str) -> str:
 
 def _check_name(name: str) -> None:
     """Raise an error for an unknown name, without creating the model."""
-    from icy.s2b.text.address import read_address
+    from icy.text.address import read_address
 
     if is_address(name):
         read_address(name)

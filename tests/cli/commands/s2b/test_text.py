@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.commands.s2b.helpers import QUICK, run
-from tests.s2b.text.server import YES, chosen, failed, said, serving
+from tests.text.server import YES, chosen, failed, said, serving
 
 SMALL = ("--episodes", "2", "--seeds", "2", "--values", "2")
 ROOT = Path(__file__).parents[4]
@@ -253,7 +253,7 @@ def test_a_plug_in_is_a_text_model(tmp_path: Path) -> None:
         (["--model", "localhost:8000/v1#m", "--dry-run"], "has no http:// or https:// at its start"),
         (["--model", "http://localhost:1/v1#m", "--key-variable", "NOT_SET"], "NOT_SET is not set"),
         (["--model", "transformers#nowhere"], "named by its folder"),
-        (["--model", "scripted-yes", "--temperature", "-1"], "temperature must be a number from 0"),
+        (["--model", "scripted-yes", "--temperature", "-1"], "temperature must be a number, at least 0"),
         (["--model", "scripted-yes", "--price-prompt", "-1"], "price of a million tokens"),
         (["--model", "scripted-yes", "--concurrency", "0"], "concurrency must be"),
         (["--model", "scripted-yes", "--max-tokens", "0"], "max_tokens must be"),

@@ -9,9 +9,9 @@ import pytest
 
 from icy.core.errors import InvalidSettingError
 from icy.s2b import TextRequest, TextSettings, text_model
-from icy.s2b.text.address import Address, proxy_to, read_address
-from icy.s2b.text.http import ServerError
-from tests.s2b.text.server import YES, failed, said, serving
+from icy.text.address import Address, proxy_to, read_address
+from icy.text.answer import ServerError
+from tests.text.server import YES, failed, said, serving
 
 QUICK: dict[str, Any] = {"backoff": 0.002, "timeout": 5.0, "retries": 2}
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -96,10 +96,10 @@ def test_possible_secrets_are_refused_and_not_printed(name: str) -> None:
     [
         ("http://localhost:8000/v1#a/b", ("http://localhost:8000/v1", "a/b", "http://localhost:8000/v1")),
         ("http://localhost/v1/#m", ("http://localhost/v1", "m", "http://localhost/v1")),
-        ("HTTPS://Example.com#m#2", ("HTTPS://Example.com", "m#2", "https://example.com")),
+        ("HTTPS://Example.com#m#2", ("HTTPS://Example.com", "m#2", "HTTPS://Example.com")),
         ("http://[::1]:80/v1#m", ("http://[::1]:80/v1", "m", "http://[::1]:80/v1")),
         ("http://my_host:1/v1#my m", ("http://my_host:1/v1", "my m", "http://my_host:1/v1")),
-        ("http://müller.example/ä#m", ("http://müller.example/ä", "m", "http://xn--mller-kva.example/%C3%A4")),
+        ("http://müller.example/ä#m", ("http://müller.example/ä", "m", "http://müller.example/ä")),
         ("http://h/v1/chat/completions#m", ("http://h/v1", "m", "http://h/v1")),
         ("http://h/a%20b#m", ("http://h/a%20b", "m", "http://h/a%20b")),
     ],
@@ -192,7 +192,7 @@ def test_a_proxy_that_does_not_lead_on_is_named(monkeypatch: pytest.MonkeyPatch)
     with serving(lambda asked: failed(407)) as server:
         for name in ("http_proxy", "https_proxy"):
             monkeypatch.setenv(name, server.url.removesuffix("/v1"))
-        with pytest.raises(ServerError, match=r"of https_proxy\) cannot be reached: the proxy fails \(Tunnel .*502"):
+        with pytest.raises(ServerError, match=r"of https_proxy\) cannot be reached: the proxy fails \(502 Bad"):
             text_model("https://h.example/v1#m").reply(TextRequest("?", {}))
         with pytest.raises(ServerError, match=r"of http_proxy\) answers with status 407.*http_proxy=http://NAME:PASS"):
             text_model("http://h.example/v1#m").reply(TextRequest("?", {}))

@@ -1,11 +1,10 @@
 """Addresses of servers, and proxies."""
 
-import ipaddress
 import os
 import re
 import urllib.request
 from typing import NamedTuple
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import urlsplit
 
 from icy.core.errors import InvalidSettingError, quoted
 
@@ -20,7 +19,7 @@ class Address(NamedTuple):
     Attributes:
         url: the server's URL as the user wrote it, without the route to chat completions.
         model: the server's name for the model.
-        target: the URL of requests, in ASCII.
+        target: the URL of requests.
     """
 
     url: str
@@ -49,75 +48,46 @@ def read_address(name: str) -> Address:
         InvalidSettingError: the name is not of the form URL#MODEL, or the URL may include a secret.
     """
     url, _, model = name.partition("#")
-    if "@" in url.partition("//")[2].partition("/")[0]:
+    start, _, query = url.partition("?")
+    if "@" in start.partition("//")[2].partition("/")[0] or not re.fullmatch(VERSION, query):
         raise InvalidSettingError(NO_SECRET)
-    url, mark, query = url.partition("?")
-    if not re.fullmatch(VERSION, query):
-        raise InvalidSettingError(NO_SECRET)
-    url = url.rstrip("/").removesuffix(ROUTE)
-    try:
-        parts = _split(url)
-        if not model:
-            raise ValueError("no model after #")
-    except ValueError as fault:
+    start = start.rstrip("/").removesuffix(ROUTE)
+    if fault := _fault(start) or ("" if model else "no model after #"):
         raise InvalidSettingError(
-            "A model behind a server is named by URL#MODEL, as in http://localhost:8000/v1#llama; "
-            f"{quoted(name)} has {fault}."
-        ) from None
-    tail = f"{mark}{query}" if query else ""
-    path = quote(parts.path, safe="/%:@!$&'()*+,;=~")
-    return Address(url + tail, model, f"{parts.scheme}://{_ascii_netloc(parts)}{path}{ROUTE}{tail}")
+            f"A model behind a server is named by URL#MODEL, as in http://localhost:8000/v1#llama; {quoted(name)} has "
+            f"{fault}."
+        )
+    tail = f"?{query}" if query else ""
+    return Address(start + tail, model, start + ROUTE + tail)
 
 
-def _split(url: str) -> SplitResult:
-    """Split an http URL.
-
-    Raises:
-        ValueError: the URL is wrong; the message describes the fault.
-    """
+def _fault(url: str) -> str:
+    """Describe what is wrong with an http URL; "" if it is right."""
     if re.search(r"[\s\x00-\x1f\x7f]", url):
-        raise ValueError("a blank in its URL")
+        return "a blank in its URL"
     if not re.match("https?:(//|$)", url, re.IGNORECASE):
-        raise ValueError("no http:// or https:// at its start")
+        return "no http:// or https:// at its start"
     try:
         parts = urlsplit(url)
+        host = (parts.hostname or "").encode("idna").decode()
     except ValueError:
-        raise ValueError("a host that no server can have") from None
+        return "a host that no server can have"
     try:
         port = parts.port
     except ValueError:
         port = 0
     if port == 0:
-        raise ValueError("a port that is not a number from 1 to 65535")
-    if not parts.hostname:
-        raise ValueError("no host")
-    _ascii_netloc(parts)
-    return parts
-
-
-def _ascii_netloc(parts: SplitResult) -> str:
-    """Convert host and port to ASCII.
-
-    Raises:
-        ValueError: the host is not a possible host name.
-    """
-    host = parts.hostname or ""
-    try:
-        if "[" in parts.netloc:
-            ipaddress.IPv6Address(host)
-            return parts.netloc
-        plain = host.encode("idna").decode()
-    except ValueError:
-        plain = ""
-    if not re.fullmatch(r"[\w.-]+", plain, re.ASCII):
-        raise ValueError("a host that no server can have")
-    return plain if parts.port is None else f"{plain}:{parts.port}"
+        return "a port that is not a number from 1 to 65535"
+    if not host:
+        return "no host"
+    return "" if "[" in parts.netloc or re.fullmatch(r"[\w.-]+", host, re.ASCII) else "a host that no server can have"
 
 
 def proxy_to(target: str) -> Proxy | None:
     """Return the proxy for requests to a URL, or None.
 
     The environment variables HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY or the system's settings determine it.
+    httpx would read them too, but its errors do not name the proxy and the variable.
 
     Raises:
         InvalidSettingError: the proxy is not an http proxy, or its address is wrong.
@@ -130,12 +100,10 @@ def proxy_to(target: str) -> Proxy | None:
     source = next((one for one in variables if os.environ.get(one) == known[named]), "the settings of the system")
     url = known[named] if "://" in known[named] else f"http://{known[named]}"
     scheme, _, rest = url.partition("://")
-    display_url = f"{scheme}://{rest.rpartition('@')[2]}"
-    try:
-        _split(display_url)
-    except ValueError as fault:
+    display_url = f"{scheme}://{rest.rpartition('@')[2]}".rstrip("/")
+    if fault := _fault(display_url):
         raise InvalidSettingError(
             f"The proxy {quoted(display_url)} of {source} has {fault}. "
             f"Correct {source}, or list {parts.hostname} in NO_PROXY."
-        ) from None
-    return Proxy(url, display_url.rstrip("/"), source)
+        )
+    return Proxy(url, display_url, source)

@@ -1,0 +1,49 @@
+"""Settings of requests to text models."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from icy.core.fields import CheckedFields, setting
+
+Constraint = Literal["json-schema", "structured-outputs", "guided-choice", "grammar", "none"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSettings(CheckedFields):
+    """Settings of a text model: sampling, and requests to a server.
+
+    Attributes:
+        temperature: temperature of sampling; 0 takes the likeliest answer.
+        top_p: cumulative probability of the tokens to sample from (nucleus sampling).
+        top_k: number of tokens to sample from; None for the server's default, as not all servers know this field.
+        repetition_penalty: penalty on repeated tokens; None for the server's default.
+        constrain: method that constrains answers to the choices.
+        body: further fields of a request to a server by name; None removes a field.
+        key_variable: environment variable with the server's key; None sends no key.
+        timeout: seconds to wait for an answer.
+        retries: number of retries if a server is busy, fails, or cuts the connection.
+        backoff: seconds before the first retry; doubled for each further retry.
+        concurrency: number of requests to a server at once.
+
+    Raises:
+        InvalidSettingError, UnknownNameError: settings that are not accepted.
+    """
+
+    temperature: float = setting(0.7, "temperature", least=0, most=10)
+    top_p: float = setting(0.7, "top_p", least=0, most=1)
+    top_k: int | None = setting(None, "top_k", least=1)
+    repetition_penalty: float | None = setting(None, "repetition_penalty", above=0, most=10)
+    constrain: Constraint = setting("json-schema", "way to constrain answers")
+    body: Mapping[str, object] = setting({})
+    key_variable: str | None = None
+    timeout: float = setting(120.0, "timeout", least=0, most=86400)
+    retries: int = setting(6, "number of retries", least=0, most=100)
+    backoff: float = setting(1.0, "backoff", least=0, most=3600)
+    concurrency: int = setting(16, "concurrency", most=1000, least=1)
+
+    @property
+    def sampling(self) -> dict[str, float]:
+        """The sampling settings that are set, by the servers' names."""
+        chosen = {name: getattr(self, name) for name in ("temperature", "top_p", "top_k", "repetition_penalty")}
+        return {name: value for name, value in chosen.items() if value is not None}
