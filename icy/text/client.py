@@ -304,46 +304,37 @@ class Client:
         is_long = status in (400, 413, 422, 500) and LONG.search(said)
         if status in BUSY or (status >= 500 and not is_long):
             return _Busy(what, _retry_after(headers.get("Retry-After", "")))
-        known = f"{said} {' '.join(CODE.findall(text))}"
-        if is_long:
-            advice = TOO_LONG
-        elif status in (400, 404, 422) and (NO_MODEL.search(known) or (status == 404 and MODEL.search(known))):
-            advice = self._models()
-        elif status in (400, 422):
-            advice = self._advice_on_fields(known, question, body)
-        else:
-            advice = self._advice(status)
+        advice = TOO_LONG if is_long else self._advice(status, f"{said} {' '.join(CODE.findall(text))}", question, body)
         return ServerError(f"{self._subject()} {what}.{advice}")
 
-    def _advice(self, status: int) -> str:
-        """Return a sentence of advice for a status, or ""."""
+    def _advice(self, status: int, said: str, question: Question, body: Mapping[str, object]) -> str:
+        """Return a sentence of advice for a status and the server's own words, or ""."""
         if status == 407 and self._proxy is not None:
             return f" The proxy asks for a password: {self._proxy.source}=http://NAME:PASSWORD@HOST:PORT."
         if status in (401, 403):
             where = self.settings.key_variable
             return f" The key comes from {where}." if where else " Name the variable with its key by --key-variable."
-        if 300 <= status < 400:
+        if status < 400:
             return " Use the URL that it redirects to."
-        return " The URL ends before /chat/completions, as in http://localhost:8000/v1#MODEL." if status == 404 else ""
-
-    def _advice_on_fields(self, said: str, question: Question, body: Mapping[str, object]) -> str:
-        """Return advice on a field that the server may not know."""
+        if status in (400, 404, 422) and (NO_MODEL.search(said) or (status == 404 and MODEL.search(said))):
+            known = described(self._listing(), self.model)[1]
+            names = (
+                f"The server's models: {listed(known, most=MOST_NAMES)}." if known else "Ask the server for its models."
+            )
+            return f" The name after # must be a model of the server, not {quoted(self.model)}. {names}"
+        if status == 404:
+            return " The URL ends before /chat/completions, as in http://localhost:8000/v1#MODEL."
+        if status not in (400, 422):
+            return ""
         others = [name for name in body if name not in ("model", "messages", *question.fields)]
         if named := [name for name in others if re.search(rf"\b{re.escape(name)}\b", said)]:
             return f" --body {named[0]}=null removes this field, and --body {named[0]}=VALUE changes it."
-        if not question.fields:
-            return " --body NAME=null removes a field that it does not know."
-        return (
-            f" If it does not know answers constrained by {self.settings.constrain}, choose another --constrain, or "
-            "none. --body NAME=null removes another field that it does not know."
-        )
-
-    def _models(self) -> str:
-        """Return advice on a model that the server does not have."""
-        known = described(self._listing(), self.model)[1]
-        names = f"The server's models: {listed(known[:MOST_NAMES])}" if known else "Ask the server for its models"
-        more = f", and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
-        return f" The name after # must be a model of the server, not {quoted(self.model)}. {names}{more}."
+        if question.fields:
+            return (
+                f" If it does not know answers constrained by {self.settings.constrain}, choose another --constrain, "
+                "or none. --body NAME=null removes another field that it does not know."
+            )
+        return " --body NAME=null removes a field that it does not know."
 
     def _listing(self, retries: int = 0) -> str:
         """Return the server's list of models, as JSON; "" if the server does not have one, or fails."""

@@ -36,7 +36,7 @@ class TextSettings(CheckedFields):
     repetition_penalty: float | None = setting(None, "repetition_penalty", above=0, most=10)
     constrain: Constraint = setting("json-schema", "way to constrain answers")
     body: Mapping[str, object] = setting({})
-    key_variable: str | None = None
+    key_variable: str | None = setting(None, metadata={"metavar": "NAME"})
     timeout: float = setting(120.0, "timeout", least=0, most=86400)
     retries: int = setting(6, "number of retries", least=0, most=100)
     backoff: float = setting(1.0, "backoff", least=0, most=3600)

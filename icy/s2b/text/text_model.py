@@ -7,6 +7,7 @@ from types import MappingProxyType
 from icy.core.errors import PluginError
 from icy.core.registry import TEXT_MODEL, Entry, registry
 from icy.s2b.players.interface import Seat
+from icy.text.address import read_address
 from icy.text.settings import TextSettings as TextSettings
 
 from .requests import TextReply, TextRequest
@@ -93,18 +94,22 @@ def text_model(name: str, settings: TextSettings | None = None) -> TextModel:
         >>> text_model("scripted-yes").reply(TextRequest("Yes or no?", {"decision": ["0", "1"]})).decision
         0
     """
-    chosen = settings or TextSettings()
-    called, _, which = name.partition("#")
-    if is_address(name):
-        called, which = SERVER, name
-    return made_of(registry.get(called, TEXT_MODEL), which, chosen)
+    entry, which = _entry(name)
+    return made_of(entry, which, settings or TextSettings())
 
 
-def is_address(name: str) -> bool:
-    """Return whether a name looks like a URL, right or wrong, not like the name of a text model."""
-    before = name.partition("#")[0]
+def check_name(name: str) -> None:
+    """Raise an error for an unknown name, without creating the model; as for `text_model`."""
+    if _entry(name)[0].name == SERVER:
+        read_address(name)
+
+
+def _entry(name: str) -> tuple[Entry, str]:
+    """Return the entry of a text model, and the argument of its factory."""
+    before, _, which = name.partition("#")
     host, slash, _ = before.partition("/")
-    return ":" in before or bool(slash and "." in host)
+    is_address = ":" in before or (slash and "." in host)  # right or wrong, not the name of a text model
+    return registry.get(SERVER if is_address else before, TEXT_MODEL), name if is_address else which
 
 
 def made_of(entry: Entry, which: str, settings: TextSettings) -> TextModel:

@@ -232,7 +232,7 @@ def test_a_missing_model_is_reported_with_the_models_of_the_server() -> None:
     refusal = failed(404, "model not found")
     with serving(lambda asked: refusal, lambda: models) as server, pytest.raises(ServerError) as raised:
         ask(server)
-    assert "not 'some/model'. The server's models: m0, m1, m2, m3, m4, m5, m6 and m7, and 2 more." in str(raised.value)
+    assert "not 'some/model'. The server's models: m0, m1, m2, m3, m4, m5, m6, m7 and 2 more." in str(raised.value)
 
 
 @pytest.mark.parametrize(
