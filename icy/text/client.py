@@ -118,13 +118,8 @@ class Client:
 
     def identity(self) -> dict[str, object]:
         """Return the server, the model and all fields of a request that are settings, except the key."""
-        return {
-            "model": self.model,
-            "server": self.url,
-            **self.settings.sampling,
-            "constrain": self.settings.constrain,
-            "body": dict(self.settings.body),
-        }
+        known = {"model": self.model, "server": self.url, **self.settings.sampling}
+        return {**known, "constrain": self.settings.constrain, "body": dict(self.settings.body)}
 
     def description(self) -> dict[str, object]:
         """Return the model's entry in the server's list of models, without fields that change; {} if unknown."""
@@ -200,8 +195,7 @@ class Client:
             if status in (400, 422) and COMPLETION_TOKENS in text:
                 wanted = {COMPLETION_TOKENS}
             if wanted - required_fields:
-                with self._lock:
-                    self._required_fields |= wanted
+                self._required_fields |= wanted
                 return self._once(question)
             raise self._refusal(status, headers, text, question, body)
         try:

@@ -69,7 +69,7 @@ class TransformersModel(TextModel):
 
     def _prompt(self, prompt: str) -> str:
         """Apply the model's chat template to the prompt, if it has one."""
-        if not getattr(self.tokenizer, "chat_template", None):
+        if not self._is_chat():
             return f"{prompt}\n"
         said = [{"role": "user", "content": prompt}]
         return str(self.tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True))

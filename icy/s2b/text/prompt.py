@@ -61,7 +61,6 @@ class Script:
 
     Attributes:
         printed: whether the format is MetaRG24's, with a heading for each step.
-        letters: number of characters so far.
         tokens: estimated number of tokens so far; see `estimated_tokens`.
         phase: 1 in the support, 2 in the query; 0 before the first game.
         game: number of the current game in its phase, from 1.
@@ -76,7 +75,7 @@ class Script:
     def clear(self) -> None:
         """Begin an episode."""
         self._lines: list[str] = []
-        self.letters = self.tokens = self.phase = self.game = self.step = 0
+        self.tokens = self.phase = self.game = self.step = 0
 
     def copy(self) -> "Script":
         """Return an independent copy of the script."""
@@ -87,7 +86,6 @@ class Script:
     def add(self, line: str) -> None:
         """Add a line."""
         self._lines.append(line)
-        self.letters += len(line) + 1
         self.tokens += estimated_tokens(line)
 
     def begin_game(self, query: bool, shown: Shown) -> None:
