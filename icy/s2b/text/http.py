@@ -35,7 +35,14 @@ class HttpModel(TextModel):
         from icy.text.client import Client
 
         self.name, self.client = name, Client(name, settings)
-        self.identity, self.description = self.client.identity, self.client.description
+
+    def identity(self) -> dict[str, object]:
+        """Return the server, the model and all settings of its answers."""
+        return self.client.identity()
+
+    def description(self) -> dict[str, object]:
+        """Return the model's entry in the server's list of models."""
+        return self.client.description()
 
     @property
     def retried(self) -> int:  # type: ignore[override]
