@@ -55,7 +55,7 @@ LONG = re.compile(  # words of servers about prompts that exceed the model's con
 )
 TOO_LONG = (
     " The prompt and --max-tokens together must fit the model's context: start the server with a longer context, or "
-    "choose a lower --max-tokens or smaller games. --dry-run prints the longest prompt."
+    "choose a lower --max-tokens or shorter prompts. --dry-run prints the longest prompt."
 )
 NO_MODEL = re.compile(  # words of servers about models that they do not have
     r"\b(model|deployment)s?\b([^.\n]|\.(?!\s)){0,100}(not (be )?found|not exist|n't exist|not a valid|not loaded|"

@@ -97,18 +97,13 @@ def _assembled(text: str) -> dict[str, Any]:
     Raises:
         ValueError: an event is not JSON or reports an error, or the stream ends early.
     """
+    lines = [line.strip() for line in re.findall("(?m)^data:(.*)", re.sub("\r\n?", "\n", text))]
+    ended = "[DONE]" in lines
     pieces: list[str] = []
     whole: dict[str, Any] = {}
     choice: dict[str, Any] = {}
-    ended = False
-    for line in re.split(r"\r\n|\r|\n", text):
-        field, _, value = line.partition(":")
-        if field != "data":
-            continue
-        if value.strip() == "[DONE]":
-            ended = True
-            break
-        data = json.loads(value)
+    for line in lines[: lines.index("[DONE]") if ended else None]:
+        data = json.loads(line)
         if not isinstance(data, dict) or data.get("error"):
             raise ValueError("an event holds no piece of text")
         whole |= {name: fact for name, fact in data.items() if fact}

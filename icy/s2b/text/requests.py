@@ -73,7 +73,7 @@ class TextReply:
 
 def valid_decision(request: TextRequest, decision: object) -> bool:
     """Return whether a decision is one of the choices."""
-    return _is_whole(decision) and str(decision) in request.choices.get("decision", [])
+    return type(decision) is int and str(decision) in request.choices.get("decision", [])
 
 
 def valid_message(request: TextRequest, message: object) -> bool:
@@ -81,8 +81,4 @@ def valid_message(request: TextRequest, message: object) -> bool:
     known = request.choices.get("message", [])
     if not isinstance(message, list) or len(message) > len(known):
         return False
-    return all(_is_whole(token) and str(token) in known[place] for place, token in enumerate(message))
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return all(type(token) is int and str(token) in known[place] for place, token in enumerate(message))
