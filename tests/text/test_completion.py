@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icy.s2b import TextRequest, TextSettings, evaluate_text, text_model
+from icy.s2b.text.prompt import parse
 from icy.text.answer import Answer as Completion
 from icy.text.answer import ServerError
 from icy.text.completion import read_completion, words_of
@@ -130,19 +131,14 @@ def test_a_completion_with_an_answer(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", INVALID.values(), ids=INVALID)
-def test_a_completion_without_an_answer_is_invalid_and_not_asked_for_again(text: str) -> None:
-    with serving(lambda asked: Answer(text.encode())) as server:
-        model = text_model(f"{server.url}#m", TextSettings(**QUICK))
-        assert model.reply(TextRequest("?", {"decision": ["0", "1"]})).decision is None
-    assert len(server.asked) == 1
+def test_a_completion_without_an_answer_is_invalid(text: str) -> None:
+    assert parse(read_completion(text).text).decision is None
 
 
 @pytest.mark.parametrize("text", RETRIED.values(), ids=RETRIED)
-def test_broken_completions_are_requested_again(text: str) -> None:
-    with serving(lambda asked: said(YES) if asked.number else Answer(text.encode())) as server:
-        model = text_model(f"{server.url}#m", TextSettings(**QUICK))
-        assert model.reply(TextRequest("?", {"decision": ["0", "1"]})).decision == 0
-    assert (len(server.asked), model.retried) == (2, 1)
+def test_a_response_that_is_no_completion_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011
+        read_completion(text)
 
 
 @pytest.mark.parametrize("name", ["page", "deep", "no choices"])

@@ -221,7 +221,7 @@ class TextPlayer(Player):
         tokens, valid = script.tokens + self._aside(decides, speaks)[1], 0
         if decides:
             good = valid_decision(request, reply.decision)
-            decisions[row] = reply.decision if good else FALLBACK
+            decisions[row] = reply.decision if good and reply.decision is not None else FALLBACK
             valid += good
             script.answered(int(decisions[row]))
         self._watch_prompts(reply, tokens)

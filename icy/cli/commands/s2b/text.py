@@ -180,7 +180,7 @@ class _Run:
         """Evaluate a model in a game."""
         from icy.s2b import evaluate_text
 
-        partner = {OTHER[self.role]: self.partner}
+        partner: dict[str, Any] = {OTHER[self.role]: self.partner}
         return evaluate_text(model, game, role=self.role, progress=advance, **partner, **self.options)
 
     def notes(self) -> list[str]:
@@ -231,7 +231,7 @@ def _draft(run: _Run, models: int, format_: str, quiet: bool) -> None:
     from icy.s2b.text.prompt import estimated_tokens
     from icy.s2b.text.text_evaluation import DraftModel
 
-    lines = []
+    lines: list[list[int]] = []
     with progress(len(run.games), quiet) as advance:
         for game in run.games:
             draft = DraftModel()
