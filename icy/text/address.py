@@ -4,7 +4,7 @@ import os
 import re
 import urllib.request
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from icy.core.errors import InvalidSettingError, quoted
 
@@ -31,14 +31,14 @@ class Proxy(NamedTuple):
     """A proxy from the environment or from the system's settings.
 
     Attributes:
-        url: the proxy's URL, which may include a password.
-        display_url: the URL without a password.
+        url: the proxy's URL, without name and password.
         source: where the proxy is set, such as "HTTP_PROXY".
+        auth: name and password, if the proxy has them.
     """
 
     url: str
-    display_url: str
     source: str
+    auth: tuple[str, str] | None
 
 
 def read_address(name: str) -> Address:
@@ -98,12 +98,12 @@ def proxy_to(target: str) -> Proxy | None:
         return None
     variables = (f"{named}_proxy", f"{named}_proxy".upper())
     source = next((one for one in variables if os.environ.get(one) == known[named]), "the settings of the system")
-    url = known[named] if "://" in known[named] else f"http://{known[named]}"
-    scheme, _, rest = url.partition("://")
-    display_url = f"{scheme}://{rest.rpartition('@')[2]}".rstrip("/")
-    if fault := _fault(display_url):
+    scheme, _, rest = (known[named] if "://" in known[named] else f"http://{known[named]}").partition("://")
+    login, mark, host = rest.rpartition("@")
+    url = f"{scheme}://{host}".rstrip("/")
+    if fault := _fault(url):
         raise InvalidSettingError(
-            f"The proxy {quoted(display_url)} of {source} has {fault}. "
-            f"Correct {source}, or list {parts.hostname} in NO_PROXY."
+            f"The proxy {quoted(url)} of {source} has {fault}. Correct {source}, or list {parts.hostname} in NO_PROXY."
         )
-    return Proxy(url, display_url, source)
+    user, _, password = login.partition(":")
+    return Proxy(url, source, (unquote(user), unquote(password)) if mark else None)

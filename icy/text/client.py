@@ -102,14 +102,16 @@ class Client:
         self.settings = settings or TextSettings()
         self.url, self.model, target = read_address(name)
         self.retried = 0
-        self._target = httpx.URL(target)
-        self._proxy = proxy_to(str(self._target))
+        try:
+            self._target = httpx.URL(target)
+            self._proxy = proxy_to(str(self._target))
+            proxy = httpx.Proxy(self._proxy.url, auth=self._proxy.auth) if self._proxy else None
+        except httpx.InvalidURL as fault:
+            raise InvalidSettingError(f"{quoted(self.url)} or its proxy is not a possible address: {fault}.") from None
+        certificates = ssl.create_default_context()  # of the system
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=self.settings.concurrency)
         self._http = httpx.Client(
-            verify=ssl.create_default_context(),  # the certificates of the system
-            proxy=self._proxy.url if self._proxy else None,
-            trust_env=False,
-            timeout=self.settings.timeout,
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=self.settings.concurrency),
+            verify=certificates, proxy=proxy, trust_env=False, timeout=self.settings.timeout, limits=limits
         )
         self._reached = False
         self._required_fields: frozenset[str] = frozenset()  # the fields above that this server requires
@@ -278,7 +280,7 @@ class Client:
 
     def _subject(self) -> str:
         """Return the server, and the proxy in front of it, as the subject of a sentence."""
-        through = f" (through the proxy {self._proxy.display_url} of {self._proxy.source})" if self._proxy else ""
+        through = f" (through the proxy {self._proxy.url} of {self._proxy.source})" if self._proxy else ""
         return f"{self.url}{through}"
 
     def _unreached(self, error: httpx.TransportError) -> Exception:

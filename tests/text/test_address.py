@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -151,7 +152,7 @@ def test_proxy_selection(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     found = proxy_to(target)
-    assert (None if found is None else (found.display_url, found.source)) == proxy
+    assert (None if found is None else (found.url, found.source)) == proxy
 
 
 @pytest.mark.parametrize(
@@ -199,11 +200,20 @@ def test_a_proxy_that_does_not_lead_on_is_named(monkeypatch: pytest.MonkeyPatch)
     assert server.asked[0].path == "http://h.example/v1/chat/completions"
 
 
+@pytest.mark.parametrize("url", ["http://😀.com", "http://a_b.ü.com", f"http://h/{'x' * 70_000}"])
+def test_addresses_that_no_request_can_have_are_refused_at_once(url: str) -> None:
+    with pytest.raises(InvalidSettingError, match="is not a possible address") as raised:
+        text_model(f"{url}#m")
+    assert len(str(raised.value)) < 300
+
+
 def test_answers_come_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(lambda asked: said(YES) if asked.number else failed(503)) as server:
-        monkeypatch.setenv("ALL_PROXY", server.url.removesuffix("/v1"))
+        monkeypatch.setenv("ALL_PROXY", server.url.removesuffix("/v1").replace("//", "//me:a#/@b%25@"))
         reply = text_model("http://h.example/v1#m", TextSettings(**QUICK)).reply(TextRequest("?", {}))
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         text_model(f"{server.url}#m", TextSettings(**QUICK)).reply(TextRequest("?", {}))
     assert reply.raw == YES
     assert [one.path.partition("/v1")[0] for one in server.asked] == ["http://h.example", "http://h.example", ""]
+    login = b64encode(b"me:a#/@b%").decode()
+    assert [one.headers.get("Proxy-Authorization") for one in server.asked] == [*[f"Basic {login}"] * 2, None]
