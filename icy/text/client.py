@@ -25,9 +25,8 @@ from icy.core.text import duration, listed
 from icy.version import __version__
 
 from .address import ROUTE, proxy_to, read_address
-from .answer import Answer, Question, ServerError
 from .completion import MOST_QUOTED, NoChoice, described, read_completion, words_of
-from .settings import TextSettings
+from .interface import Answer, Question, ServerError, TextSettings
 
 try:
     import httpx

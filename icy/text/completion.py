@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 from icy.core.checks import LARGEST_NUMBER
 
-from .answer import CUT, Answer, Usage
+from .interface import CUT, Answer, Usage
 
 TEXT_PARTS = (None, "text", "output_text")  # types of content parts that are text, not thoughts, images or tools
 REASONS = {  # standard names of finish reasons, by servers' names

@@ -11,7 +11,7 @@ import pytest
 from icy.core.errors import InvalidSettingError
 from icy.s2b import TextRequest, TextSettings, text_model
 from icy.text.address import Address, proxy_to, read_address
-from icy.text.answer import ServerError
+from icy.text.interface import ServerError
 from tests.text.server import YES, failed, said, serving
 
 QUICK: dict[str, Any] = {"backoff": 0.002, "timeout": 5.0, "retries": 2}

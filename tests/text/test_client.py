@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from icy.core.errors import IcyError, InvalidSettingError
-from icy.text.answer import Answer as Reply
-from icy.text.answer import Question, ServerError
 from icy.text.client import Client, in_threads
-from icy.text.settings import TextSettings
+from icy.text.interface import Answer as Reply
+from icy.text.interface import Question, ServerError, TextSettings
 from tests.text.server import YES, Answer, Answering, Asked, StandIn, chosen, failed, said, serving
 
 KEY = "sk-very-secret-0123456789"

@@ -11,8 +11,8 @@ from icy.core.code import digest_of, parts_of, short_hash
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.files import require_room, write_atomically
 from icy.s2b.players.interface import Seat
-from icy.text.answer import CUT, ServerError, Usage
 from icy.text.completion import is_count
+from icy.text.interface import CUT, ServerError, Usage
 
 from .prompt import parse
 from .requests import TextReply, TextRequest
@@ -75,11 +75,6 @@ class CachedModel(TextModel):
     def identity(self) -> dict[str, object]:
         """Return the model's identity."""
         return self._identity
-
-    def reply(self, request: TextRequest) -> TextReply:
-        """Return the saved answer to a request, or ask the model."""
-        ((_, found),) = self.answer([request])
-        return found
 
     def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
         """Yield the saved replies, then the model's replies, which are saved first."""

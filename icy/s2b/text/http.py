@@ -9,8 +9,7 @@ from typing import Any
 
 from icy.core.errors import InvalidSettingError
 from icy.text.address import read_address
-from icy.text.answer import CUT, Answer, Question
-from icy.text.settings import TextSettings
+from icy.text.interface import CUT, Question, TextSettings
 
 from .prompt import parse
 from .requests import Choices, TextReply, TextRequest
@@ -49,11 +48,6 @@ class HttpModel(TextModel):
         """Number of failed tries that the client repeated."""
         return self.client.retried
 
-    def reply(self, request: TextRequest) -> TextReply:
-        """Answer one request."""
-        ((_, reply),) = self.answer([request])
-        return reply
-
     def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
         """Yield replies as they arrive, with `concurrency` requests at once."""
         how = self.client.settings.constrain
@@ -61,13 +55,8 @@ class HttpModel(TextModel):
             Question(one.prompt, one.max_tokens, one.seed, fields=constraint(how, one.choices)) for one in requests
         ]
         for place, answer in self.client.ask_all(questions):
-            yield place, _reply(answer)
-
-
-def _reply(answer: Answer) -> TextReply:
-    """Read decision and message from an answer."""
-    names = {name: getattr(answer, name) for name in ("usage", "finish", "model", "fingerprint")}
-    return replace(parse(answer.text, cut=answer.finish == CUT), **names)
+            names = {name: getattr(answer, name) for name in ("usage", "finish", "model", "fingerprint")}
+            yield place, replace(parse(answer.text, cut=answer.finish == CUT), **names)
 
 
 # -- constraints -------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, PluginError, quoted
-from icy.text.answer import CUT, Usage
+from icy.text.interface import CUT, Usage
 from icy.text.thoughts import open_thought, without_thoughts
 
 from .prompt import parse

@@ -17,7 +17,7 @@ from icy.s2b.episode_streams import Wholes
 from icy.s2b.players.interface import Action, Meanings, Player, Seat, Sentences, Stimuli
 from icy.s2b.transcript import PHASES
 from icy.s2b.turn import SUCCESS, Seen
-from icy.text.answer import CUT
+from icy.text.interface import CUT
 
 from .prompt import FORMS, PRINTED, Script, choices_of, estimated_tokens, question, rules
 from .requests import Choices, TextReply, TextRequest, valid_decision, valid_message

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TypedDict
 
-from icy.text.answer import Usage
+from icy.text.interface import Usage
 
 
 class Choices(TypedDict, total=False):

@@ -8,7 +8,7 @@ from icy.core.errors import PluginError
 from icy.core.registry import TEXT_MODEL, Entry, registry
 from icy.s2b.players.interface import Seat
 from icy.text.address import read_address
-from icy.text.settings import TextSettings as TextSettings
+from icy.text.interface import TextSettings as TextSettings
 
 from .requests import TextReply, TextRequest
 
@@ -16,7 +16,7 @@ SERVER = "http"  # the text model for URLs
 
 
 class TextModel:
-    """Base class of text models: they map a TextRequest to a TextReply. A subclass implements `reply`.
+    """Base class of text models: they map a TextRequest to a TextReply. A subclass implements `reply` or `answer`.
 
     Attributes:
         name: name in tables.
@@ -46,7 +46,10 @@ class TextModel:
 
     def reply(self, request: TextRequest) -> TextReply:
         """Answer one request. The answer must not depend on other requests."""
-        raise NotImplementedError
+        if type(self).answer is TextModel.answer:
+            raise NotImplementedError
+        ((_, reply),) = self.answer([request])
+        return reply
 
     def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
         """Yield the index of each request with its reply, in any order, as replies arrive."""

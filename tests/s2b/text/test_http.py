@@ -11,7 +11,7 @@ from icy.s2b import TextModel, TextRequest, TextSettings, evaluate_text, text_mo
 from icy.s2b.text.http import all_answers, grammar, schema
 from icy.s2b.text.prompt import estimated_tokens
 from icy.s2b.text.requests import Choices
-from icy.text.settings import Constraint
+from icy.text.interface import Constraint
 from tests.text.server import YES, Answer, Asked, chosen, said, serving
 
 QUICK: dict[str, Any] = {"backoff": 0.002, "timeout": 5.0, "retries": 4}

@@ -22,7 +22,7 @@ from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 from icy.s2b.text.prompt import FORMS
 from icy.s2b.text.text_model import TextModel, TextSettings, check_name, text_model
-from icy.text.answer import CUT
+from icy.text.interface import CUT
 
 from .evaluations import chance_text, floors, measured, output_options, plugins_and_quiet, progress
 from .game_options import SWEPT, as_published, game_options, games_of, settings_of
