@@ -54,7 +54,7 @@ GAME_LABELS = {"shots": "S", "samples": "O", "distractors": "K", "form": "form"}
 FORM_OF_PAPER = "printed"  # in published rows
 DRAFT = ["S", "O", "K", "episodes", "requests", "prompt tokens", "on average", "longest prompt"]
 HOW = "estimated: one token per word, per group of up to three digits, and per sign"
-PRICE: dict[str, Any] = {"type": click.FloatRange(0, 1e6, max_open=True), "default": 0.0}
+PRICE: dict[str, Any] = {"type": click.FloatRange(min=0), "default": 0.0}
 
 text_options = together(
     *map(OF.option, ("temperature", "top_p", "top_k", "repetition_penalty")),

@@ -254,7 +254,7 @@ def test_a_plug_in_is_a_text_model(tmp_path: Path) -> None:
         (["--model", "http://localhost:1/v1#m", "--key-variable", "NOT_SET"], "NOT_SET is not set"),
         (["--model", "transformers#nowhere"], "named by its folder"),
         (["--model", "scripted-yes", "--temperature", "-1"], "temperature must be a number, at least 0"),
-        (["--model", "scripted-yes", "--price-prompt", "-1"], "'--price-prompt': -1.0 is not in the range"),
+        (["--model", "scripted-yes", "--price-prompt", "-1"], "'--price-prompt': -1.0 is not in the range x>=0."),
         (["--model", "scripted-yes", "--concurrency", "0"], "concurrency must be"),
         (["--model", "scripted-yes", "--max-tokens", "0"], "max_tokens must be"),
         (["--model", "scripted-yes", "--body", "x"], "name=value"),
