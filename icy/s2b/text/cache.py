@@ -123,7 +123,9 @@ class CachedModel(TextModel):
                 if not any(self._served) and before.raw != reply.raw:
                     self._warn("%s answers a saved request differently now, so its model may have changed.")
                 return before
-        self._keep(request, reply)
+        data = {name: getattr(reply, name) for name in ("raw", "decision", "message", "usage")}
+        data |= {} if reply.finish is None else {"finish": reply.finish}
+        write_atomically(self.path(request), json.dumps(data).encode(), OPTION)
         return reply
 
     def _note_model(self, reply: TextReply) -> None:
@@ -170,11 +172,6 @@ class CachedModel(TextModel):
             read = parse(raw, cut=finish == CUT)
             return replace(reply, decision=read.decision, message=read.message)
         return reply
-
-    def _keep(self, request: TextRequest, reply: TextReply) -> None:
-        data = {name: getattr(reply, name) for name in ("raw", "decision", "message", "usage")}
-        data |= {} if reply.finish is None else {"finish": reply.finish}
-        write_atomically(self.path(request), json.dumps(data).encode(), OPTION)
 
 
 def _code(model: TextModel) -> dict[str, object]:

@@ -52,11 +52,6 @@ class Tally:
     counts: dict[str, Int64[Wholes, " batch"]] = field(default_factory=dict)
     finish_reasons: Counter[str] = field(default_factory=Counter)
 
-    @classmethod
-    def of(cls, episodes: int) -> "Tally":
-        """Return a tally with counts of 0."""
-        return cls({name: np.zeros(episodes, dtype=np.int64) for name in COUNTED})
-
     def note(self, request: TextRequest, reply: TextReply, tokens: int, valid: int, asked: int) -> None:
         """Count a request and its reply."""
         told, ended = reply.usage is not None, reply.finish is not None
@@ -116,7 +111,7 @@ class TextPlayer(Player):
         super().begin(seat)
         self.scripts = [Script(seat.settings, self.role, self.prompt) for _ in range(seat.episodes)]
         self.waiting = np.zeros(seat.episodes, dtype=bool)  # whether the outcome of a game is not known yet
-        self.tallies.append(Tally.of(seat.episodes))
+        self.tallies.append(Tally({name: np.zeros(seat.episodes, dtype=np.int64) for name in COUNTED}))
         self._asides: dict[tuple[bool, bool], tuple[Choices, int]] = {}
         self.model.begin(seat)
 
