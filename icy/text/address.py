@@ -62,7 +62,7 @@ def read_address(name: str) -> Address:
 
 
 def _fault(url: str) -> str:
-    """Describe what is wrong with an http URL; "" if it is right."""
+    """Describe the fault of an http URL; "" if it has none."""
     if re.search(r"[\s\x00-\x1f\x7f]", url):
         return "a blank in its URL"
     if not re.match("https?:(//|$)", url, re.IGNORECASE):

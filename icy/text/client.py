@@ -381,7 +381,7 @@ def in_threads(
     """Call a function on things in several threads; yield each thing's index and result as they arrive.
 
     After the first error, no new calls begin. Results of running calls are yielded, and then the error is raised. The
-    threads end with the process, so Ctrl-C does not wait for a server; those of an executor would be waited for.
+    threads end with the process, so Ctrl-C does not wait for a server, as it would with an executor.
 
     Args:
         function: called with a thing and an event, which is set when failed tries should not be repeated.

@@ -55,7 +55,7 @@ def _choice(data: dict[str, Any]) -> dict[str, Any]:
     """Return the first choice of a completion or of an event.
 
     Raises:
-        ValueError: there is no choice.
+        ValueError: a choice is missing.
     """
     choices = data.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None

@@ -92,7 +92,7 @@ class Answer:
         usage: numbers of tokens read and written, if the server reports them.
         model: name of the model that answered, if the server reports it.
         fingerprint: fingerprint of the model and its settings (`system_fingerprint`), if the server reports it.
-        logprobs: log-probabilities of the candidates as the first token, for those that the server reports.
+        logprobs: log-probabilities of the candidates as the first token, if the server reports them.
     """
 
     text: str = ""
