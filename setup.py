@@ -32,6 +32,7 @@ STUDY = [
     "starlette>=1.6",  # middleware.body_limit
     "uvicorn>=0.30",
 ]
+TEXT = ["httpx>=0.27", "tenacity>=8.2.3"]  # the client of text servers
 
 FOLDERS = {"icy": "icy", "icy.models": "models", "icy.grammars": "grammars", "icy.analysis": "analysis"}
 
@@ -200,9 +201,9 @@ setup(
             *REPORT,
             *SEARCH,
             *STUDY,
+            *TEXT,
             "beartype>=0.19",
             "build>=1.2",
-            "httpx>=0.27",  # used by starlette's test client
             "hypothesis>=6.100",
             "import-linter>=2.1",
             "mypy>=2.0",
@@ -230,6 +231,7 @@ setup(
         "ray": ["ray>=2.44"],
         "report": REPORT,
         "search": SEARCH,
+        "text": TEXT,
         "tensorboard": ["tensorboard>=2.17"],
         "transformers": ["transformers>=4.46"],  # text models on this machine
         "mlflow": ["mlflow>=3.7"],

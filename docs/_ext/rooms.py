@@ -15,6 +15,7 @@ LAYERS = [line.split(" | ") for line in reversed(CONTRACTS[0]["layers"])]  # low
 CONTENTS = {
     "core": "registry and plug-ins, errors, checks, random streams, noise, devices, files, representations",
     "languages": "meaning spaces, languages, their files, splits",
+    "text": "requests to\nlanguage models",
     "config": "specs, settings,\nprotocols, presets",
     "models": "senders, receivers,\ncells, kernels",
     "grammars": "one file each",

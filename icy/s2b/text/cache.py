@@ -1,25 +1,25 @@
 """Answers on disk: a text model answers each request once, and an interrupted run resumes."""
 
-import contextlib
-import hashlib
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from icy.core.code import digest_of, parts_of
+from icy.core.code import digest_of, parts_of, short_hash
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.files import require_room, write_atomically
 from icy.s2b.players.interface import Seat
+from icy.text.completion import is_count
+from icy.text.interface import CUT, ServerError, Usage
 
-from .completion import is_count
-from .http import ServerError
 from .prompt import parse
-from .requests import CUT, TextReply, TextRequest, Usage
+from .requests import TextReply, TextRequest
 from .text_model import FunctionModel, TextModel
 
 FORM = 1  # version of the files
+OPTION = "--cache"  # the option that sets the folder
 log = logging.getLogger(__name__)
 
 
@@ -47,14 +47,15 @@ class CachedModel(TextModel):
     """
 
     def __init__(self, model: TextModel, folder: str | Path) -> None:
-        self.model, self.folder = model, Path(folder)
-        self.name = model.name
+        self.model, self.folder, self.name = model, Path(folder), model.name
         if model.privileged:
             raise IncompatibleError(
                 f"Answers of {model.name} do not depend only on the prompts, so they cannot be saved; use no cache."
             )
-        with _by_its_option():
+        try:
             require_room(self.folder)
+        except StoreError as error:
+            raise StoreError(str(error).replace("--out", OPTION)) from error
         self._identity = model.identity()
         self._code = dict(model.registration) or _code(model)
         self._served: list[dict[str, object]] = []  # reports of the server's present model, the last one last
@@ -74,11 +75,6 @@ class CachedModel(TextModel):
     def identity(self) -> dict[str, object]:
         """Return the model's identity."""
         return self._identity
-
-    def reply(self, request: TextRequest) -> TextReply:
-        """Return the saved answer to a request, or ask the model."""
-        ((_, found),) = self.answer([request])
-        return found
 
     def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
         """Yield the saved replies, then the model's replies, which are saved first."""
@@ -107,12 +103,16 @@ class CachedModel(TextModel):
             request: the request.
             served: the server's report of its model; by default the last report.
         """
-        asked = {"prompt": request.prompt, "choices": request.choices, "max_tokens": request.max_tokens}
-        whole = {"form": FORM, **self._identity, "request": {**asked, "seed": request.seed}}
+        asked = {name: getattr(request, name) for name in ("prompt", "choices", "max_tokens", "seed")}
         last = self._served[-1] if self._served else self._description
         facts = {"served": last if served is None else served, "registration": self._code}
-        whole |= {name: fact for name, fact in facts.items() if fact}
-        key = hashlib.blake2b(json.dumps(whole, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
+        whole = {
+            "form": FORM,
+            **self._identity,
+            "request": asked,
+            **{name: fact for name, fact in facts.items() if fact},
+        }
+        key = short_hash(json.dumps(whole, sort_keys=True, default=str), 16)
         return self.folder / key[:2] / f"{key}.json"
 
     def _taken(self, request: TextRequest, reply: TextReply) -> TextReply:
@@ -123,7 +123,9 @@ class CachedModel(TextModel):
                 if not any(self._served) and before.raw != reply.raw:
                     self._warn("%s answers a saved request differently now, so its model may have changed.")
                 return before
-        self._keep(request, reply)
+        data = {name: getattr(reply, name) for name in ("raw", "decision", "message", "usage")}
+        data |= {} if reply.finish is None else {"finish": reply.finish}
+        write_atomically(self.path(request), json.dumps(data).encode(), OPTION)
         return reply
 
     def _note_model(self, reply: TextReply) -> None:
@@ -160,22 +162,16 @@ class CachedModel(TextModel):
         try:
             data = json.loads(path.read_bytes())
             usage = None if data["usage"] is None else Usage(*data["usage"])
-            raw, decision, message = str(data["raw"]), data["decision"], data["message"]
-            finish = None if data.get("finish") is None else str(data["finish"])
+            raw, finish = str(data["raw"]), data.get("finish")
+            reply = TextReply(data["decision"], data["message"], raw, None, usage, True, finish and str(finish))
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
         if usage is not None and not all(map(is_count, usage)):
             return None
         if self.model.reads_text:  # an earlier version of icy may have read it differently
             read = parse(raw, cut=finish == CUT)
-            decision, message = read.decision, read.message
-        return TextReply(decision, message, raw, usage=usage, cached=True, finish=finish)
-
-    def _keep(self, request: TextRequest, reply: TextReply) -> None:
-        data = {"raw": reply.raw, "decision": reply.decision, "message": reply.message, "usage": reply.usage}
-        data |= {} if reply.finish is None else {"finish": reply.finish}
-        with _by_its_option():
-            write_atomically(self.path(request), json.dumps(data).encode())
+            return replace(reply, decision=read.decision, message=read.message)
+        return reply
 
 
 def _code(model: TextModel) -> dict[str, object]:
@@ -185,12 +181,3 @@ def _code(model: TextModel) -> dict[str, object]:
         return {}
     own = type(model).identity is not TextModel.identity  # it names the settings that matter
     return {"code": digest_of(parts_of(code if own or isinstance(model, FunctionModel) else model))}
-
-
-@contextlib.contextmanager
-def _by_its_option() -> Iterator[None]:
-    """Context manager in which errors name --cache, the option that sets the folder."""
-    try:
-        yield
-    except StoreError as error:
-        raise StoreError(str(error).replace("--out", "--cache")) from error

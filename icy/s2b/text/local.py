@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import InvalidSettingError, PluginError, quoted
 from icy.core.machine import resolve_device
+from icy.text.interface import CUT, Usage
+from icy.text.thoughts import open_thought, without_thoughts
 
 from .prompt import parse
-from .requests import CUT, TextReply, TextRequest, Usage
+from .requests import TextReply, TextRequest
 from .text_model import TextModel, TextSettings
-from .thoughts import open_thought, without_thoughts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -68,7 +69,7 @@ class TransformersModel(TextModel):
 
     def _prompt(self, prompt: str) -> str:
         """Apply the model's chat template to the prompt, if it has one."""
-        if not getattr(self.tokenizer, "chat_template", None):
+        if not self._is_chat():
             return f"{prompt}\n"
         said = [{"role": "user", "content": prompt}]
         return str(self.tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True))

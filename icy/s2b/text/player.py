@@ -17,9 +17,10 @@ from icy.s2b.episode_streams import Wholes
 from icy.s2b.players.interface import Action, Meanings, Player, Seat, Sentences, Stimuli
 from icy.s2b.transcript import PHASES
 from icy.s2b.turn import SUCCESS, Seen
+from icy.text.interface import CUT
 
 from .prompt import FORMS, PRINTED, Script, choices_of, estimated_tokens, question, rules
-from .requests import CUT, Choices, TextReply, TextRequest, valid_decision, valid_message
+from .requests import Choices, TextReply, TextRequest, valid_decision, valid_message
 from .text_model import TextModel
 
 COUNTED = (
@@ -51,28 +52,19 @@ class Tally:
     counts: dict[str, Int64[Wholes, " batch"]] = field(default_factory=dict)
     finish_reasons: Counter[str] = field(default_factory=Counter)
 
-    @classmethod
-    def of(cls, episodes: int) -> "Tally":
-        """Return a tally with counts of 0."""
-        return cls({name: np.zeros(episodes, dtype=np.int64) for name in COUNTED})
-
-    def add(self, row: int, **more: int) -> None:
-        """Add to the counts of one episode."""
-        for name, count in more.items():
-            self.counts[name][row] += count
-
     def note(self, request: TextRequest, reply: TextReply, tokens: int, valid: int, asked: int) -> None:
         """Count a request and its reply."""
-        row = request.episode_id
-        self.add(row, requests=1, letters=len(request.prompt), estimated_tokens=tokens)
-        self.add(row, asked=asked, invalid=asked - valid, cached=int(reply.cached))
-        if reply.usage is not None:
-            prompt, answer = reply.usage
-            self.add(row, told=1, prompt_tokens=prompt, answer_tokens=answer)
-            if reply.cached:
-                self.add(row, cached_prompt_tokens=prompt, cached_answer_tokens=answer)
+        told, ended = reply.usage is not None, reply.finish is not None
+        read, written = reply.usage or (0, 0)
+        more = {
+            "requests": 1, "letters": len(request.prompt), "estimated_tokens": tokens,
+            "asked": asked, "invalid": asked - valid, "ended": ended, "cut": reply.finish == CUT,
+            "told": told, "prompt_tokens": read, "answer_tokens": written, "cached": reply.cached,
+            "cached_prompt_tokens": read * reply.cached, "cached_answer_tokens": written * reply.cached,
+        }  # fmt: skip
+        for name, count in more.items():
+            self.counts[name][request.episode_id] += count
         if reply.finish is not None:
-            self.add(row, ended=1, cut=int(reply.finish == CUT))
             self.finish_reasons[reply.finish] += 1
 
 
@@ -119,7 +111,7 @@ class TextPlayer(Player):
         super().begin(seat)
         self.scripts = [Script(seat.settings, self.role, self.prompt) for _ in range(seat.episodes)]
         self.waiting = np.zeros(seat.episodes, dtype=bool)  # whether the outcome of a game is not known yet
-        self.tallies.append(Tally.of(seat.episodes))
+        self.tallies.append(Tally({name: np.zeros(seat.episodes, dtype=np.int64) for name in COUNTED}))
         self._asides: dict[tuple[bool, bool], tuple[Choices, int]] = {}
         self.model.begin(seat)
 
@@ -129,13 +121,12 @@ class TextPlayer(Player):
         decisions: Wholes = np.zeros(self.seat.episodes, dtype=np.int64)
         messages: Wholes = np.full((self.seat.episodes, settings.length), END, dtype=np.int64)
         seeds = self.seat.streams.integers("text", 2**31, (1,), self.steps)[:, 0].tolist()
+        all_questions = self.prompt == PRINTED  # are asked at every step
         requests = []
         for row in np.flatnonzero(~seen.over).tolist():
             self._take_down(seen, row)
-            decides, speaks = bool(seen.may_decide[row]), self._speaks(seen, row)
-            if self.prompt == PRINTED:  # asks all questions at every step
-                requests.append(self._request(seen, row, True, True, seeds[row]))
-            elif decides or speaks:
+            decides, speaks = (all_questions or one for one in (bool(seen.may_decide[row]), self._speaks(seen, row)))
+            if decides or speaks:
                 requests.append(self._request(seen, row, decides, speaks, seeds[row]))
         for request, reply in self._replies(requests):
             self._take(request, reply, seen, decisions, messages)
@@ -225,19 +216,23 @@ class TextPlayer(Player):
         tokens, valid = script.tokens + self._aside(decides, speaks)[1], 0
         if decides:
             good = valid_decision(request, reply.decision)
-            decided = reply.decision if good and reply.decision is not None else FALLBACK
-            decisions[row] = decided
+            decisions[row] = reply.decision if good and reply.decision is not None else FALLBACK
             valid += good
-            script.answered(decided)
+            script.answered(int(decisions[row]))
         self._watch_prompts(reply, tokens)
         if speaks:
             good = valid_message(request, reply.message)
-            said = list(reply.message or []) if good else []
-            messages[row, : len(said)] = said
             valid += good
-            messages[row] = regular(messages[row][None])[0]
+            messages[row] = self._message(reply.message if good else [])
             script.said(messages[row])
         self.tallies[-1].note(request, reply, tokens, valid, asked=decides + speaks)
+
+    def _message(self, tokens: Sequence[int] | None) -> Wholes:
+        """Return the message of some tokens, padded to the length of messages."""
+        padded: Wholes = np.full((1, self.seat.settings.length), END, dtype=np.int64)
+        padded[0, : len(tokens or [])] = tokens or []
+        found: Wholes = regular(padded)[0]
+        return found
 
     def _watch_prompts(self, reply: TextReply, estimate: int) -> None:
         """Warn, once per model, if a server reads far fewer tokens than a prompt has."""
@@ -289,7 +284,5 @@ class TextSpeaker(TextPlayer):
         places = {id(request): place for place, request in enumerate(requests)}
         for request, reply in self._replies(requests):
             if valid_message(request, reply.message):
-                message = reply.message or []
-                said[places[id(request)], : len(message)] = message
-        found: Wholes = regular(said)
-        return found
+                said[places[id(request)]] = self._message(reply.message)
+        return said

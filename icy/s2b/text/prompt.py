@@ -19,9 +19,9 @@ from icy.core.registry import LISTENER
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 from icy.s2b.transcript import stimuli, tokens
+from icy.text.thoughts import without_thoughts
 
 from .requests import Choices, TextReply
-from .thoughts import without_thoughts
 
 FORMS: dict[str, str] = {
     "icy": "one line per fact of a game, and a request where an answer counts",
@@ -61,7 +61,6 @@ class Script:
 
     Attributes:
         printed: whether the format is MetaRG24's, with a heading for each step.
-        letters: number of characters so far.
         tokens: estimated number of tokens so far; see `estimated_tokens`.
         phase: 1 in the support, 2 in the query; 0 before the first game.
         game: number of the current game in its phase, from 1.
@@ -76,7 +75,7 @@ class Script:
     def clear(self) -> None:
         """Begin an episode."""
         self._lines: list[str] = []
-        self.letters = self.tokens = self.phase = self.game = self.step = 0
+        self.tokens = self.phase = self.game = self.step = 0
 
     def copy(self) -> "Script":
         """Return an independent copy of the script."""
@@ -87,7 +86,6 @@ class Script:
     def add(self, line: str) -> None:
         """Add a line."""
         self._lines.append(line)
-        self.letters += len(line) + 1
         self.tokens += estimated_tokens(line)
 
     def begin_game(self, query: bool, shown: Shown) -> None:
@@ -267,7 +265,7 @@ def parse(raw: str, cut: bool = False) -> TextReply:
     """Parse an answer: its last JSON object with a decision or a message, or a lone number as the decision.
 
     Decision and message are not checked. They are read only from the text after the last thought
-    (`icy.s2b.text.thoughts`). An answer with a thought that does not end is not read.
+    (`icy.text.thoughts`). An answer with a thought that does not end is not read.
 
     Args:
         raw: the text of the answer.

@@ -1,9 +1,9 @@
 """Requests to text models, and their replies."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypedDict
+from typing import TypedDict
 
-CUT = "length"  # finish reason of a text that reaches the largest number of tokens
+from icy.text.interface import Usage
 
 
 class Choices(TypedDict, total=False):
@@ -14,13 +14,6 @@ class Choices(TypedDict, total=False):
 
     decision: list[str]
     message: list[list[str]]
-
-
-class Usage(NamedTuple):
-    """Numbers of tokens that a model read and wrote, by its own count."""
-
-    prompt_tokens: int
-    answer_tokens: int
 
 
 @dataclass(frozen=True)
@@ -80,7 +73,7 @@ class TextReply:
 
 def valid_decision(request: TextRequest, decision: object) -> bool:
     """Return whether a decision is one of the choices."""
-    return _is_whole(decision) and str(decision) in request.choices.get("decision", [])
+    return type(decision) is int and str(decision) in request.choices.get("decision", [])
 
 
 def valid_message(request: TextRequest, message: object) -> bool:
@@ -88,8 +81,4 @@ def valid_message(request: TextRequest, message: object) -> bool:
     known = request.choices.get("message", [])
     if not isinstance(message, list) or len(message) > len(known):
         return False
-    return all(_is_whole(token) and str(token) in known[place] for place, token in enumerate(message))
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return all(type(token) is int and str(token) in known[place] for place, token in enumerate(message))

@@ -23,7 +23,7 @@ from .cache import keeping
 from .player import COUNTED, RepliedCallback, TextListener, TextSpeaker
 from .prompt import PRINTED, PRINTED_GAME
 from .requests import TextReply, TextRequest
-from .scripted import as_json
+from .scripted import YesModel
 from .text_model import TextModel, TextSettings, text_model
 
 if TYPE_CHECKING:
@@ -157,27 +157,21 @@ def count_requests(
     prompt: str = "icy",
 ) -> int:
     """Count the requests of an evaluation; see `evaluate_text`."""
-    games, rounds = count_games(settings, episodes, seeds), settings.rounds
+    todo = np.concatenate([episode_seeds(seed, episodes) for seed in seed_list(seeds)])
+    games, rounds = 0, settings.rounds
+    for game, batch in batches(settings, todo):
+        game.reset(seeds=batch)
+        games += int(game.games.sum())
     if prompt == PRINTED:  # every step of an episode except the last, after which nothing is played
-        return games * (rounds + 1 + settings.feedback) - settings.feedback * episodes * len(seed_list(seeds))
+        return games * (rounds + 1 + settings.feedback) - settings.feedback * len(todo)
     if role == SPEAKER:
         return games * rounds
     early = settings.listener_messages and settings.masks == "paper"  # messages that are requested before the decision
     return games * (1 + early * rounds)
 
 
-def count_games(settings: GameSettings, episodes: int, seeds: int | str | Iterable[int]) -> int:
-    """Count the games in the episodes of an evaluation."""
-    todo = np.concatenate([episode_seeds(seed, episodes) for seed in seed_list(seeds)])
-    total = 0
-    for game, batch in batches(settings, todo):
-        game.reset(seeds=batch)
-        total += int(game.games.sum())
-    return total
-
-
-class DraftModel(TextModel):
-    """Text model that always answers 0, and stores one prompt of each phase.
+class DraftModel(YesModel):
+    """Text model that always answers 0 with empty messages, and stores one prompt of each phase.
 
     Attributes:
         prompts: a prompt from the first episode, by phase.
@@ -200,4 +194,4 @@ class DraftModel(TextModel):
         self.longest = max(self.longest, request.prompt, key=len)
         if self._stores_prompts and request.episode_id == 0 and request.game <= DRAFT_GAME[request.phase]:
             self.prompts[request.phase] = request.prompt
-        return as_json(0, [0] * len(request.choices.get("message", [])))
+        return super().reply(request)

@@ -1,89 +1,22 @@
-"""Text models: their interface, their settings and their names."""
+"""Text models: their interface and their names."""
 
-import queue
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
 
-from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, PluginError, require_known
+from icy.core.errors import PluginError
 from icy.core.registry import TEXT_MODEL, Entry, registry
 from icy.s2b.players.interface import Seat
+from icy.text.address import read_address
+from icy.text.interface import TextSettings as TextSettings
 
 from .requests import TextReply, TextRequest
 
-Constraint = Literal["json-schema", "structured-outputs", "guided-choice", "grammar", "none"]
-CONSTRAINTS: dict[str, str] = {
-    "json-schema": "response_format with a JSON schema (most servers)",
-    "structured-outputs": "structured_outputs, a list of all answers (vLLM)",
-    "guided-choice": "guided_choice, a list of all answers (vLLM before 0.12)",
-    "grammar": "grammar, in GBNF (llama.cpp)",
-    "none": "unconstrained",
-}
 SERVER = "http"  # the text model for URLs
-T = TypeVar("T")
-R = TypeVar("R")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextSettings:
-    """Settings of a text model: sampling, and requests to a server.
-
-    Attributes:
-        temperature: temperature of sampling; 0 takes the likeliest answer.
-        top_p: cumulative probability of the tokens to sample from (nucleus sampling).
-        top_k: number of tokens to sample from; None for the server's default, as not all servers know this field.
-        repetition_penalty: penalty on repeated tokens; None for the server's default.
-        constrain: method that constrains answers to the choices, one of `CONSTRAINTS`.
-        body: further fields of a request to a server by name; None removes a field.
-        key_variable: environment variable with the server's key; None sends no key.
-        timeout: seconds to wait for an answer.
-        retries: number of retries if a server is busy, fails, or cuts the connection.
-        backoff: seconds before the first retry; doubled for each further retry.
-        concurrency: number of requests to a server at once.
-
-    Raises:
-        InvalidSettingError, UnknownNameError: settings that are not accepted.
-    """
-
-    temperature: float = 0.7
-    top_p: float = 0.7
-    top_k: int | None = None
-    repetition_penalty: float | None = None
-    constrain: Constraint = "json-schema"
-    body: Mapping[str, object] = field(default_factory=dict)
-    key_variable: str | None = None
-    timeout: float = 120.0
-    retries: int = 6
-    backoff: float = 1.0
-    concurrency: int = 16
-
-    def __post_init__(self) -> None:
-        require_known("way to constrain answers", self.constrain, CONSTRAINTS)
-        whole_number("number of retries", self.retries, least=0, most=100)
-        whole_number("concurrency", self.concurrency, most=1000)
-        if self.top_k is not None:
-            whole_number("top_k", self.top_k)
-        for name, least, most in (("temperature", 0, 10), ("top_p", 0, 1), ("timeout", 0, 86400), ("backoff", 0, 3600)):
-            if not least <= getattr(self, name) <= most:
-                raise InvalidSettingError(f"{name} must be a number from {least} to {most}, not {getattr(self, name)}.")
-        if self.repetition_penalty is not None and not 0 < self.repetition_penalty <= 10:
-            raise InvalidSettingError(
-                f"repetition_penalty must be above 0 and up to 10, not {self.repetition_penalty}."
-            )
-
-    @property
-    def sampling(self) -> dict[str, float]:
-        """The sampling settings that are set, by the servers' names."""
-        chosen = {name: getattr(self, name) for name in ("temperature", "top_p", "top_k", "repetition_penalty")}
-        return {name: value for name, value in chosen.items() if value is not None}
 
 
 class TextModel:
-    """Base class of text models: they map a TextRequest to a TextReply. A subclass implements `reply`.
+    """Base class of text models: they map a TextRequest to a TextReply. A subclass implements `reply` or `answer`.
 
     Attributes:
         name: name in tables.
@@ -113,7 +46,10 @@ class TextModel:
 
     def reply(self, request: TextRequest) -> TextReply:
         """Answer one request. The answer must not depend on other requests."""
-        raise NotImplementedError
+        if type(self).answer is TextModel.answer:
+            raise NotImplementedError
+        ((_, reply),) = self.answer([request])
+        return reply
 
     def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
         """Yield the index of each request with its reply, in any order, as replies arrive."""
@@ -161,18 +97,22 @@ def text_model(name: str, settings: TextSettings | None = None) -> TextModel:
         >>> text_model("scripted-yes").reply(TextRequest("Yes or no?", {"decision": ["0", "1"]})).decision
         0
     """
-    chosen = settings or TextSettings()
-    called, _, which = name.partition("#")
-    if is_address(name):
-        called, which = SERVER, name
-    return made_of(registry.get(called, TEXT_MODEL), which, chosen)
+    entry, which = _entry(name)
+    return made_of(entry, which, settings or TextSettings())
 
 
-def is_address(name: str) -> bool:
-    """Return whether a name looks like a URL, right or wrong, not like the name of a text model."""
-    before = name.partition("#")[0]
+def check_name(name: str) -> None:
+    """Raise an error for an unknown name, without creating the model; as for `text_model`."""
+    if _entry(name)[0].name == SERVER:
+        read_address(name)
+
+
+def _entry(name: str) -> tuple[Entry, str]:
+    """Return the entry of a text model, and the argument of its factory."""
+    before, _, which = name.partition("#")
     host, slash, _ = before.partition("/")
-    return ":" in before or bool(slash and "." in host)
+    is_address = ":" in before or (slash and "." in host)  # right or wrong, not the name of a text model
+    return registry.get(SERVER if is_address else before, TEXT_MODEL), name if is_address else which
 
 
 def made_of(entry: Entry, which: str, settings: TextSettings) -> TextModel:
@@ -203,71 +143,3 @@ def made_of(entry: Entry, which: str, settings: TextSettings) -> TextModel:
         }
         made.note_answers = partial(entry.note_changes, entry.parts)
     return made
-
-
-# -- many at once ------------------------------------------------------------------------------------------------------
-
-
-def in_threads(
-    function: Callable[[T, threading.Event], R], things: Sequence[T], threads: int, seconds: float | None = None
-) -> Iterator[tuple[int, R]]:
-    """Call a function on things in several threads; yield each thing's index and result as they arrive.
-
-    After the first error, no new calls begin. Results of running calls are yielded, and then the error is raised. The
-    threads end with the process, so Ctrl-C does not wait for a server.
-
-    Args:
-        function: called with a thing and an event, which is set when failed tries should not be repeated.
-        things: the arguments of the calls.
-        threads: number of calls at once.
-        seconds: largest time between two results; None for no limit.
-
-    Raises:
-        TimeoutError: no result arrived in time. Running calls are not waited for.
-    """
-    todo: queue.SimpleQueue[int] = queue.SimpleQueue()
-    done: queue.SimpleQueue[tuple[int, R | None, BaseException | None]] = queue.SimpleQueue()
-    ending = threading.Event()
-    for place in range(len(things)):
-        todo.put(place)
-
-    def work() -> None:
-        while not ending.is_set():
-            try:
-                place = todo.get_nowait()
-            except queue.Empty:
-                break
-            try:
-                done.put((place, function(things[place], ending), None))
-            except BaseException as error:
-                ending.set()
-                done.put((place, None, error))
-        done.put((-1, None, None))
-
-    workers = min(threads, len(things))
-    for _ in range(workers):
-        threading.Thread(target=work, daemon=True).start()
-    try:
-        yield from _until_all_end(done, workers, seconds)
-    finally:
-        ending.set()
-
-
-def _until_all_end(
-    done: queue.SimpleQueue[tuple[int, Any, BaseException | None]], workers: int, seconds: float | None
-) -> Iterator[tuple[int, Any]]:
-    """Yield results until all workers have ended, and then raise the first error, if any."""
-    first: BaseException | None = None
-    while workers:
-        try:
-            place, result, error = done.get(timeout=seconds)
-        except queue.Empty:
-            raise TimeoutError from None
-        if error is not None:
-            first = first or error
-        elif place < 0:
-            workers -= 1
-        else:
-            yield place, result
-    if first is not None:
-        raise first

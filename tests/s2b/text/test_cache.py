@@ -16,13 +16,13 @@ from icy.core.register import register_text_model
 from icy.core.registry import registry
 from icy.s2b import TextModel, TextReply, TextRequest, TextSettings, evaluate_text, text_model
 from icy.s2b.text.cache import CachedModel, keeping
-from icy.s2b.text.completion import described
-from icy.s2b.text.requests import Choices
 from icy.s2b.text.text_model import FunctionModel
-from tests.s2b.text.server import Answer, failed, serving
-from tests.s2b.text.test_http import QUICK
+from icy.text.completion import described
+from icy.text.interface import ServerError, Usage
+from tests.s2b.text.test_http import BOTH, DECIDE, QUICK
+from tests.text.server import YES, Answer, StandIn, chosen, failed, said, serving
 
-DECIDE: Choices = {"decision": ["0", "1"]}
+KEY = "sk-very-secret-0123456789"
 REQUESTS = [TextRequest("?", DECIDE, seed=seed) for seed in range(4)]
 UNKNOWN = "does not report which model answers"
 
@@ -266,3 +266,126 @@ def test_functions_have_own_files(tmp_path: Path) -> None:
 
     models = [FunctionModel(function, "f") for function in (zero, one, functools.partial(one))]
     assert [decisions(CachedModel(model, tmp_path))[0][0] for model in models] == [0, 1, 1]
+
+
+# -- the cache ---------------------------------------------------------------------------------------------------------
+
+
+def cached(server: StandIn, folder: Path, **settings: Any) -> CachedModel:
+    return CachedModel(text_model(f"{server.url}#m", TextSettings(**{**QUICK, **settings})), folder)
+
+
+def test_a_run_that_failed_goes_on_where_it_ended(tmp_path: Path) -> None:
+    game: dict[str, Any] = {"episodes": 3, "seeds": 1, "most": 2}
+    with serving(lambda asked: failed(500) if asked.number >= 10 else said('{"decision": 1}')) as server:
+        with pytest.raises(ServerError, match="run the same command again to continue"):
+            evaluate_text(cached(server, tmp_path, retries=0, concurrency=2), **game)
+        answered = len(list(tmp_path.glob("*/*.json")))
+        assert answered == 10
+    with serving(lambda asked: said('{"decision": 1}')) as second:
+        moved = cached(second, tmp_path)
+        moved._identity = cached(server, tmp_path)._identity  # which stands at another port now
+        rest = evaluate_text(moved, **game)
+        again = evaluate_text(moved, **game)
+    batches = 2  # each first asks the server for its model
+    assert len(second.asked) == rest.counts["requests"].sum() - answered + batches
+    assert rest.counts["cached"].sum() == answered
+    assert again.counts["cached"].sum() == again.counts["requests"].sum()
+    assert again.cost(1, 1) == (again.counts["requests"].sum() * 105 / 1e6, 0.0)
+    with serving(lambda asked: said('{"decision": 1}')) as third:
+        kept = tmp_path / "third"
+        whole = evaluate_text(f"{third.url}#m", text_settings=TextSettings(**QUICK), cache=kept, **game)
+        assert len(list(kept.glob("*/*.json"))) == len(third.asked)
+    assert rest.table().drop(columns="cached").equals(whole.table().drop(columns="cached"))
+
+
+def test_whatever_an_answer_depends_on_has_a_file_of_its_own(tmp_path: Path) -> None:
+    request = TextRequest("?", DECIDE, seed=1)
+    with serving(lambda asked: said(YES)) as server:
+        model = cached(server, tmp_path)
+        paths = {
+            model.path(request),
+            model.path(TextRequest("??", DECIDE, seed=1)),
+            model.path(TextRequest("?", BOTH, seed=1)),
+            model.path(TextRequest("?", DECIDE, seed=2)),
+            model.path(TextRequest("?", DECIDE, seed=1, max_tokens=1)),
+            cached(server, tmp_path, temperature=0.1).path(request),
+            cached(server, tmp_path, constrain="none").path(request),
+            cached(server, tmp_path, body={"x": 1}).path(request),
+            CachedModel(text_model(f"{server.url}#other"), tmp_path).path(request),
+        }
+        assert len(paths) == 9
+        assert cached(server, tmp_path, retries=9, timeout=1, concurrency=1).path(request) in paths
+        assert model.path(TextRequest("?", DECIDE, seed=1, game=9, episode_id=3)) in paths
+
+
+def test_files_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    request, before = TextRequest("?", DECIDE), {"raw": "1", "decision": 1, "message": None, "usage": [100, 5]}
+    with serving(lambda asked: said(YES)) as server:
+        model = cached(server, tmp_path)
+        model.path(request).parent.mkdir()
+        model.path(request).write_text(json.dumps(before))
+        assert model.reply(request) == TextReply(1, None, "1", usage=Usage(100, 5), cached=True)
+        thought = '<think>maybe {"decision": 1} or'
+        model.path(request).write_text(json.dumps(before | {"raw": thought}))
+        assert model.reply(request) == TextReply(None, None, thought, usage=Usage(100, 5), cached=True)
+    assert len(server.asked) == 1  # which asks for the model
+
+
+def test_the_name_of_a_file_is_that_of_earlier_versions(tmp_path: Path) -> None:
+    model = CachedModel(text_model("http://localhost:9/v1#m"), tmp_path)
+    assert model.path(TextRequest("?", DECIDE, max_tokens=64, seed=7)).stem == "4d7037fd1fcdbe6e1eec1499615284ec"
+
+
+def test_finish_reasons_are_saved(tmp_path: Path) -> None:
+    request = TextRequest("?", DECIDE)
+    with serving(lambda asked: chosen({"message": {"content": YES}, "finish_reason": "length"})) as server:
+        first, second = (cached(server, tmp_path).reply(request) for _ in range(2))
+    assert (first.finish, second.finish, second.cached) == ("length", "length", True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"raw": 1}',
+        b'{"raw":"","decision":0,"message":null,"usage":5}',
+        b'{"raw":"","decision":0,"message":null,"usage":[1e400,1]}',
+        b'{"raw":"","decision":0,"message":null,"usage":[-1,1]}',
+    ],
+)
+def test_a_damaged_file_is_asked_for_again(tmp_path: Path, content: bytes) -> None:
+    request = TextRequest("?", DECIDE)
+    with serving(lambda asked: said(YES)) as server:
+        model = cached(server, tmp_path)
+        model.path(request).parent.mkdir()
+        model.path(request).write_bytes(content)
+        assert not model.reply(request).cached
+        assert model.reply(request).cached
+    assert len(server.asked) == 1
+
+
+def test_answers_that_are_invalid_are_kept_as_they_are(tmp_path: Path) -> None:
+    with serving(lambda asked: said("Perhaps.")) as server:
+        model = cached(server, tmp_path)
+        first, second = (model.reply(TextRequest("?", DECIDE)) for _ in range(2))
+    assert len(server.asked) == 1
+    assert (first.raw, first.decision) == (second.raw, second.decision) == ("Perhaps.", None)
+
+
+def everything_in(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
+
+
+def test_the_key_goes_to_the_server_and_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SOME_KEY", f"{KEY}\n")
+    with serving(lambda asked: said(f'{KEY} {{"decision": 1}}')) as server:  # one that repeats it
+        model = cached(server, tmp_path, key_variable="SOME_KEY")
+        reply = model.reply(TextRequest("?", DECIDE))
+    assert server.asked[0].headers["Authorization"] == f"Bearer {KEY}"
+    assert reply.decision == 1
+    client: Any = model.model.client  # type: ignore[attr-defined]
+    assert KEY not in repr([reply, vars(model), vars(model.model), vars(client), vars(client._http), model.identity()])
+    assert KEY.encode() not in everything_in(tmp_path)

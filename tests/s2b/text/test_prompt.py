@@ -254,7 +254,7 @@ def test_a_script_begins_anew() -> None:
     assert script.prompt({"decision": ["0"]}) != empty
     script.clear()
     assert script.prompt({"decision": ["0"]}) == empty
-    assert (script.letters, script.tokens, script.phase, script.game) == (0, 0, 0, 0)
+    assert (script.tokens, script.phase, script.game) == (0, 0, 0)
 
 
 def test_numbers_are_rounded_for_display() -> None:

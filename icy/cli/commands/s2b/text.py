@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,12 @@ from icy.cli.options import SpecOptions, given_by_user, together
 from icy.cli.output import checked_rows_file, joined, note, print_rows, print_table, write_rows
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError
-from icy.core.registry import LISTENER, PLAYERS, SPEAKER, TEXT_MODEL, registry
+from icy.core.registry import LISTENER, PLAYERS, SPEAKER, registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 from icy.s2b.text.prompt import FORMS
-from icy.s2b.text.requests import CUT
-from icy.s2b.text.text_model import TextModel, TextSettings, is_address, text_model
+from icy.s2b.text.text_model import TextModel, TextSettings, check_name, text_model
+from icy.text.interface import CUT
 
 from .evaluations import chance_text, floors, measured, output_options, plugins_and_quiet, progress
 from .game_options import SWEPT, as_published, game_options, games_of, settings_of
@@ -48,27 +48,23 @@ by the name of a plug-in. The owner of the server can read the prompts. Answers 
 interruption, run the same command again to continue.
 """
 OF = SpecOptions(TextSettings)
-MODEL_SETTINGS = (
-    "temperature", "top_p", "top_k", "repetition_penalty", "constrain", "key_variable", "timeout", "retries", "backoff",
-    "concurrency",
-)  # fmt: skip
+OTHER = {SPEAKER: LISTENER, LISTENER: SPEAKER}
 ENDS = ("stop", CUT)  # finish reasons; the others are shown by their names
 GAME_LABELS = {"shots": "S", "samples": "O", "distractors": "K", "form": "form"}
 FORM_OF_PAPER = "printed"  # in published rows
 DRAFT = ["S", "O", "K", "episodes", "requests", "prompt tokens", "on average", "longest prompt"]
 HOW = "estimated: one token per word, per group of up to three digits, and per sign"
+PRICE: dict[str, Any] = {"type": click.FloatRange(min=0), "default": 0.0}
 
 text_options = together(
     *map(OF.option, ("temperature", "top_p", "top_k", "repetition_penalty")),
     click.option("--max-tokens", type=int, default=1024, show_default=True, help="Maximum tokens of an answer."),
-    *map(OF.option, ("constrain", "body")),
-    OF.option("key_variable", metavar="NAME"),
-    *map(OF.option, ("timeout", "retries", "backoff", "concurrency")),
+    *map(OF.option, ("constrain", "body", "key_variable", "timeout", "retries", "backoff", "concurrency")),
     click.option("--cache", type=click.Path(), default="icy-text", show_default=True, metavar="FOLDER",
                  help="Folder for saved answers."),
     click.option("--no-cache", is_flag=True, help="Do not save answers."),
-    click.option("--price-prompt", type=float, default=0.0, help="Price of a million tokens that the model reads."),
-    click.option("--price-answer", type=float, default=0.0, help="Price of a million tokens that the model writes."),
+    click.option("--price-prompt", **PRICE, help="Price of a million tokens that the model reads."),
+    click.option("--price-answer", **PRICE, help="Price of a million tokens that the model writes."),
 )  # fmt: skip
 
 
@@ -122,100 +118,61 @@ def text_command(
     from icy.s2b.text.text_evaluation import game_of_prompt
 
     target = checked_rows_file(out)
-    numbers = seed_list(seeds)
-    settings = TextSettings(**{name: given.pop(name) for name in MODEL_SETTINGS} | {"body": dict(given.pop("body"))})
-    prices = (_price(price_prompt), _price(price_answer))
-    partner = _partner(ctx, role, {SPEAKER: speaker, LISTENER: listener})
+    seed_numbers = seed_list(seeds)
+    chosen = {name: given.pop(name) for name in OF.fields}
+    settings = TextSettings(**chosen | {"body": dict(chosen["body"])})
+    if role in given_by_user(ctx, {role: role}):
+        raise InvalidSettingError(f"The models are the {role} here; choose their partner by --{OTHER[role]}.")
+    partner = registry.get(listener if role == SPEAKER else speaker, OTHER[role]).name
     games = games_of(game_of_prompt(prompt, settings_of(ctx, given)))
-    run = _Run(role, partner, prompt, episodes, numbers, max_tokens, prices)
+    options = {"prompt": prompt, "episodes": episodes, "seeds": seed_numbers, "max_tokens": max_tokens}
+    run = _Run(role, partner, options, games, (price_prompt, price_answer))
     if dry_run:
         for name in model:
-            _check_name(name)
-        _draft(run, games, len(model), format_, quiet)
+            check_name(name)
+        _draft(run, len(model), format_, quiet)
         return
-    models = [keeping(text_model(name, settings), None if no_cache else cache) for name in model]
+    run.models = [keeping(text_model(name, settings), None if no_cache else cache) for name in model]
     try:
-        run.all(models, games, quiet)
+        run.all(quiet)
     except KeyboardInterrupt:
-        _print(run, games, spread, format_)
-        done = f"{len(run.rows)} of {counted(len(models) * len(games), 'row')} measured"
+        done = f"{len(run.rows)} of {counted(len(model) * len(games), 'row')} measured"
         kept = "." if no_cache else f"; run the same command again to continue from the answers in {cache}."
         raise Interrupted(done + kept) from None
-    except Exception:  # show the measured rows even if a plug-in's model raises an error
-        _print(run, games, spread, format_)
-        raise
-    finally:
+    finally:  # also after an error, which a plug-in's model may raise
         if run.rows:
+            _print(run, spread, format_)
             write_rows(joined(run.rows), target, quiet)
-    _print(run, games, spread, format_)
-
-
-def _price(given: float) -> float:
-    if not 0 <= given < 1e6:
-        raise InvalidSettingError(f"The price of a million tokens must be at least 0, not {given}.")
-    return given
-
-
-def _partner(ctx: click.Context, role: str, players: Mapping[str, str]) -> str:
-    """Return the name of the player that plays with the models.
-
-    Raises:
-        InvalidSettingError: the user named a player in the role of the models.
-    """
-    if role in given_by_user(ctx, {role: players[role]}):
-        raise InvalidSettingError(f"The models are the {role} here; choose their partner by --{_other(role)}.")
-    return str(registry.get(players[_other(role)], _other(role)).name)
-
-
-def _other(role: str) -> str:
-    return LISTENER if role == SPEAKER else SPEAKER
-
-
-def _check_name(name: str) -> None:
-    """Raise an error for an unknown name, without creating the model."""
-    from icy.s2b.text.address import read_address
-
-    if is_address(name):
-        read_address(name)
-    else:
-        registry.get(name.partition("#")[0], TEXT_MODEL)
 
 
 @dataclass
 class _Run:
-    """The rows measured so far, and their costs."""
+    """The rows measured so far, and their costs; `options` are those of `evaluate_text`."""
 
     role: str
     partner: str
-    prompt: str
-    episodes: int
-    seeds: Sequence[int]
-    max_tokens: int
+    options: dict[str, Any]
+    games: Sequence[GameSettings]
     prices: tuple[float, float]
+    models: Sequence[TextModel] = ()
     rows: list[pd.DataFrame] = field(default_factory=list)
     found: list[TextEvaluation] = field(default_factory=list)
-    models: list[TextModel] = field(default_factory=list)
 
-    def all(self, models: Sequence[TextModel], games: Sequence[GameSettings], quiet: bool) -> None:
+    def all(self, quiet: bool) -> None:
         """Evaluate every model in every game."""
+        from icy.analysis.tables.s2b import with_deaf
         from icy.s2b.text.text_evaluation import count_requests
 
-        self.models = list(models)
-        each = (count_requests(game, self.episodes, self.seeds, self.role, self.prompt) for game in games)
-        total = len(models) * sum(each)
-        with progress(total, quiet) as advance:
-            for model, game in product(models, games):
-                self._one(model, game, advance)
-
-    def _one(self, model: TextModel, game: GameSettings, advance: Callable[[int], None]) -> None:
-        from icy.analysis.tables.s2b import with_deaf
-
-        found = self.evaluated(model, game, advance)
-        facts = {"model": model.name, **{name: getattr(game, name) for name in SWEPT}}
-        rows = found.table().assign(**facts, decisions=game.decisions, episodes=self.episodes)
-        self.found.append(found)
-        with_floor = with_deaf(rows, floors(game, self.episodes, tuple(self.seeds)))
-        self.rows.append(with_floor.assign(role=self.role, **{_other(self.role): self.partner}))
+        episodes, seeds, prompt = (self.options[name] for name in ("episodes", "seeds", "prompt"))
+        each = (count_requests(game, episodes, seeds, self.role, prompt) for game in self.games)
+        with progress(len(self.models) * sum(each), quiet) as advance:
+            for model, game in product(self.models, self.games):
+                found = self.evaluated(model, game, advance)
+                facts = {"model": model.name, **{name: getattr(game, name) for name in SWEPT}}
+                rows = found.table().assign(**facts, decisions=game.decisions, episodes=episodes)
+                self.found.append(found)
+                with_floor = with_deaf(rows, floors(game, episodes, tuple(seeds)))
+                self.rows.append(with_floor.assign(role=self.role, **{OTHER[self.role]: self.partner}))
 
     def evaluated(
         self, model: TextModel, game: GameSettings, advance: Callable[[int], None] | None = None
@@ -223,16 +180,12 @@ class _Run:
         """Evaluate a model in a game."""
         from icy.s2b import evaluate_text
 
-        partner: dict[str, Any] = {_other(self.role): self.partner}
-        return evaluate_text(
-            model, game, role=self.role, prompt=self.prompt, episodes=self.episodes, seeds=self.seeds,
-            max_tokens=self.max_tokens, progress=advance, **partner,
-        )  # fmt: skip
+        partner: dict[str, Any] = {OTHER[self.role]: self.partner}
+        return evaluate_text(model, game, role=self.role, progress=advance, **partner, **self.options)
 
     def notes(self) -> list[str]:
         """Return sentences on tokens, costs and failures."""
-        rows = joined(self.rows)
-        known = bool(rows["prompt_tokens"].notna().all())
+        known = all(rows["prompt_tokens"].notna().all() for rows in self.rows)
         total = {name: sum(int(one.counts[name].sum()) for one in self.found) for name in self.found[0].counts}
         spent = f"{total['requests']:,} requests, {total['cached']:,} of them answered before"
         if known:
@@ -243,30 +196,25 @@ class _Run:
         if any(self.prices) and known:
             whole, now = (sum(costs) for costs in zip(*(one.cost(*self.prices) for one in self.found), strict=True))
             notes.append(f"cost: {whole:.4f} for all tokens, {now:.4f} of it in this run")
-        notes += self._endings(total)
+        reasons = sum((Counter(one.finish_reasons) for one in self.found), Counter[str]())
+        names = ({CUT: "cut by --max-tokens"} if CUT in reasons else {}) | {
+            name: name for name, _ in reasons.most_common(6) if name not in ENDS
+        }
+        if shares := [f"{said}: {100 * reasons[name] / total['ended']:.3g} %" for name, said in names.items()]:
+            notes.append(f"answers {', '.join(shares)}")
         if retried := sum(model.retried for model in self.models):
             notes.append(f"failed tries that were repeated: {retried}")
         return notes
 
-    def _endings(self, total: Mapping[str, int]) -> list[str]:
-        """Return a sentence about answers that were cut or ended unusually; an empty list if there are none."""
-        reasons = sum((Counter(one.finish_reasons) for one in self.found), Counter[str]())
-        names = {name: name for name, _ in reasons.most_common(6) if name not in ENDS}
-        names = ({CUT: "cut by --max-tokens"} if CUT in reasons else {}) | names
-        shares = [f"{said}: {100 * reasons[name] / total['ended']:.3g} %" for name, said in names.items()]
-        return [f"answers {', '.join(shares)}"] if shares else []
 
-
-def _print(run: _Run, games: Sequence[GameSettings], spread: str, format_: str) -> None:
+def _print(run: _Run, spread: str, format_: str) -> None:
     """Print the table, with the published rows of the same games below."""
-    if not run.rows:
-        return
     from icy.analysis.tables.s2b import HEADINGS, evaluation_table, published_text_models
 
     rows = joined(run.rows)
     rows["prompt"] = rows["prompt_tokens"].fillna(rows["estimated_tokens"])
     same = run.role == LISTENER and run.partner == "posdis"
-    there = published_text_models(as_published(games), FORM_OF_PAPER) if same else []
+    there = published_text_models(as_published(run.games), FORM_OF_PAPER) if same else []
     notes = [chance_text(rows), *run.notes()]
     if there:
         notes.append(
@@ -275,39 +223,32 @@ def _print(run: _Run, games: Sequence[GameSettings], spread: str, format_: str) 
     means = {"prompt": "prompt", "letters": "letters"}
     shares = {**HEADINGS, "invalid": "invalid"} | ({"cut": "cut"} if rows["cut"].notna().any() else {})
     labels = {"model": "model"} | ({LISTENER: LISTENER} if run.role == SPEAKER else {}) | GAME_LABELS
-    table = evaluation_table(rows, labels, spread, notes, shares, means, there)
-    print_table(table, format_)
+    print_table(evaluation_table(rows, labels, spread, notes, shares, means, there), format_)
 
 
-# -- dry run -----------------------------------------------------------------------------------------------------------
-
-
-def _draft(run: _Run, games: Sequence[GameSettings], models: int, format_: str, quiet: bool) -> None:
+def _draft(run: _Run, models: int, format_: str, quiet: bool) -> None:
     """Print a prompt of each phase, and how many tokens all prompts have."""
     from icy.s2b.text.prompt import estimated_tokens
     from icy.s2b.text.text_evaluation import DraftModel
 
-    lines, total, requests = [], 0, 0
-    with progress(len(games), quiet) as advance:
-        for number, game in enumerate(games):
+    lines: list[list[int]] = []
+    with progress(len(run.games), quiet) as advance:
+        for game in run.games:
             draft = DraftModel()
             counts = run.evaluated(draft, game).counts
             asked, tokens = int(counts["requests"].sum()), int(counts["estimated_tokens"].sum())
-            total, requests = total + tokens, requests + asked
-            sizes = [getattr(game, name) for name in ("shots", "samples", "distractors")]
+            episodes = run.options["episodes"] * len(run.options["seeds"])
             longest = estimated_tokens(draft.longest)
-            lines.append([*sizes, run.episodes * len(run.seeds), asked, tokens, round(tokens / asked), longest])
-            if number == 0 and format_ in ("table", "markdown", "latex"):
-                _show(draft.prompts)
+            sizes = [getattr(game, name) for name in SWEPT]
+            if not lines and format_ in ("table", "markdown", "latex"):
+                for phase, prompt in draft.prompts.items():
+                    click.echo(f"--- a prompt of the {phase}\n{prompt}\n")
+            lines.append([*sizes, episodes, asked, tokens, round(tokens / asked), longest])
             advance(1)
     print_rows(DRAFT, lines, format_)
     if not quiet:
+        requests, total = (sum(line[DRAFT.index(name)] for line in lines) for name in ("requests", "prompt tokens"))
         each = "" if models == 1 else f" for each of {counted(models, 'model')}"
         note(f"Tokens are {HOW}. {requests:,} requests, {total:,} tokens to read{each}. No model was asked.")
         if run.prices[0]:
             note(f"Reading them costs about {total * run.prices[0] / 1e6:.2f}{each}, in addition to the answers.")
-
-
-def _show(prompts: dict[str, str]) -> None:
-    for phase, prompt in prompts.items():
-        click.echo(f"--- a prompt of the {phase}\n{prompt}\n")

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.commands.s2b.helpers import QUICK, run
-from tests.s2b.text.server import YES, chosen, failed, said, serving
+from tests.text.server import YES, chosen, failed, said, serving
 
 SMALL = ("--episodes", "2", "--seeds", "2", "--values", "2")
 ROOT = Path(__file__).parents[4]
@@ -176,15 +176,15 @@ def test_a_model_that_raises_leaves_what_is_measured(tmp_path: Path) -> None:
 def test_an_interrupted_run_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     from icy.cli.commands.s2b import text
 
-    real, calls = text._Run._one, []
+    real, calls = text._Run.evaluated, []
 
-    def interrupted(self: Any, *given: Any) -> None:
+    def interrupted(self: Any, *given: Any) -> Any:
         calls.append(given)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        real(self, *given)
+        return real(self, *given)
 
-    monkeypatch.setattr(text._Run, "_one", interrupted)
+    monkeypatch.setattr(text._Run, "evaluated", interrupted)
     result = run("text", *QUICK, "--shots", "1,2", "--model", "scripted-yes", "--out", "rows.csv")
     assert result.exit_code == 130
     assert "1 of 2 rows measured; run the same command again" in result.stderr
@@ -253,8 +253,8 @@ def test_a_plug_in_is_a_text_model(tmp_path: Path) -> None:
         (["--model", "localhost:8000/v1#m", "--dry-run"], "has no http:// or https:// at its start"),
         (["--model", "http://localhost:1/v1#m", "--key-variable", "NOT_SET"], "NOT_SET is not set"),
         (["--model", "transformers#nowhere"], "named by its folder"),
-        (["--model", "scripted-yes", "--temperature", "-1"], "temperature must be a number from 0"),
-        (["--model", "scripted-yes", "--price-prompt", "-1"], "price of a million tokens"),
+        (["--model", "scripted-yes", "--temperature", "-1"], "temperature must be a number, at least 0"),
+        (["--model", "scripted-yes", "--price-prompt", "-1"], "'--price-prompt': -1.0 is not in the range x>=0."),
         (["--model", "scripted-yes", "--concurrency", "0"], "concurrency must be"),
         (["--model", "scripted-yes", "--max-tokens", "0"], "max_tokens must be"),
         (["--model", "scripted-yes", "--body", "x"], "name=value"),

@@ -1,28 +1,22 @@
-"""Reads completions of chat servers: from the bytes of a response to the text of an answer."""
+"""Reads completions of chat servers: from the text of a response to an answer."""
 
 import contextlib
-import gzip
-import io
 import json
 import re
 import time
-import zlib
-from typing import NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 from icy.core.checks import LARGEST_NUMBER
 
-from .requests import CUT, Usage
+from .interface import CUT, Answer, Usage
 
-LARGEST_ANSWER = 16_000_000  # bytes, before and after decompression
 TEXT_PARTS = (None, "text", "output_text")  # types of content parts that are text, not thoughts, images or tools
-UNREAD = frozenset({"br", "zstd", "compress"})  # compressions that Python cannot read
 REASONS = {  # standard names of finish reasons, by servers' names
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length"), CUT),
 }
 EVENTS = re.compile(r"\s*(?:data|event|id|retry)?:")  # the start of a stream of server-sent events
 TAG = re.compile(r"<(style|script)\b.*?</\1\s*>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
-REPORTED = ("model", "system_fingerprint")  # fields of a completion that identify the model
 DESCRIBING = ("id", "root", "parent", "canonical_slug", "digest", "sha", "revision", "version", "meta", "created")
 NEW = 3600  # seconds for which a model is new
 MOST_QUOTED = 300  # number of letters of a server's own words in an error
@@ -32,28 +26,10 @@ class NoChoice(ValueError):
     """A completion has an empty list of choices. Some servers send this for a prompt that they block."""
 
 
-class Completion(NamedTuple):
-    """A server's answer.
-
-    Attributes:
-        content: the text; "" if the message has no text, for example after a refusal or with tool calls.
-        finish: the reason why the text ends ("stop", "length", ...), if the server reports it.
-        usage: numbers of tokens read and written, if the server reports them.
-        model: name of the model that answered, if the server reports it.
-        fingerprint: fingerprint of the model and its settings, if the server reports it.
-    """
-
-    content: str
-    finish: str | None = None
-    usage: Usage | None = None
-    model: str | None = None
-    fingerprint: str | None = None
-
-
-def read_completion(text: str) -> Completion:
+def read_completion(text: str) -> Answer:
     """Read the body of a response: a JSON object, or the events of a stream that was not requested.
 
-    Separate fields for reasoning are not read.
+    Separate fields for reasoning are not read. `logprobs` has all tokens that the server reports.
 
     Raises:
         NoChoice: the list of choices is empty.
@@ -63,34 +39,35 @@ def read_completion(text: str) -> Completion:
         data = _assembled(text) if EVENTS.match(text) else json.loads(text)
     except RecursionError:
         raise ValueError("nested too deep") from None
+    if not isinstance(data, dict) or data.get("error"):
+        raise ValueError("no completion")
+    if data.get("choices") == []:
+        raise NoChoice
     choice = _choice(data)
-    if choice is None:
-        empty = isinstance(data, dict) and data.get("choices") == [] and not data.get("error")
-        raise NoChoice if empty else ValueError
     finish = _finish(choice.get("finish_reason"))
     if finish == "error":
         raise ValueError("the server failed while it answered")
-    names = [str(data[name]) if data.get(name) else None for name in REPORTED]
-    return Completion(_content(choice), finish, _usage(data.get("usage")), *names)
+    model, fingerprint = (str(data[name]) if data.get(name) else None for name in ("model", "system_fingerprint"))
+    return Answer(_content(choice), finish, _usage(data.get("usage")), model, fingerprint, _logprobs(choice))
 
 
-def _choice(data: object) -> dict[str, object] | None:
-    """Return the first choice of a completion or of an event; None if there is none."""
-    if not isinstance(data, dict) or data.get("error"):
-        return None
+def _choice(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the first choice of a completion or of an event.
+
+    Raises:
+        ValueError: a choice is missing.
+    """
     choices = data.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, dict) else None
+    if not isinstance(first, dict):
+        raise ValueError("no choice")
+    return first
 
 
-def _content(choice: dict[str, object]) -> str:
+def _content(choice: dict[str, Any]) -> str:
     """Return the text of a choice, or "". Older servers send `text` in place of a message."""
     message = choice.get("message", choice.get("delta"))
-    return _text(message.get("content") if isinstance(message, dict) else choice.get("text"))
-
-
-def _text(content: object) -> str:
-    """Convert a content, which may have several parts, to text."""
+    content = message.get("content") if isinstance(message, dict) else choice.get("text")
     parts = content if isinstance(content, list) else [content]
     texts = [part.get("text") if isinstance(part, dict) and part.get("type") in TEXT_PARTS else part for part in parts]
     return "".join(str(one) for one in texts if isinstance(one, (str, int, float)) and not isinstance(one, bool))
@@ -104,33 +81,40 @@ def _finish(given: object) -> str | None:
     return REASONS.get(name, name if re.fullmatch(r"[\w.-]{1,40}", name, re.ASCII) else "other")
 
 
-def _assembled(text: str) -> dict[str, object]:
+def _logprobs(choice: dict[str, Any]) -> dict[str, float]:
+    """Return the log-probability of each alternative to the first token, without blanks; {} if not reported."""
+    try:
+        first = choice["logprobs"]["content"][0]["top_logprobs"]
+        pairs = [(str(one["token"]).strip(), float(one["logprob"])) for one in first]
+    except (LookupError, TypeError, ValueError, OverflowError):
+        return {}
+    return {token: max(value for name, value in pairs if name == token) for token, _ in pairs}
+
+
+def _assembled(text: str) -> dict[str, Any]:
     """Join the events of a stream into one completion.
 
     Raises:
         ValueError: an event is not JSON or reports an error, or the stream ends early.
     """
-    pieces, finish, usage, whole = [], None, None, False
-    names: dict[str, object] = {}
-    for line in re.split(r"\r\n|\r|\n", text):
-        field, _, value = line.partition(":")
-        if field != "data":
-            continue
-        if value.strip() == "[DONE]":
-            whole = True
-            break
-        data = json.loads(value)
+    lines = [line.strip() for line in re.findall("(?m)^data:(.*)", re.sub("\r\n?", "\n", text))]
+    ended = "[DONE]" in lines
+    pieces: list[str] = []
+    whole: dict[str, Any] = {}
+    choice: dict[str, Any] = {}
+    for line in lines[: lines.index("[DONE]") if ended else None]:
+        data = json.loads(line)
         if not isinstance(data, dict) or data.get("error"):
             raise ValueError("an event holds no piece of text")
-        usage = data.get("usage") or usage
-        names |= {name: data[name] for name in REPORTED if data.get(name)}
-        choice = _choice(data)
-        if choice is not None and choice.get("index", 0) == 0:
-            pieces.append(_content(choice))
-            finish = choice.get("finish_reason") or finish
-    if not pieces or not (whole or finish):
+        whole |= {name: fact for name, fact in data.items() if fact}
+        with contextlib.suppress(ValueError):
+            piece = _choice(data)
+            if piece.get("index", 0) == 0:
+                pieces.append(_content(piece))
+                choice = {name: fact for name, fact in piece.items() if fact} | choice
+    if not pieces or not (ended or choice.get("finish_reason")):
         raise ValueError("the stream ends early")
-    return {"choices": [{"message": {"content": "".join(pieces)}, "finish_reason": finish}], "usage": usage, **names}
+    return {**whole, "choices": [{**choice, "message": {"content": "".join(pieces)}}]}
 
 
 def described(text: str, name: str) -> tuple[dict[str, object], list[str]]:
@@ -176,39 +160,6 @@ def _usage(usage: object) -> Usage | None:
 def is_count(value: object) -> TypeGuard[int]:
     """Return whether a value is a possible number of tokens."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_NUMBER
-
-
-# -- bytes and sentences -----------------------------------------------------------------------------------------------
-
-
-def decoded(body: bytes, encoding: str) -> str:
-    """Decode a response body, which may be compressed or begin with a byte order mark.
-
-    Args:
-        body: the bytes of the body.
-        encoding: the header Content-Encoding.
-
-    Raises:
-        ValueError: the body is damaged, too large, or compressed with a method other than gzip and deflate.
-    """
-    how = re.findall(r"[\w-]+", encoding.lower())
-    if unknown := UNREAD.intersection(how):
-        raise ValueError(f"is {min(unknown)}, not gzip or deflate")
-    try:
-        if body.startswith(b"\x1f\x8b"):  # whatever the header is
-            with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
-                body = file.read(LARGEST_ANSWER + 1)
-        elif "deflate" in how and body:
-            zlib_header = body[0] & 15 == 8 and int.from_bytes(body[:2], "big") % 31 == 0
-            reader = zlib.decompressobj(zlib.MAX_WBITS if zlib_header else -zlib.MAX_WBITS)
-            body = reader.decompress(body, LARGEST_ANSWER + 1)
-            if len(body) <= LARGEST_ANSWER and not reader.eof:
-                raise EOFError
-    except (OSError, EOFError, zlib.error):
-        raise ValueError("is damaged") from None
-    if len(body) > LARGEST_ANSWER:
-        raise ValueError("is too large")
-    return body.decode(json.detect_encoding(body), errors="replace")
 
 
 def words_of(text: str) -> str:
