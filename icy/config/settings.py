@@ -128,7 +128,7 @@ class TrainingSettings:
         for name in ("steps_from_zero", "clock"):
             if getattr(self, name) and self.check_every is None:
                 raise InvalidSettingError(
-                    f"{name} needs the number of updates between evaluations: set check_every too, such as check_every=50."
+                    f"{name} needs the number of updates between evaluations: set check_every, such as 50."
                 )
         if not 0 < self.check_growth <= 1:
             raise InvalidSettingError(f"check_growth must be above 0 and at most 1, not {self.check_growth}.")
