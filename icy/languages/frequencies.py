@@ -24,8 +24,8 @@ from .meanings import TABLES, IntArray, MeaningSpace
 from .names import grammar_name
 from .readers import File, Found, find
 from .readers.columns import choose_columns, meanings_by_name
-from .readers.compressed import plain_file
 from .readers.delimited import NUMBERED
+from .readers.files import plain_file
 from .readers.tables import warn_of_columns, with_points
 from .rule import Rule
 from .storage import reading

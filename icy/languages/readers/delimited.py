@@ -15,8 +15,7 @@ from icy.languages.texts import whole_text
 from icy.languages.values import NUMBER
 
 from .columns import meanings_by_name, messages_by_name, require_distinct
-from .compressed import require_read
-from .found import File, Found
+from .files import File, Found
 
 SCAN = re.compile(r"^IN: (.+) OUT: (.+)$", re.MULTILINE)
 NAMELESS = r"(Unnamed: \d+)?"  # pandas names a column without a name when it reads it
@@ -34,7 +33,7 @@ def read(file: File) -> Found | None:
     """
     if file.path.is_dir():
         return None
-    require_read(file)
+    file.require_read()
     try:
         if len(pairs := SCAN.findall(file.text)) == len(file.lines) > 0:
             columns = {name: [pair[at].split() for pair in pairs] for at, name in enumerate(("IN", "OUT"))}
