@@ -38,8 +38,11 @@ def read(file: File) -> Found | None:
         raise InvalidSettingError(f"'{file.path}' holds {len(folders)} data sets; choose one: {listed(folders, 'or')}.")
     table = _table(kind, parts)
     require_distinct(table.column_names, "in its schema")
-    columns = zip(table.column_names, table.columns, strict=True)
-    return Found({name: _entries(column) for name, column in columns if not INDEX.fullmatch(name)})
+    names = [name for name in table.column_names if not INDEX.fullmatch(name)]
+    if kind == "parquet" and file.path.is_file():  # pandas writes its index after the columns
+        index = (table.schema.pandas_metadata or {}).get("index_columns", ())
+        names.sort(key=lambda name: name not in index)
+    return Found({name: _entries(table[name]) for name in names})
 
 
 def _table(kind: str, parts: list[Path]) -> Container:
