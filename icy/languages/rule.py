@@ -140,7 +140,7 @@ def _missing_error(entry: object, where: str, side: int, rule: Rule) -> str:
     )[side]
     names = (*rule.columns, ())[side]
     inside = isinstance(entry, list)
-    gap = next((place for place, value in enumerate(entry) if _has_gap(value)), 0) if inside else 0  # type: ignore[arg-type]
+    gap = next((place for place, value in enumerate(entry) if _has_gap(value)), 0) if isinstance(entry, list) else 0
     if names:
         where += f", column {quoted(names[gap if len(names) > gap else 0])}"
     elif inside:

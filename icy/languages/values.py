@@ -213,11 +213,10 @@ def _decoded(
             f"vectors of {shown} values (one_hot=[{comma}], or --one-hot {comma}), or as {width} attributes of two "
             'values each (one_hot="no", or --one-hot no).'
         )
-    several = isinstance(rule.one_hot, (list, tuple, np.ndarray))
-    sizes = [
-        whole_number("number of values of a one-hot vector", n) for n in (rule.one_hot if several else [rule.one_hot])
-    ]  # type: ignore[union-attr]
-    sizes = sizes if several else sizes * max(width // sizes[0], 1)
+    one_each = isinstance(rule.one_hot, (list, tuple, np.ndarray))
+    given: Sequence[Any] = rule.one_hot if one_each else [rule.one_hot]  # type: ignore[assignment]
+    sizes = [whole_number("number of values of a one-hot vector", size) for size in given]
+    sizes = sizes if one_each else sizes * max(width // sizes[0], 1)
     if sum(sizes) != width or (names and len(found.columns) < width):
         raise InvalidSettingError(
             f"Meanings of {width} columns{' with names' if names else ''} are not one-hot vectors of "

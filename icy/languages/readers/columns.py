@@ -162,7 +162,7 @@ def with_columns(found: Found, file: File) -> Found:
             f"Meanings and messages must have the same number of rows, but the file has {there}; {OPTIONS} choose them."
         )
     if lengths == {0}:
-        raise InvalidSettingError(f"The file has no rows in {listed(named or names)}.")
+        raise InvalidSettingError("The file has no rows.")
     columns = _with_entries_apart({name: flat[name] for name, n in rows.items() if n in lengths})
     rest = [name for name in flat if rows.get(name) not in lengths]
     return replace(found, columns=columns, remarks=[*found.remarks, *([f"not used: {listed(rest)}"] if rest else [])])
