@@ -137,7 +137,7 @@ def _separator(texts: Sequence[str], spaced: bool) -> str:
                 raise _ambiguous(first, ("the tokens before and after the point", mark), ("the number", "whole"))
         elif not spaced and 2 * len(lacking) > len(texts) and not numeric:
             tokens = f"the tokens between {quoted(mark)}, which most messages do not have"
-            raise _ambiguous(first, (tokens, mark), (f"letters, of which {quoted(mark)} is one", "letters"))
+            raise _ambiguous(first, (tokens, mark), (f"letters, and {quoted(mark)} is a letter", "letters"))
         if not spaced:
             return mark
     for mark in filter(PLAIN_SEPARATORS.__contains__, marks):

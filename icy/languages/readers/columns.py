@@ -142,7 +142,7 @@ def _with_entries(columns: Sequence[str], requested: Sequence[str]) -> list[str]
 
 
 def with_columns(found: Found, file: File) -> Found:
-    """Return what a reader found with only the columns that have as many rows as meanings and messages.
+    """Keep only the columns that have as many rows as meanings and messages.
 
     If these have unusual names, all columns must have as many rows. The rest is named in a remark.
 
