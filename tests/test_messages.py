@@ -26,7 +26,7 @@ ONE_FAILED = ProbeResult([{**ONE_RUN.records[0], "failed": True, "accuracy": Non
 
 
 MESSAGES: list[tuple[str, Callable[[], object]]] = [
-    ("; 1 meaning and 2 messages were given", lambda: icy.metrics.posdis([[0]], [[0], [1]])),
+    (", but 1 meaning and 2 messages were given", lambda: icy.metrics.posdis([[0]], [[0], [1]])),
     (
         "1 attribute needs as many names; 2 names were given",
         lambda: names_of_attributes(Table.of([[0], [1]], [[0], [1]]), ["a", "b"]),

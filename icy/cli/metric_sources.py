@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icy.cli.output import (
-    note,
-)
+from icy.cli.output import note
 from icy.config.settings import OPEN
 from icy.core.checks import seed_list
-from icy.core.errors import InvalidSettingError, StoreError, quoted
+from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, quoted
 from icy.core.text import listed, words
 from icy.grammars import expand_grammars, make_language
+from icy.languages.meanings import TABLES
 from icy.languages.names import short_name
 from icy.languages.readers import read_table
 from icy.metrics import Table
@@ -29,24 +28,10 @@ from icy.records.store import RECORDS
 
 if TYPE_CHECKING:
     from icy.languages.frequencies import Frequencies
-    from icy.languages.language import Language
     from icy.records.record import Record
 
 
-SUFFIXES = (
-    ".csv",
-    ".tsv",
-    ".parquet",
-    ".feather",
-    ".npz",
-    ".npy",
-    ".pt",
-    ".pth",
-    ".json",
-    ".jsonl",
-    ".ndjson",
-    ".msg",
-)  # of files, including missing files
+SUFFIXES = (*TABLES, ".npz", ".npy", ".pt", ".pth", ".ndjson", ".msg")  # of files, also of missing files
 
 
 @dataclass(frozen=True)
@@ -74,20 +59,25 @@ class MetricSource:
 def metric_sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[MetricSource]:
     """Return the tables of an argument; for a file, print how its columns are read."""
     path = Path(name)
-    if not path.exists() or (path / RECORDS).is_dir() or is_pack(path):
-        _require_eos_alone(given, name)
-    if (path / RECORDS).is_dir() or is_pack(path):
+    has_records = (path / RECORDS).is_dir() or is_pack(path)
+    others = [option for option in _reading(given) if option != "eos"]
+    if others and (has_records or not path.exists()):
+        option = "--" + others[0].replace("_", "-")
+        raise InvalidSettingError(f"{option} is an option for reading files, and '{name}' is not a file.")
+    if has_records:
         return _spoken(path, given["eos"], quiet)
     if path.exists() or path.suffix.lower() in SUFFIXES:
-        meant, said = _split(given["meaning_columns"]), _split(given["message_columns"])
-        table = read_table(path, meaning_columns=meant, message_columns=said, **_reading(given))
+        table = read_table(path, **_reading(given))
         if not quiet:
             note(f"{path.name}: {table.read_as}.")
         return [MetricSource(table.name, None, lambda: table, name)]
     if "/" in name:
         raise StoreError(f"'{name}' is not a readable file or a grammar.")
     sizes = given["meanings"], given["vocab_size"], given["word_length"]
-    grammars = list(dict.fromkeys(g for side in ("receiver", "sender") for g in _of_side(name, side)))
+    grammars: dict[str, None] = {}
+    for side in ("receiver", "sender"):
+        with contextlib.suppress(IncompatibleError):  # this side cannot use any of them
+            grammars |= dict.fromkeys(expand_grammars(name, side))
     make = partial(make_language, draws=given["draws"])
     return [
         MetricSource(grammar, seed, lambda g=grammar, s=seed: Table.of(make(g, *sizes, s), eos=given["eos"]))  # type: ignore[misc]
@@ -110,7 +100,7 @@ def _spoken(path: Path, eos: str | None, quiet: bool) -> list[MetricSource]:
         note(f"{path.name}: only the meanings that exist are measured, those in {listed(list(tables))}.")
     names = _row_names([record for record, _ in found])
     return [
-        MetricSource(name, record["seed"], partial(_table_of, make, eos), str(path), record, drawn)
+        MetricSource(name, record["seed"], lambda m=make: Table.of(m(), eos=eos), str(path), record, drawn)  # type: ignore[misc]
         for name, (record, make), drawn in zip(names, found, frequencies, strict=True)
     ]
 
@@ -181,44 +171,20 @@ def _row_names(records: Sequence[Record]) -> list[str]:
     return list(names)
 
 
-def _table_of(make: Callable[[], Language | Table], eos: str | None) -> Table:
-    return Table.of(make(), eos=eos)
-
-
-def _of_side(name: str, side: str) -> list[str]:
-    """Return grammars by name or pattern; no grammars if this side cannot use any of them."""
-    from icy.core.errors import IncompatibleError
-
-    with contextlib.suppress(IncompatibleError):
-        return expand_grammars(name, side)
-    return []
-
-
 def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that define tokens and rows, as arguments of the reader."""
-    chosen = {
-        name: given[name] for name in ("tokens", "eos", "start", "pad", "one_hot", "argmax", "missing", "weights")
-    }
-    if (sizes := chosen["one_hot"]) not in (None, "no"):
-        sizes = str(sizes)
+    """Return the options for columns, tokens and rows as arguments of the reader."""
+    names = ("meaning_columns", "message_columns", "tokens", "eos", "start", "pad", "one_hot", "argmax", "missing")
+    chosen = {name: given[name] for name in (*names, "weights") if given[name] is not None}
+    for name in ("meaning_columns", "message_columns"):
+        if name in chosen:
+            chosen[name] = words(chosen[name])
+    if (sizes := str(chosen.get("one_hot", "no"))) != "no":
         if not re.fullmatch(r"[0-9]+(,[0-9]+)*", sizes):
             raise InvalidSettingError(
                 f"--one-hot must be a number of values, a list of numbers such as 4,3,2, or no; not {quoted(sizes)}."
             )
         numbers = [int(size) for size in sizes.split(",")]
         chosen["one_hot"] = numbers[0] if len(numbers) == 1 else numbers
-    if chosen["pad"] is not None and chosen["pad"].lower() in ("", "nan"):
+    if chosen.get("pad", "0").lower() in ("", "nan"):
         chosen["pad"] = ""
-    return {name: value for name, value in chosen.items() if value is not None}
-
-
-def _require_eos_alone(given: Mapping[str, Any], name: str) -> None:
-    """Raise if options for files were given with a grammar or results, where they have no effect."""
-    columns = {key: given[key] for key in ("meaning_columns", "message_columns") if given[key]}
-    if others := [key for key in {**columns, **_reading(given)} if key != "eos"]:
-        option = "--" + others[0].replace("_", "-")
-        raise InvalidSettingError(f"{option} is an option for reading files, and '{name}' is not a file.")
-
-
-def _split(columns: int | str | None) -> list[str] | None:
-    return None if columns is None else words(columns)
+    return chosen

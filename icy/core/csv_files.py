@@ -101,9 +101,9 @@ def parse_csv(text: str, texts: Collection[str] | None, missing: Sequence[str] =
     separator, text = separated(text)
     options: dict[str, Any] = {"sep": separator, "index_col": False, "keep_default_na": False}
     header = pd.read_csv(io.StringIO(text), nrows=1, header=None, dtype=str, **options)  # pandas renames in the table
-    if same := of_one_name([name or place for place, name in enumerate(header.iloc[0])]):
+    names = [name or f"Unnamed: {place}" for place, name in enumerate(header.iloc[0])]
+    if same := of_one_name(names):
         raise ValueError(same)
-    names = list(pd.read_csv(io.StringIO(text), nrows=0, **options).columns)
     of_text = {name for name in names if texts is None or name in texts}
     table = pd.read_csv(
         io.StringIO(text),

@@ -25,12 +25,11 @@ Entries: TypeAlias = Array | Values
 """The entries of a container, one per row."""
 
 PLAIN = frozenset((int, str))  # types that need no conversion
-MISSING_TYPES = ("NAType", "NaTType", "MaskedConstant")
 
 
 def is_missing(value: object) -> bool:
     """Return whether a scalar of any library means a missing value: None, NaN, NaT, NA, or a masked entry."""
-    if value is None or type(value).__name__ in MISSING_TYPES:
+    if value is None or type(value).__name__ in ("NAType", "NaTType", "MaskedConstant"):
         return True
     try:
         return bool(value != value)
@@ -60,16 +59,11 @@ def unpacked(given: Container, what: str) -> Entries:
         array = _numbers(given)
         if array is not None:
             return array
-        if hasattr(given, "itertuples"):  # a data frame
-            given = given.itertuples(index=False, name=None)
-        elif hasattr(given, "iter_rows"):
-            given = given.iter_rows()
-        elif hasattr(given, "column_names"):  # a table of Arrow
-            given = zip(*(column.to_pylist() for column in given.columns), strict=True)
-        return [_plain_row(row) for row in _listed(given)]
+        rows = _in_python(given)
+        return [plain(row) for row in (given if rows is given else rows if isinstance(rows, list) else [rows])]
     except InvalidSettingError:
         raise
-    except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
+    except (TypeError, ValueError, ArithmeticError, RuntimeError, NotImplementedError) as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
         raise InvalidSettingError(f"{what} cannot be read from a {type(given).__name__}: {reason}.") from error
 
@@ -85,6 +79,8 @@ def plain(value: Any) -> Any:
     """
     if type(value) in PLAIN:
         return value
+    if isinstance(value, (list, tuple, range)):
+        return list(value) if PLAIN.issuperset(map(type, value)) else [plain(v) for v in value]
     if is_missing(value):
         return None
     if type(value) is float:
@@ -93,45 +89,28 @@ def plain(value: Any) -> Any:
         return value.decode() if value.isascii() and value.decode().isprintable() else list(value)
     if isinstance(value, str):
         return str.__str__(value)  # also for a member of an enumeration
-    if isinstance(value, (bool, np.bool_, numbers.Integral)):
-        return int(value)
-    if isinstance(value, numbers.Number) and not hasattr(value, "tolist"):  # floats, fractions, decimals
-        if isinstance(value, complex):
-            raise InvalidSettingError(f"{value} is a complex number, which cannot be a value or a token.")
-        return _whole_or_float(value)
-    if hasattr(value, "as_py"):  # of Arrow
-        return plain(value.as_py())
-    if hasattr(value, "detach"):
-        return plain(of_tensor(value).tolist())
-    if isinstance(value, (list, tuple, range)) or hasattr(value, "tolist") or hasattr(value, "to_pylist"):
-        return _plain_row(value)
-    if isinstance(value, Iterable) and hasattr(value, "__len__") and not isinstance(value, (set, frozenset, dict)):
-        return [plain(v) for v in value]
-    if isinstance(value, Enum):
-        return value.name
+    if (held := _in_python(value)) is not value:
+        return plain(held)
+    if isinstance(value, complex):
+        raise InvalidSettingError(f"{value} is a complex number, which cannot be a value or a token.")
+    if isinstance(value, numbers.Number):  # whole numbers, truth values, fractions, decimals
+        return float(value) if value % 1 else int(value)  # type: ignore[operator, arg-type, call-overload]
     if isinstance(value, (dict, set, frozenset)):
         raise InvalidSettingError(f"A {type(value).__name__} cannot be a value or a token.")
-    return value
+    if isinstance(value, Iterable) and hasattr(value, "__len__"):
+        return [plain(v) for v in value]
+    return value.name if isinstance(value, Enum) else value
 
 
 def _numbers(given: Container) -> Array | None:
     """Return an array of numbers without NaN; None if there are other values."""
-    if hasattr(given, "detach"):
-        if getattr(given, "is_nested", False):
-            return None
-        array = of_tensor(given)
-    elif isinstance(given, np.ma.MaskedArray):
-        if np.ma.is_masked(given):
-            return None
-        array = given.data
-    elif hasattr(given, "itertuples"):
-        if len({dtype.kind for dtype in given.dtypes if isinstance(dtype, np.dtype)} | _other_dtypes(given)) > 1:
-            return None  # large whole numbers would lose digits as floats
-        array = given.to_numpy()
-    elif hasattr(given, "__array__") and not hasattr(given, "to_pylist") and not hasattr(given, "iter_rows"):
-        array = np.asarray(given)
-    else:
+    if not hasattr(given, "__array__") or any(hasattr(given, name) for name in ("to_pylist", "iter_rows")):
         return None
+    if getattr(given, "is_nested", False) or np.ma.is_masked(given):
+        return None
+    if hasattr(given, "itertuples") and len(set(map(str, given.dtypes))) > 1:
+        return None  # large whole numbers would lose digits as floats
+    array = of_tensor(given) if hasattr(given, "detach") else np.asarray(given)
     if array.dtype.kind == "c":
         raise InvalidSettingError("Complex numbers cannot be values or tokens.")
     if array.dtype.kind == "b":
@@ -141,10 +120,6 @@ def _numbers(given: Container) -> Array | None:
     if array.dtype.kind in "iu" or (array.dtype.kind == "f" and not np.isnan(array).any()):
         return array if array.ndim else array.reshape(1)
     return None
-
-
-def _other_dtypes(frame: Container) -> set[str]:
-    return {str(dtype) for dtype in frame.dtypes if not isinstance(dtype, np.dtype)}
 
 
 def of_tensor(tensor: Container) -> Array:
@@ -162,32 +137,15 @@ def of_tensor(tensor: Container) -> Array:
     return array
 
 
-def _listed(given: Container) -> Values:
-    """Return the entries of a container."""
+def _in_python(given: Container) -> Any:
+    """Convert a container of a library to a list of rows, and a scalar to Python's; return other objects unchanged."""
     if hasattr(given, "detach"):
-        return list(given.unbind()) if given.is_nested else list(of_tensor(given).tolist())
-    for method in ("to_pylist", "to_list", "tolist"):
-        if hasattr(given, method):
-            found = getattr(given, method)()
-            return found if isinstance(found, list) else [found]
-    return list(given)
-
-
-def _plain_row(row: Any) -> Any:
-    """Return an entry of a container as plain values."""
-    if not isinstance(row, (list, tuple)):
-        if not any(hasattr(row, name) for name in ("to_pylist", "to_list", "tolist")) or hasattr(row, "detach"):
-            return plain(row) if not isinstance(row, range) else list(row)
-        return [plain(v) for v in _listed(row)] if getattr(row, "ndim", 1) else plain(row.tolist())
-    return list(row) if PLAIN.issuperset(map(type, row)) else [plain(v) for v in row]
-
-
-def _whole_or_float(value: Any) -> int | float:
-    """Convert a real number of any type to an int if it is whole, otherwise to a float."""
-    try:
-        whole = int(value)
-        if whole == value:
-            return whole
-    except (OverflowError, ValueError):  # infinite
-        pass
-    return float(value)
+        return list(given.unbind()) if given.is_nested else of_tensor(given).tolist()
+    if hasattr(given, "itertuples"):  # a data frame
+        return list(given.itertuples(index=False, name=None))
+    if hasattr(given, "iter_rows"):
+        return list(given.iter_rows())
+    if hasattr(given, "column_names"):  # a table of Arrow
+        return list(zip(*(column.to_pylist() for column in given.columns), strict=True))
+    method = next((name for name in ("as_py", "to_pylist", "to_list", "tolist") if hasattr(given, name)), None)
+    return getattr(given, method)() if method else given

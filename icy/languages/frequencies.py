@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -24,8 +24,8 @@ from .meanings import TABLES, IntArray, MeaningSpace
 from .names import grammar_name
 from .readers import File, Found, find
 from .readers.columns import choose_columns, meanings_by_name
-from .readers.compressed import plain_file
 from .readers.delimited import NUMBERED
+from .readers.files import plain_file
 from .readers.tables import warn_of_columns, with_points
 from .rule import Rule
 from .storage import reading
@@ -171,7 +171,10 @@ def read_meanings(path: str | Path) -> tuple[MeaningSpace, Frequencies]:
     """
     file = Path(path)
     if not file.exists():
-        raise StoreError(f"The file of meanings '{path}' does not exist; {HOW_TO_ASK}.")
+        raise StoreError(
+            f"The file of meanings '{path}' does not exist; a space is attributes x values, as in 5x10, or sizes, as "
+            "in 10,4,2."
+        )
     with reading(f"'{path}' cannot be read as a table of meanings"):
         parts = sorted(part for part in file.rglob("*") if part.is_file()) if file.is_dir() else [file]
         content = [hashlib.sha256(part.read_bytes()).digest() for part in parts]
@@ -184,10 +187,9 @@ def _read(path: Path, content_hash: bytes) -> tuple[MeaningSpace, Frequencies]:
     try:
         with plain_file(path) as plain:
             found, name = find(File(plain), path), plain.stem
-            index = _index(plain)
         if isinstance(found, Language):
             raise InvalidSettingError(f"It is a language with all meanings of {found.space}; give these sizes instead.")
-        attributes = _attributes(found, index, str(path))
+        attributes = _attributes(found, str(path))
     except InvalidSettingError as error:
         raise InvalidSettingError(f"{error}" if str(path) in str(error) else f"'{path}': {error}") from error
     weights = _weights(found, path)
@@ -199,32 +201,21 @@ def _read(path: Path, content_hash: bytes) -> tuple[MeaningSpace, Frequencies]:
             "'%s': columns look like one-hot vectors of %s values, and are read as attributes of two values; give each "
             "attribute one column.", path, listed([*map(str, sizes)]),
         )  # fmt: skip
-    rows = space.index(values)
-    numbers, row_of = np.unique(rows, return_inverse=True)
+    numbers, row_of = np.unique(space.index(values), return_inverse=True)
     total = np.bincount(row_of.ravel(), weights=weights, minlength=len(numbers)).astype(float)
     with np.errstate(over="ignore"):
-        sum_exists = np.isfinite(total.sum())
-    if not sum_exists:
-        raise InvalidSettingError(f"The weights in '{path}' are too large for their sum; divide all by the largest.")
+        if not np.isfinite(total.sum()):
+            raise InvalidSettingError(
+                f"The weights in '{path}' are too large for their sum; divide all by the largest."
+            )
     digest = hashlib.sha256(f"{space}".encode() + numbers.astype("<i8").tobytes() + total.astype("<f8").tobytes())
     file = grammar_name(name, digest.hexdigest()[:16])
     return space, Frequencies("", file, numbers, total, tuple(names for names, _ in columns))
 
 
-HOW_TO_ASK = "a space is attributes x values, as in 5x10, or sizes, as in 10,4,2"
-
-
-def _index(path: Path) -> list[str]:
-    """Return the index of pandas in a parquet file, if it has names: these columns are the first attributes."""
-    import pyarrow.parquet as pq
-
-    stored = pq.read_schema(path).pandas_metadata if path.suffix.lower() == ".parquet" and path.is_file() else None
-    return [name for name in (stored or {}).get("index_columns", []) if isinstance(name, str)]
-
-
-def _attributes(found: Found, index: Sequence[str], path: str) -> dict[str, Values]:
+def _attributes(found: Found, path: str) -> dict[str, Values]:
     """Return the entries of each attribute, by the rule for files of languages, and warn of doubtful columns."""
-    names = sorted((name for name in found.columns if name.lower() != WEIGHT), key=lambda name: name not in index)
+    names = [name for name in found.columns if name.lower() != WEIGHT]
     chosen, _, rest = choose_columns(names, found.meanings or (), found.messages or (), with_messages=False)
     if not chosen:
         raise InvalidSettingError(f"'{path}' must have a row per meaning and a column per attribute.")
@@ -254,16 +245,15 @@ def _weights(found: Found, path: Path) -> Weights:
     import pandas as pd
 
     given = [name for name in found.columns if name.lower() == WEIGHT]
-    if not given:
-        return np.ones(len(next(iter(found.columns.values()))))
     if len(given) > 1:
         raise InvalidSettingError(f"'{path}' has several columns of weights, {listed(given)}; give only one.")
+    if not given:
+        return np.ones(len(next(iter(found.columns.values()))))
     entries = list(with_points(found, given[0]))
     weights = pd.to_numeric(pd.Series(entries), errors="coerce").to_numpy(dtype=float)
-    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
-    if len(wrong):
+    for row in np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))[:1]:
         raise InvalidSettingError(
-            f"The weights in '{path}' must be positive numbers; row {wrong[0] + 1} has {quoted(entries[wrong[0]])}."
+            f"The weights in '{path}' must be positive numbers; row {row + 1} has {quoted(entries[row])}."
         )
     return weights
 
@@ -273,16 +263,10 @@ def _coded(name: str, column: Values, path: Path) -> tuple[tuple[str, ...], IntA
     texts = ["" if is_missing(entry) else str(entry).strip() for entry in column]
     if "" in texts:
         raise InvalidSettingError(f"'{path}' has no value of '{name}' in row {texts.index('') + 1}.")
-    try:
-        names = sorted(set(texts), key=lambda text: (_number(text), text))
-    except ValueError:
-        names = sorted(set(texts))
+    names = sorted(set(texts))
+    with contextlib.suppress(ValueError):
+        numbers = [float(text) for text in names]
+        if not any(map(math.isnan, numbers)):  # NaN, which has no place in an order, is a name
+            names = [text for _, text in sorted(zip(numbers, names, strict=True))]
     places = {name: place for place, name in enumerate(names)}
     return tuple(names), np.array([places[text] for text in texts], dtype=np.int64)
-
-
-def _number(text: str) -> float:
-    """Return the number that a text is; NaN, which has no place in an order, is a name."""
-    if math.isnan(number := float(text)):
-        raise ValueError(text)
-    return number

@@ -12,18 +12,18 @@ from jaxtyping import Int64, Real, Shaped
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.machine import require_memory
-from icy.core.text import counted
+from icy.core.text import counted, listed
 
 from .codes import Codes, number, together
-from .containers import Array, Container, unpacked
+from .containers import Array, Container, Entries, unpacked
 from .language import Language
-from .missing import without_missing
-from .rule import Names, Rule, sorted_names
+from .rule import Names, Rule, sorted_names, without_missing
 from .tokens import PAD, cut, read_messages
-from .values import read_meanings
-from .weights import read_weights, require_one_each
+from .values import read_meanings, values_of
+
+MOST_WEIGHT = 2**53  # sums of whole weights below this limit are exact, as floats too
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,11 @@ class Table:
                 weights that are negative, not finite, all 0, too large, or not one per row.
             UnknownNameError: an unknown option.
         """
-        rule = _rule(eos=eos, **reading)
+        known = [field.name for field in fields(Rule)]
+        for option in reading:
+            if option not in known:
+                raise unknown("option of reading", option, known)
+        rule = Rule(eos=eos, **reading)
         if messages is None and not (isinstance(meanings, tuple) and len(meanings) == 2):
             table = _of_one(meanings, rule, reading)
             table = table if weights is None else table._weighted_by(weights, rule)
@@ -309,8 +313,10 @@ class Table:
     def _weighted_by(self, given: Container, rule: Rule) -> "Table":
         """Return the table with weights, without rows of weight 0, and without tokens that only occur in these rows."""
         held = unpacked(given, "Weights")
-        require_one_each(held, len(self))
-        weights = read_weights(held, rule)
+        if len(held) != len(self):
+            numbers = f"{counted(len(self), 'row')} and {counted(len(held), 'weight')}"
+            raise InvalidSettingError(f"Each row needs one weight, but there are {numbers}.")
+        weights = _read_weights(held, rule)
         some = np.flatnonzero(weights)
         table = replace(self.rows(some), drawn_from=None if self.drawn_from is None else self.drawn_from[some])
         if len(some) < len(self):
@@ -336,14 +342,6 @@ class Table:
         return replace(self, messages=found.tokens, removed=found.removed, vocab_size=size)
 
 
-def _rule(**options: Any) -> Rule:
-    known = [f.name for f in fields(Rule)]
-    for name in options:
-        if name not in known:
-            raise unknown("option of reading", name, known)
-    return Rule(**options)
-
-
 def _of_one(given: object, rule: Rule, reading: Iterable[str]) -> Table:
     """Build a table from one object that holds both meanings and messages."""
     if not isinstance(given, (Table, Language)):
@@ -365,30 +363,46 @@ def _of_one(given: object, rule: Rule, reading: Iterable[str]) -> Table:
 
 def _of_two(meanings: Container, messages: Container, weights: Container, rule: Rule) -> Table:
     """Build a table from a container of meanings, or None, and a container of messages."""
-    one_column = hasattr(messages, "iloc") and getattr(messages, "ndim", 1) == 2 and messages.shape[1] == 1
-    message_rows = unpacked(messages.iloc[:, 0] if one_column else messages, "Messages")
-    meaning_rows = None if meanings is None else unpacked(meanings, "Meanings")
-    if meaning_rows is not None and len(meaning_rows) != len(message_rows):
-        numbers = f"{counted(len(meaning_rows), 'meaning')} and {counted(len(message_rows), 'message')}"
-        raise InvalidSettingError(f"Every meaning has one message; {numbers} were given.")
-    counts = None if weights is None else unpacked(weights, "Weights")
-    if counts is not None:
-        require_one_each(counts, len(message_rows))
-    if rule.lengths is not None:
-        rule = replace(rule, lengths=unpacked(rule.lengths, "Lengths"))
-    meaning_rows, message_rows, counts, rule, dropped = without_missing(meaning_rows, message_rows, counts, rule)
-    values, value_names = (
-        (np.zeros((len(message_rows), 0), dtype=np.int64), ())
-        if meaning_rows is None
-        else read_meanings(meaning_rows, rule)
+    if hasattr(messages, "iloc") and getattr(messages, "ndim", 1) == 2 and messages.shape[1] == 1:
+        messages = messages.iloc[:, 0]  # a frame of one column
+    sides = {"meaning": meanings, "message": messages, "weight": weights, "length": rule.lengths}
+    held = {
+        what: unpacked(side, f"{what.title()}s")
+        for what, side in sides.items()
+        if what == "message" or side is not None
+    }
+    if len({len(held[what]) for what in held if what != "length"}) > 1:
+        numbers = listed([counted(len(side), what) for what, side in held.items() if what != "length"])
+        raise InvalidSettingError(f"Every row has one of each, but {numbers} were given.")
+    rule = replace(rule, lengths=held.get("length"))
+    (meaning_rows, message_rows, counts), rule, dropped = without_missing(
+        (held.get("meaning"), held["message"], held.get("weight")), rule
     )
+    no_meanings = np.zeros((len(message_rows), 0), dtype=np.int64), ()
+    values, value_names = no_meanings if meaning_rows is None else read_meanings(meaning_rows, rule)
     read = read_messages(message_rows, rule)
     spelling, *notes = read.spelling.split("; ")
     spelling = "a token each" if len(rule.columns[1]) > 1 else spelling
     read_as = "; ".join(filter(None, (spelling, *notes, dropped)))
-    table = Table(values, read.tokens, value_names, read.names, read_as=read_as, removed=read.removed)
-    table = replace(table, phrases=rule.phrases)
+    table = Table(
+        values, read.tokens, value_names, read.names, read_as=read_as, phrases=rule.phrases, removed=read.removed
+    )
     return table if counts is None else table._weighted_by(counts, rule)
+
+
+def _read_weights(given: Entries, rule: Rule) -> Array:
+    """Return weights of rows, [N]; integers if all are whole."""
+    values = values_of(given.tolist() if isinstance(given, np.ndarray) else given)
+    if not all(isinstance(value, numbers.Real) for value in values):  # then the first text is the wrong weight
+        values = [number for value in values for number in values_of([value])]
+    for row, value in enumerate(values):
+        if not isinstance(value, numbers.Real) or not 0 <= value < np.inf:  # type: ignore[operator]
+            raise InvalidSettingError(
+                f"Weights of rows must be numbers of at least 0, but {rule.place(row)} has {quoted(value)}."
+            )
+    if not 0 < (total := sum(values)) < MOST_WEIGHT:
+        raise InvalidSettingError(f"The sum of weights must be in (0, 2^53), not {quoted(total)}; scale them.")
+    return np.array(values, dtype=np.int64 if all(value == int(value) for value in values) else np.float64)
 
 
 def names_of_attributes(table: Table, given: Sequence[str] | None = None) -> list[str]:

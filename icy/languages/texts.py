@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import shlex
 import unicodedata
 from collections.abc import Sequence
 
@@ -44,13 +45,12 @@ def split(texts: Sequence[str], rule: Rule) -> tuple[list[list[str]], str]:
     if (lists := listed_texts(texts, "message", rule)) is not None:
         return lists, "lists of tokens"
     spaced = any(len(text.split()) > 1 for text in texts)
-    mark = _separator(texts, spaced)
-    if mark:
+    if mark := _separator(texts, spaced):
         return _at(mark, texts, rule), f"tokens between '{mark}'"
     if spaced:
         _require_one_spelling(texts, rule)
         return [text.split() for text in texts], "tokens between spaces"
-    _require_letters(texts, rule)
+    _require_letters(texts)
     rows = [letters(text) for text in texts]
     return rows, "a letter each" if any(len(row) > 1 for row in rows) else "a single token"
 
@@ -124,40 +124,34 @@ def whole_text(text: str) -> str:
 
 def _separator(texts: Sequence[str], spaced: bool) -> str:
     """Return the mark that separates the tokens of all messages; "" if there is none."""
-    marks = {c for text in texts for c in text if c in (PLAIN_SEPARATORS if spaced else SEPARATORS)}
-    possible = [mark for mark in marks if all(map(str.strip, (part for text in texts for part in text.split(mark))))]
-    clear = [mark for mark in marks if mark in PLAIN_SEPARATORS]
-    if len(marks) == 1 and possible == ["."] and not spaced and all(DECIMAL.fullmatch(text) for text in texts):
-        sides = [{text.partition(".")[side] for text in texts} for side in (0, 2)]
-        if min(map(len, sides)) == 1:
-            raise InvalidSettingError(
-                f"The message {quoted(texts[0])} can be read in two ways: as the tokens before and after the point "
-                '(tokens=".", or --tokens .), or as the number (tokens="whole", or --tokens whole).'
-            )
-    lacking = [text for text in texts if len(text.strip()) > 1 and not any(mark in text for mark in marks)]
-    if len(marks) == 1 and possible and not spaced and 2 * len(lacking) > len(texts) and not _numeric(lacking):
-        with_mark = next(text for text in texts if possible[0] in text)
-        raise InvalidSettingError(
-            f"The message {quoted(with_mark)} has the mark {quoted(possible[0])}, but most messages do not: it may "
-            f"separate tokens (tokens={quoted(possible[0])}, or --tokens '{possible[0]}'), or be a letter "
-            '(tokens="letters", or --tokens letters).'
-        )
-    if len(marks) == 1 and possible:
-        parts = [part.strip() for text in texts for part in text.split(possible[0])]
-        if not spaced or all(len(part.split()) == 1 for part in parts):
-            return possible[0]
-    if clear:
-        with_mark = next(text for text in texts if clear[0] in text)
-        raise InvalidSettingError(
-            f"The message {quoted(with_mark)} can be read in two ways: as the tokens "
-            f"{listed([quoted(part.strip()) for part in with_mark.split(clear[0])])} (tokens={quoted(clear[0])}, or "
-            f'--tokens \'{clear[0]}\'), or {clear[0]} is a part of tokens (tokens="letters" or "spaces").'
-        )
+    marks = sorted({c for text in texts for c in text if c in (PLAIN_SEPARATORS if spaced else SEPARATORS)})
+    parts = [part.strip() for text in texts for part in text.split(marks[0])] if len(marks) == 1 else []
+    if parts and all(parts):
+        mark, first = marks[0], next(text for text in texts if marks[0] in text)
+        if spaced and all(len(part.split()) == 1 for part in parts):
+            return mark
+        lacking = [text for text in texts if len(text.strip()) > 1 and mark not in text]
+        numeric = all(re.fullmatch("[0-9]+", text.strip()) for text in lacking)
+        if not spaced and mark == "." and all(DECIMAL.fullmatch(text) for text in texts):
+            if 1 in (len({text.partition(".")[side] for text in texts}) for side in (0, 2)):
+                raise _ambiguous(first, ("the tokens before and after the point", mark), ("the number", "whole"))
+        elif not spaced and 2 * len(lacking) > len(texts) and not numeric:
+            tokens = f"the tokens between {quoted(mark)}, which most messages do not have"
+            raise _ambiguous(first, (tokens, mark), (f"letters, and {quoted(mark)} is a letter", "letters"))
+        if not spaced:
+            return mark
+    for mark in filter(PLAIN_SEPARATORS.__contains__, marks):
+        first = next(text for text in texts if mark in text)
+        tokens = f"the tokens {listed([quoted(part.strip()) for part in first.split(mark)])}"
+        whole = ("words", "spaces") if spaced else ("letters", "letters")
+        raise _ambiguous(first, (tokens, mark), (f"{whole[0]} with {quoted(mark)} in them", whole[1]))
     return ""
 
 
-def _numeric(texts: Sequence[str]) -> bool:
-    return all(re.fullmatch("[0-9]+", text.strip()) for text in texts)
+def _ambiguous(text: str, *readings: tuple[str, str]) -> InvalidSettingError:
+    """Return an error for a message that can be read in two ways, each with its value of the option `tokens`."""
+    ways = [f'as {reading} (tokens="{way}", or --tokens {shlex.quote(way)})' for reading, way in readings]
+    return InvalidSettingError(f"The message {quoted(text)} can be read in two ways: {', or '.join(ways)}.")
 
 
 def _at(mark: str, texts: Sequence[str], rule: Rule) -> list[list[str]]:
@@ -178,32 +172,29 @@ def _at(mark: str, texts: Sequence[str], rule: Rule) -> list[list[str]]:
 
 def _require_one_spelling(texts: Sequence[str], rule: Rule) -> None:
     """Raise an error if only some messages have spaces between tokens; only warn if the others are numbers."""
-    plain = [len(text.split()) == 1 < len(text) for text in texts]
-    tokens = {token for text in texts if len(parts := text.split()) > 1 for token in parts}
-    if not any(plain) or any(len(token) > 1 for token in tokens):
+    spaced = [row for row, text in enumerate(texts) if len(text.split()) > 1]
+    plain = [row for row, text in enumerate(texts) if len(text.split()) == 1 < len(text)]
+    tokens = {token for row in spaced for token in texts[row].split()}
+    if not plain or any(len(token) > 1 for token in tokens):
         return  # tokens of several letters may be alone in a message
-    spaced = [len(text.split()) > 1 for text in texts]
-    one, other = (f"{quoted(texts[at])} in {rule.place(at)}" for at in (spaced.index(True), plain.index(True)))
+    one, other = (f"{quoted(texts[row])} in {rule.place(row)}" for row in (spaced[0], plain[0]))
     met = f"The message {one} has spaces between its tokens, but {other} has none"
-    alone = texts[plain.index(True)]
+    alone = texts[plain[0]]
     if not all(re.fullmatch("[0-9]+", token) for token in (*tokens, alone)):
         raise InvalidSettingError(f"{met}; write all messages in the same way.")
     log.warning("%s: it was read as a single token, the number %s.", met, alone)
 
 
-def _require_letters(texts: Sequence[str], rule: Rule) -> None:
+def _require_letters(texts: Sequence[str]) -> None:
     """Raise an error if texts of several letters without spaces may also be single tokens."""
     longer = next((text for text in texts if len(letters(text)) > 1), None)
     if longer is None:
         return
-    lengths, distinct = {len(letters(text)) for text in texts}, set(texts)
+    one_length = len({len(letters(text)) for text in texts}) == 1
     if all(re.fullmatch("-?[0-9]+", text) for text in texts):
-        unsure = len(lengths) > 1 or not any(text[0] == "0" for text in texts)
+        clear = one_length and any(text[0] == "0" for text in texts)
     else:
-        unsure = len(lengths) > 1 and 2 * len(distinct) <= len(texts)
-    if unsure:
-        raise InvalidSettingError(
-            f"The message {quoted(longer)} can be read in two ways: as the tokens "
-            f'{listed([*map(quoted, letters(longer))])} (tokens="letters", or --tokens letters), or as the single '
-            f'token {quoted(longer)} (tokens="whole", or --tokens whole).'
-        )
+        clear = one_length or 2 * len(set(texts)) > len(texts)
+    if not clear:
+        tokens = f"the tokens {listed([*map(quoted, letters(longer))])}"
+        raise _ambiguous(longer, (tokens, "letters"), (f"the single token {quoted(longer)}", "whole"))

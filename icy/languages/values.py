@@ -113,13 +113,11 @@ def _of_numbers(table: Array) -> tuple[Meanings, tuple[Names | None, ...]]:
     """Convert numbers to integers if all are whole, otherwise to floats; too large numbers become names."""
     if not table.shape[1]:
         raise InvalidSettingError("Meanings must have a column per attribute, but these have no columns.")
-    if table.dtype.kind in "iub":
-        if not table.size or (int(table.min()) > -LARGEST and int(table.max()) < LARGEST):
-            return table.astype(np.int64), ()
-        return _of_columns(table.T.tolist())
-    _require_finite(table)
-    whole = np.where(np.abs(table) < LARGEST, table, 0).astype(np.int64)
-    return (whole, ()) if (whole == table).all() else (table.astype(np.float64), ())
+    small = not table.size or (table.min() > -LARGEST and table.max() < LARGEST)
+    if table.dtype.kind == "f":
+        _require_finite(table)
+        return table.astype(np.int64 if small and (table == np.round(table)).all() else np.float64), ()
+    return (table.astype(np.int64), ()) if small else _of_columns(table.T.tolist())
 
 
 def _of_columns(columns: Sequence[Values], phrases: bool = False) -> tuple[Meanings, tuple[Names | None, ...]]:
@@ -202,41 +200,40 @@ def _decoded(
         return values, names
     width, found = values.shape[1], two_valued(values, names)
     if rule.one_hot is None:
-        columns, sizes = len(found.columns), found.sizes
-        shown = listed([*map(str, sizes)])
-        if sizes and columns < width:
+        if not found.sizes:
+            return values, names
+        shown, comma = listed([*map(str, found.sizes)]), ",".join(map(str, found.sizes))
+        if len(found.columns) < width:
             raise InvalidSettingError(
-                f"{columns} of the columns look like one-hot vectors of {shown} values, "
+                f"{len(found.columns)} of the columns look like one-hot vectors of {shown} values, "
                 'but others do not; give each attribute one column, or set one_hot="no" (--one-hot no).'
             )
-        if sizes:
-            comma = ",".join(map(str, sizes))
-            low, high = map(quoted, found.pair)
-            raise InvalidSettingError(
-                f"The {width} columns of {low} and {high} can be read in two ways: as one-hot vectors of {shown} "
-                f"values (one_hot=[{comma}], or --one-hot {comma}), or as {width} attributes of two values each "
-                '(one_hot="no", or --one-hot no).'
-            )
-        return values, names
-    blocks = _sizes(rule.one_hot, width)
-    if sum(blocks) != width or (names and len(found.columns) < width):
+        raise InvalidSettingError(
+            f"The {width} columns of {' and '.join(map(quoted, found.pair))} can be read in two ways: as one-hot "
+            f"vectors of {shown} values (one_hot=[{comma}], or --one-hot {comma}), or as {width} attributes of two "
+            'values each (one_hot="no", or --one-hot no).'
+        )
+    one_each = isinstance(rule.one_hot, (list, tuple, np.ndarray))
+    given: Sequence[Any] = rule.one_hot if one_each else [rule.one_hot]  # type: ignore[assignment]
+    sizes = [whole_number("number of values of a one-hot vector", size) for size in given]
+    sizes = sizes if one_each else sizes * max(width // sizes[0], 1)
+    if sum(sizes) != width or (names and len(found.columns) < width):
         raise InvalidSettingError(
             f"Meanings of {width} columns{' with names' if names else ''} are not one-hot vectors of "
-            f"{listed([*dict.fromkeys(map(str, blocks))])} values side by side."
+            f"{listed([*dict.fromkeys(map(str, sizes))])} values side by side."
         )
-    parts = []
-    for block, given in zip(
-        *(np.split(each, np.cumsum(blocks)[:-1], axis=1) for each in (found.hits, values)), strict=True
-    ):
-        fine = (block.sum(1) == 1) & (block >= 0).all(1)
+    ends = np.cumsum(sizes)
+    blocks = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    for block in blocks:
+        hits = found.hits[:, block]
+        fine = (hits.sum(1) == 1) & (hits >= 0).all(1)
         if not fine.all():
             row = int(np.argmin(fine))
             raise InvalidSettingError(
-                f"The meaning in {rule.place(row)} is not one-hot: {quoted(given[row].tolist())} must have a single "
-                f"{found.pair[1]}."
+                f"The meaning in {rule.place(row)} is not one-hot: {quoted(values[row, block].tolist())} must have a "
+                f"single {found.pair[1]}."
             )
-        parts.append(block.argmax(1))
-    return np.stack(parts, 1).astype(np.int64), ()
+    return np.stack([found.hits[:, block].argmax(1) for block in blocks], 1).astype(np.int64), ()
 
 
 class TwoValued(NamedTuple):
@@ -263,8 +260,8 @@ def two_valued(values: Meanings, names: Sequence[Names | None]) -> TwoValued:
         names: the names of the values of each attribute, or None if they are numbers; empty if all are numbers.
     """
     own: list[tuple[Any, ...]] = []  # the one or two values of each column
-    for a, column in enumerate(values.T):
-        used, named = np.unique(column).tolist(), names[a] if names else None
+    for column, named in zip(values.T, names or [None] * values.shape[1], strict=True):
+        used = np.unique(column).tolist()
         own.append(tuple(used if named is None else [named[v] for v in used]) if len(used) < 3 else (None,))
     pairs = [one for one in own if len(one) == 2]
     pair = max(pairs, key=lambda one: (pairs.count(one), one == (0, 1)), default=(0, 1))
@@ -277,15 +274,6 @@ def two_valued(values: Meanings, names: Sequence[Names | None]) -> TwoValued:
     if not sizes and isinstance(pair[0], str) and (swapped := one_hot_sizes(1 - hits[:, columns])):
         return TwoValued(pair[::-1], columns, np.where(hits < 0, hits, 1 - hits), swapped)
     return TwoValued(pair, columns, hits, sizes)
-
-
-def _sizes(given: object, width: int) -> list[int]:
-    """Return the number of values of each attribute; one number applies to all."""
-    many = list(given) if isinstance(given, (list, tuple, np.ndarray)) else None
-    if many is None:
-        size = whole_number("number of values of a one-hot vector", given)
-        return [size] * max(width // size, 1)
-    return [whole_number("number of values of a one-hot vector", size) for size in many]
 
 
 def one_hot_sizes(values: Meanings) -> tuple[int, ...]:

@@ -42,7 +42,7 @@ def test_lines_are_read_with_the_same_scores(tmp_path: Path) -> None:
     file.write_text(spoken.to_lines())
     table = read_table(file)
     assert table.phrases
-    assert "lists of tokens, without 0, which ends them" in table.read_as
+    assert "lists of tokens; 0 ends messages, and is left out" in table.read_as
     assert table.messages.tolist() == [[10, 4], [1, 4], [10, 6]]
     ours = cbm(spoken.named, spoken.tokens, concepts="items")
     assert cbm(table, concepts="items").value == ours.value

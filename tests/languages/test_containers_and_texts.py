@@ -596,7 +596,7 @@ def test_files_that_broke(tmp_path: Path) -> None:
     assert read_table(tmp_path / "s.parquet").attributes == 1
     (tmp_path / "m.csv").write_text("message\nab\nba\n")
     assert read_table(tmp_path / "m.csv").attributes == 0
-    for broken in ("INPUTS\n[[0, 1], [1, 0]]\nMESSAGES\n[[1, 2], [2]]\n", "INPUTS\n5\nMESSAGES\n[[1, 2]]\n"):
+    for broken in ("INPUTS\n[[0, 1], [1, 0]\nMESSAGES\n[[1, 2], [2]]\n", "INPUTS\n5\nMESSAGES\n[[1, 2]]\n"):
         (tmp_path / "v.txt").write_text(broken)
         with pytest.raises(IcyError):
             read_table(tmp_path / "v.txt")

@@ -319,7 +319,7 @@ def test_few_rows_make_the_score_too_high() -> None:
         ({"meanings": ["red", "blue"], "concepts": "items"}, "A phrase must be a sequence of concepts, not 'red'"),
         ({"meanings": [["red"], [("a", [])]], "concepts": "items"}, "must be hashable"),
         ({"meanings": 3, "concepts": "items"}, "Phrases must be a sequence with one phrase per message"),
-        ({"meanings": [["red"]], "concepts": "items"}, "Every meaning has one message"),
+        ({"meanings": [["red"]], "concepts": "items"}, "Every row has one of each"),
     ],
 )
 def test_mistakes_are_answered_in_a_sentence(given: dict[str, Any], sentence: str) -> None:

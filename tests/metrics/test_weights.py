@@ -340,7 +340,7 @@ def test_forms_of_weights(form: str) -> None:
 @pytest.mark.parametrize(
     ("weights", "said"),
     [
-        ([1, 2], "Each row needs one weight, but there are 3 rows and 2 weights."),
+        ([1, 2], "Every row has one of each, but 3 meanings, 3 messages and 2 weights were given."),
         (2, "Weights must be a sequence with an entry per row, not a int"),
         ([1, -1, 2], "Weights of rows must be numbers of at least 0, but row 1 .counted from 0. has -1."),
         ([1, 2, math.nan], "There is no weight in row 2"),

@@ -21,21 +21,21 @@ from icy.languages.storage import reading
 from icy.languages.table import Table
 
 from . import own
-from .compressed import plain_file
-from .found import File, Found
+from .columns import with_columns
+from .egg import with_fields
+from .files import File, Found, plain_file
 from .tables import table_of
 
 READERS = {  # by module, in the order of trial
     "own": "Languages that icy saved: csv, parquet, npz.",
-    "egg": "Interactions of EGG: a file, or a folder with a file per GPU.",
-    "torch_files": "Tensors of PyTorch: a dictionary, or a pair of meanings and messages.",
+    "torch_files": "Interactions of EGG: a file, or a folder with a file per GPU; other tensors of PyTorch.",
     "arrays": "Arrays of NumPy: npz, npy.",
     "arrow": "Columns of parquet, feather and Arrow, also in folders.",
-    "egg_logs": "Text logs of EGG: messages of its games, callbacks and evaluations.",
+    "egg": "Text logs of EGG: messages of its games, callbacks and evaluations.",
     "json_files": "JSON and JSON lines: objects, columns, pairs, csar, CBM24, corpora without meanings.",
     "delimited": "Tables of text: csv, tsv, of any usual separator and encoding; SCAN.",
 }
-SOURCES = {"egg": "Kharitonov et al. 2019", "egg_logs": "Kharitonov et al. 2019", "json_files": "CBM24, csar, ELCC"}
+SOURCES = {"torch_files": "Kharitonov et al. 2019", "egg": "Kharitonov et al. 2019", "json_files": "CBM24, csar, ELCC"}
 for _name, _description in READERS.items():
     register_reader(_name, f"{__name__}.{_name}:read", description=_description, source=SOURCES.get(_name, "icy"))
 log = logging.getLogger(__name__)
@@ -111,10 +111,11 @@ def find(file: File, original: Path | None = None) -> Found | Language:
     """
     order = list(READERS)
     for entry in sorted(registry.entries(READER), key=lambda e: order.index(e.name) if e.name in order else -1):
+        own = file if entry.name in READERS else replace(file, path=original or file.path)
         with reading(f"'{file.path}' cannot be read"):
-            found: Found | Language | None = entry.load()(
-                file if entry.name in READERS else replace(file, path=original or file.path)
-            )
+            found: Found | Language | None = entry.load()(own)
+            if isinstance(found, Found):
+                return with_fields(with_columns(found, file), file)
         if found is not None:
             return found
     raise StoreError(f"'{file.path}' has a format that icy does not know.")

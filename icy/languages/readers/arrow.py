@@ -8,10 +8,9 @@ from pathlib import Path
 from icy.core.errors import InvalidSettingError
 from icy.core.text import listed, natural
 from icy.languages.containers import Container, Values
-from icy.languages.storage import reading
 
-from .columns import require_distinct, with_entries_apart
-from .found import File, Found
+from .columns import require_distinct
+from .files import File, Found
 
 INDEX = re.compile(r"__index_level_\d+__")  # written by pandas
 MAGIC = {b"PAR1": "parquet", b"ARRO": "feather", b"FEA1": "feather", b"\xff\xff\xff\xff": "stream"}
@@ -26,32 +25,32 @@ def read(file: File) -> Found | None:
         StoreError: the file is damaged.
         InvalidSettingError: no rows, a name shared by several columns, or a folder of several data sets.
     """
-    folder, parts = file.path.is_dir(), [file.path]
+    parts = [file.path]
     kind = MAGIC.get(file.head[:4], "parquet" if file.path.suffix.lower() == ".parquet" else "")
-    if folder:
-        parts = sorted(file.path.rglob("data*.arrow"), key=lambda path: natural(path.name))
+    if file.path.is_dir():
+        streams = sorted(file.path.rglob("data*.arrow"), key=lambda path: natural(path.name))
         suffixes = {path.suffix for path in file.path.rglob("[!._]*") if path.is_file()}
-        kind = "stream" if parts else "parquet" if suffixes == {".parquet"} else ""
+        kind = "stream" if streams else "parquet" if suffixes == {".parquet"} else ""
+        parts = streams or parts
     if not kind:
         return None
     if len(folders := sorted({f"'{part.parent}'" for part in parts})) > 1:
         raise InvalidSettingError(f"'{file.path}' holds {len(folders)} data sets; choose one: {listed(folders, 'or')}.")
-    with reading(f"The table '{file.path}' cannot be read"):
-        table = _table(file.path, kind, parts)
-        require_distinct(table.column_names, "in its schema")
-        columns = {name: _entries(column) for name, column in zip(table.column_names, table.columns, strict=True)}
-    columns = {name: entries for name, entries in columns.items() if not INDEX.fullmatch(name)}
-    if not table.num_rows:
-        raise InvalidSettingError("The table has no rows.")
-    return Found(with_entries_apart(columns))
+    table = _table(kind, parts)
+    require_distinct(table.column_names, "in its schema")
+    names = [name for name in table.column_names if not INDEX.fullmatch(name)]
+    if kind == "parquet" and file.path.is_file():  # pandas writes its index after the columns
+        index = (table.schema.pandas_metadata or {}).get("index_columns", ())
+        names.sort(key=lambda name: name not in index)
+    return Found({name: _entries(table[name]) for name in names})
 
 
-def _table(path: Path, kind: str, parts: list[Path]) -> Container:
+def _table(kind: str, parts: list[Path]) -> Container:
     import pyarrow.feather
     import pyarrow.parquet
 
     if kind == "parquet":
-        return pyarrow.parquet.read_table(path)
+        return pyarrow.parquet.read_table(*parts)
     tables = [
         pyarrow.ipc.open_stream(part.read_bytes()).read_all()
         if MAGIC.get(File(part).head[:4]) == "stream"

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
-
-import numpy as np
 
 from icy.core.csv_files import of_one_name
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
-from icy.languages.containers import Container, Entries, unpacked
+from icy.languages.containers import Container, Entries
 
-from .found import File, Found
+from .files import File, Found
 
 MESSAGES = ("message", "messages", "utterance", "utterances", "tokens")  # usual names of columns with messages
 MEANINGS = (
@@ -89,7 +88,7 @@ def choose_columns(
     found = f"The table has the column{'s' * (len(columns) != 1)} {', '.join(c or '(no name)' for c in columns)}"
     found += f" ({header})" if header else ""
     if unknown := [name for name in (*attributes, *tokens) if name not in columns]:
-        raise InvalidSettingError(f"{found}; '{unknown[0]}' is not one of them.")
+        raise InvalidSettingError(f"{found}; '{unknown[0]}' is not one of them; choose by {OPTIONS}.")
     if "" in (*attributes, *tokens):
         raise InvalidSettingError(
             f"Column {list(columns).index('') + 1} has no name in the header: name it, or leave it out (pandas writes "
@@ -142,41 +141,34 @@ def _with_entries(columns: Sequence[str], requested: Sequence[str]) -> list[str]
     return [each for name in requested for each in (entries[name] if name not in columns and entries[name] else [name])]
 
 
-def of_equal_length(file: File, held: Mapping[str, Container], what: str, noun: str) -> Found:
-    """Return the entries with as many rows as the meanings and messages; if these have unusual names, all entries.
+def with_columns(found: Found, file: File) -> Found:
+    """Keep only the columns that have as many rows as meanings and messages.
 
-    Args:
-        file: the file, with options that name columns.
-        held: content of the file, by name: lists, arrays and other values. An entry of a dictionary gets a name such as
-            "aux.length".
-        what: the format, in words.
-        noun: the word for an entry, such as "array".
+    If these have unusual names, all columns must have as many rows. The rest is named in a remark.
 
     Raises:
-        InvalidSettingError: columns are missing, empty or of different lengths.
+        InvalidSettingError: the columns differ in their number of rows, or have none.
     """
-    flat = opened(held)
-    rows = {name: len(entries) for name, entries in flat.items() if _has_rows(entries)}
-    there = listed([f"{name} ({counted(n, 'row')})" for name, n in rows.items()]) or "none"
-    required = _with_entries(list(rows), file.meaning_columns) or meanings_by_name(list(rows))
-    required += _with_entries(list(rows), file.message_columns) or messages_by_name(list(rows))
-    required += [name for name in rows if name.lower().endswith(LENGTHS)] if required else []
-    if absent := [name for name in required if name not in rows]:
-        raise InvalidSettingError(f"The file has no {noun} '{absent[0]}', but {there}. {OPTIONS} choose others.")
-    lengths = {rows[name] for name in required or rows}
-    if not rows or (not required and len(lengths) > 1):
-        found = f"the {noun}s {there}" if rows else f"no {noun}s"
-        raise InvalidSettingError(f"The file has {found}; choose meanings and messages by {OPTIONS}.")
-    if len(lengths) > 1:
-        raise InvalidSettingError(f"Meanings and messages differ in length: the file has {there}.")
+    flat = _opened(found.columns)
+    rows = {n: len(c) for n, c in flat.items() if isinstance(c, (list, tuple)) or getattr(c, "ndim", 0) > 0}
+    names = list(rows)
+    named = _with_entries(names, file.meaning_columns or found.meanings or meanings_by_name(names))
+    named += _with_entries(names, file.message_columns or found.messages or messages_by_name(names))
+    lengths = {rows[name] for name in named if name in rows} or {*rows.values()}
+    lengths |= {n for name, n in rows.items() if named and name.lower().endswith(LENGTHS)}
+    if len(lengths) != 1:
+        there = listed([f"{name} ({counted(n, 'row')})" for name, n in rows.items()]) or "no columns"
+        raise InvalidSettingError(
+            f"Meanings and messages must have the same number of rows, but the file has {there}; {OPTIONS} choose them."
+        )
     if lengths == {0}:
-        raise InvalidSettingError(f"The {noun} '{[*required, *rows][0]}' has no rows.")
-    columns = with_entries_apart({name: flat[name] for name, n in rows.items() if n in lengths})
+        raise InvalidSettingError("The file has no rows.")
+    columns = _with_entries_apart({name: flat[name] for name, n in rows.items() if n in lengths})
     rest = [name for name in flat if rows.get(name) not in lengths]
-    return Found(columns, what, remarks=[f"not used: {listed(rest)}"] if rest else [])
+    return replace(found, columns=columns, remarks=[*found.remarks, *([f"not used: {listed(rest)}"] if rest else [])])
 
 
-def with_entries_apart(columns: Mapping[str, Entries]) -> dict[str, Entries]:
+def _with_entries_apart(columns: Mapping[str, Entries]) -> dict[str, Entries]:
     """Return columns of dictionaries as a column for each entry, with names such as "aux.length"."""
     apart: dict[str, Entries] = {}
     for name, column in columns.items():
@@ -185,31 +177,16 @@ def with_entries_apart(columns: Mapping[str, Entries]) -> dict[str, Entries]:
             apart[name] = column
             continue
         keys = dict.fromkeys(key for row in held for key in row)
-        apart |= with_entries_apart({f"{name}.{k}": [None if r is None else r.get(k) for r in column] for k in keys})
+        apart |= _with_entries_apart({f"{name}.{k}": [None if r is None else r.get(k) for r in column] for k in keys})
     return apart
 
 
-def opened(held: Mapping[str, Container]) -> dict[str, Container]:
+def _opened(held: Mapping[str, Container]) -> dict[str, Container]:
     """Flatten dictionaries, with names such as "aux.length", and convert nested tensors to lists."""
     flat: dict[str, Container] = {}
     for name, entry in held.items():
         if isinstance(entry, Mapping):
-            flat |= {f"{name}.{key}": value for key, value in opened(entry).items()}
+            flat |= {f"{name}.{key}": value for key, value in _opened(entry).items()}
         else:
             flat[str(name)] = list(entry.unbind()) if getattr(entry, "is_nested", False) else entry
     return flat
-
-
-def joined(parts: Sequence[Mapping[str, Container]]) -> dict[str, Entries | None]:
-    """Join the tensors of several files or batches; an entry that is not a tensor in all of them becomes None."""
-    tensors: dict[str, Entries | None] = {}
-    for name in parts[0]:
-        held = [part.get(name) for part in parts]
-        arrays = [unpacked(one, "Tensors") for one in held if getattr(one, "ndim", 0)]
-        whole = arrays[0] if len(held) == 1 and arrays else np.concatenate(arrays) if len(arrays) == len(held) else None
-        tensors[name] = whole
-    return tensors
-
-
-def _has_rows(entries: object) -> bool:
-    return isinstance(entries, (list, tuple)) or getattr(entries, "ndim", 0) > 0

@@ -10,13 +10,12 @@ from collections import Counter
 from typing import Literal
 
 from icy.core.csv_files import MISSING_WORDS, is_index, separated
-from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.errors import InvalidSettingError
 from icy.languages.texts import whole_text
 from icy.languages.values import NUMBER
 
 from .columns import meanings_by_name, messages_by_name, require_distinct
-from .compressed import require_read
-from .found import File, Found
+from .files import File, Found
 
 SCAN = re.compile(r"^IN: (.+) OUT: (.+)$", re.MULTILINE)
 NAMELESS = r"(Unnamed: \d+)?"  # pandas names a column without a name when it reads it
@@ -28,31 +27,26 @@ def read(file: File) -> Found | None:
     """Read a table; an empty entry is missing, and among numbers also a word such as "NA".
 
     Raises:
-        StoreError: the file cannot be read.
-        InvalidSettingError: no rows, a name shared by several columns, or a row with more or fewer entries than the
+        ValueError: the file is not text, or empty.
+        InvalidSettingError: a name shared by several columns, or a row with more or fewer entries than the
             header.
     """
     if file.path.is_dir():
         return None
-    require_read(file)
-    try:
-        if len(pairs := SCAN.findall(file.text)) == len(file.lines) > 0:
-            columns = {name: [pair[at].split() for pair in pairs] for at, name in enumerate(("IN", "OUT"))}
-            return Found(columns, "commands and actions of SCAN", ["OUT"], ["IN"], place="line", phrases=True)
-        separator, text = separated(file.text, "\t" if file.path.suffix.lower() == ".tsv" else ",")
-        rows = _rows(text, separator)
-        if any("\n" in entry for _, row in rows for entry in row):  # maybe a quote is only a letter
-            plain = _rows(text, separator, csv.QUOTE_NONE)
-            if len({len(row) for _, row in plain}) == 1:
-                rows = plain
-    except (OSError, ValueError, csv.Error) as error:
-        raise StoreError(f"The table '{file.path}' cannot be read: {str(error).strip()}.") from error
+    file.require_read()
+    if len(pairs := SCAN.findall(file.text)) == len(file.lines) > 0:
+        columns = {name: [pair[at].split() for pair in pairs] for at, name in enumerate(("IN", "OUT"))}
+        return Found(columns, "commands and actions of SCAN", ["OUT"], ["IN"], place="line", phrases=True)
+    separator, text = separated(file.text, "\t" if file.path.suffix.lower() == ".tsv" else ",")
+    rows = _rows(text, separator)
+    if any("\n" in entry for _, row in rows for entry in row):  # maybe a quote is only a letter
+        plain = _rows(text, separator, csv.QUOTE_NONE)
+        if len({len(row) for _, row in plain}) == 1:
+            rows = plain
     rows = _without_comments([(line, row) for line, row in rows if any(row)])  # spreadsheets leave empty rows
     if not rows:
-        raise StoreError(f"The table '{file.path}' cannot be read: it is empty.")
+        raise ValueError("it is empty")
     (line, header), *body = rows
-    if not body:
-        raise InvalidSettingError(f"The table '{file.path}' has no rows.")
     for line_of_row, row in body:
         if len(row) != len(header):
             raise InvalidSettingError(
@@ -66,7 +60,7 @@ def read(file: File) -> Found | None:
     else:
         header = [header[0].lstrip("# ") or header[0], *header[1:]]  # numpy.savetxt writes "# " before it
         named = f"names from line {line}; if that is a row, choose by number: --message-columns 1" if remarks else ""
-    entries = list(zip(*(row for _, row in body), strict=True))
+    entries = [tuple(row[place] for _, row in body) for place in range(len(header))]
     used = [
         place
         for place, name in enumerate(header)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.languages.containers import Values
 
-from .columns import messages_by_name, of_equal_length, with_entries_apart
-from .found import File, Found
+from .columns import messages_by_name
+from .files import File, Found
 
 SUFFIXES = (".json", ".jsonl", ".ndjson")
 LINES = (".jsonl", ".ndjson")
@@ -43,13 +43,15 @@ def read(file: File) -> Found | None:
     wrapper = ""
     if isinstance(rows, dict):
         wrapper = next((name for name in WRAPPERS if _holds_rows(rows, name)), "")
-        rows = _without_index(rows) if "schema" in rows else rows
-        rows = rows[wrapper] if wrapper else list(rows.values()) if _is_numbered(rows) else rows
+        if wrapper and "schema" in rows:  # orient="table" of pandas: an index without a name holds row numbers
+            rows = [{key: value for key, value in row.items() if key != "index"} for row in rows[wrapper]]
+        else:
+            rows = rows[wrapper] if wrapper else list(rows.values()) if _is_numbered(rows) else rows
     if isinstance(rows, dict):
-        return of_equal_length(file, _columns(rows), "an object of columns", "column")
+        return Found(_columns(rows), "an object of columns")
     if not rows:
         raise InvalidSettingError("The file has no rows.")
-    found = _of_rows(rows, lambda row: f"Line {lines[row]}" if lines else f"Entry {row + 1}")
+    found = _of_rows(rows, [f"Line {n}" for n in lines] or [f"Entry {n + 1}" for n in range(len(rows))])
     if wrapper == "observations":  # csar separates tokens by spaces
         found = replace(found, what="observations of csar", tokens="spaces", phrases=True)
     return replace(found, places=lines, place="line") if lines else found
@@ -57,23 +59,21 @@ def read(file: File) -> Found | None:
 
 def _parsed(file: File, suffix: str) -> tuple[Values | dict[str, Any], Sequence[int]] | None:
     """Return the value of a JSON file, or the values of its lines and their numbers; None if the file is not JSON."""
-    if suffix in LINES or (len(file.lines) > 1 and _is_row(file.lines[0][1])):
-        rows = []
-        for number, line in file.lines:
-            try:
-                rows.append(_row(line))
-            except (ValueError, RecursionError) as error:
-                raise _damaged(number, error) from error
-        if len(rows) == 1 and isinstance(rows[0], list) and rows[0] and _kind(rows[0]) == "a list of lists":
-            return rows[0], []  # all rows in one line
-        return rows, [number for number, _ in file.lines]
-    try:
-        found = _loads(file.text)
-    except (ValueError, RecursionError) as error:
-        if suffix not in SUFFIXES:
-            return None
-        raise _damaged(getattr(error, "lineno", 1), error) from error
-    return (found if isinstance(found, (list, dict)) else [found]), []
+    by_line = suffix in LINES or (len(file.lines) > 1 and _is_row(file.lines[0][1]))
+    rows = []
+    for number, text in file.lines if by_line else [(1, file.text)]:
+        try:
+            rows.append(_row(text) if by_line else _loads(text))
+        except (ValueError, RecursionError) as error:
+            if not by_line and suffix not in SUFFIXES:
+                return None
+            line = number + getattr(error, "lineno", 1) - 1
+            raise StoreError(f"Line {line} is not JSON: {getattr(error, 'msg', error)}.") from error
+    if not by_line:
+        return (rows[0] if isinstance(rows[0], (list, dict)) else rows), []
+    if len(rows) == 1 and isinstance(rows[0], list) and rows[0] and _kind(rows[0]) == "a list of lists":
+        return rows[0], []  # all rows in one line
+    return rows, [number for number, _ in file.lines]
 
 
 def _loads(text: str) -> Any:
@@ -93,10 +93,6 @@ def _is_row(line: str) -> bool:
         return False
 
 
-def _damaged(line: int, error: BaseException) -> StoreError:
-    return StoreError(f"Line {line} is not JSON: {getattr(error, 'msg', error)}.")
-
-
 # -- objects and columns -----------------------------------------------------------------------------------------------
 
 
@@ -108,17 +104,11 @@ def _holds_rows(held: dict[str, object], name: str) -> bool:
     return isinstance(rows[0], dict) or _is_pair(rows[0])
 
 
-def _without_index(held: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the row numbers that pandas writes with orient="table"; an index with a name is a column."""
-    return {**held, "data": [{k: v for k, v in row.items() if k != "index"} for row in held.get("data", [])]}
-
-
 def _columns(held: dict[str, Any]) -> dict[str, Any]:
     """Return columns as lists; also convert the formats of pandas: objects by row number, and rows under "data"."""
     if isinstance(held.get("columns"), list) and isinstance(held.get("data"), list):
         return dict(zip(map(str, held["columns"]), map(list, zip(*held["data"], strict=True)), strict=True))
-    rows = {frozenset(entries) for entries in held.values() if _is_numbered(entries)}
-    if len(rows) > 1:
+    if len({frozenset(entries) for entries in held.values() if _is_numbered(entries)}) > 1:
         raise InvalidSettingError("The columns have different numbers of rows.")
     return {
         name: [entries[key] for key in sorted(entries, key=int)] if _is_numbered(entries) else entries
@@ -130,29 +120,25 @@ def _is_numbered(held: object) -> bool:
     return isinstance(held, dict) and bool(held) and all(key.isdecimal() for key in held)
 
 
-def _of_objects(rows: Values) -> Found:
-    names = dict.fromkeys(name for row in rows for name in row)
-    return Found(with_entries_apart({name: [row.get(name) for row in rows] for name in names}), "objects of JSON")
+# -- rows --------------------------------------------------------------------------------------------------------------
 
 
-# -- pairs, and messages alone -----------------------------------------------------------------------------------------
-
-
-def _of_rows(rows: Values, where: Callable[[int], str]) -> Found:
+def _of_rows(rows: Values, where: Sequence[str]) -> Found:
+    """Return the columns of objects, pairs or messages alone."""
     kinds = [_kind(row) for row in rows]
-    if kinds[0] == "an object" and len(set(kinds)) == 1:
-        return _of_objects(rows)
+    if set(kinds) == {"an object"}:
+        names = dict.fromkeys(name for row in rows for name in row)
+        return Found({name: [row.get(name) for row in rows] for name in names}, "objects of JSON")
+    if kinds == ["a list of numbers", "a list of texts"] * (len(rows) // 2):
+        rows = list(map(list, zip(rows[::2], rows[1::2], strict=True)))  # as on the page of csar
     if all(map(_is_pair, rows)):
         return _of_pairs(rows, where)
     if any(set(kinds) <= {kind, "an empty list"} for kind in ("a text", "a list of numbers", "a list of texts")):
         what = "texts" if kinds[0] == "a text" else "lists of tokens"
         return Found({"message": rows}, what, (), ("message",), remarks=["messages without meanings"])
-    if kinds == ["a list of numbers", "a list of texts"] * (len(rows) // 2):
-        return _of_pairs(list(zip(rows[::2], rows[1::2], strict=True)), where)  # as on the page of csar
-    other = next((row for row, kind in enumerate(kinds) if kind != kinds[0]), None)
-    if other is None:
-        raise InvalidSettingError(f"{where(0)} holds {kinds[0]}; {FORMS}.")
-    raise InvalidSettingError(f"{where(other)} holds {kinds[other]}, but {where(0).lower()} holds {kinds[0]}; {FORMS}.")
+    other = next((row for row, kind in enumerate(kinds) if kind != kinds[0]), 0)
+    first = f", but {where[0].lower()} holds {kinds[0]}" if other else ""
+    raise InvalidSettingError(f"{where[other]} holds {kinds[other]}{first}; {FORMS}.")
 
 
 def _kind(row: object) -> str:
@@ -160,41 +146,39 @@ def _kind(row: object) -> str:
         return "an object" if isinstance(row, dict) else "a text" if isinstance(row, str) else json.dumps(row)
     if any(isinstance(entry, (list, dict)) for entry in row):
         return "a pair" if _is_pair(row) else "a list of lists"
-    texts = sum(isinstance(entry, str) for entry in row)
-    if not row:
-        return "an empty list"
-    return "a list of texts and numbers" if 0 < texts < len(row) else f"a list of {'texts' if texts else 'numbers'}"
+    kinds = {"texts" if isinstance(entry, str) else "numbers" for entry in row}
+    return f"a list of {' and '.join(sorted(kinds, reverse=True))}" if row else "an empty list"
 
 
 def _is_pair(row: object) -> bool:
     return isinstance(row, list) and len(row) == 2 and all(isinstance(part, (list, str)) for part in row)
 
 
-def _of_pairs(rows: Values, where: Callable[[int], str]) -> Found:
+def _of_pairs(rows: Values, where: Sequence[str]) -> Found:
     """Return the columns of pairs of a message and a meaning."""
-    messages, meanings = ([row[side] for row in rows] for side in (0, 1))
-    texts = [part for row in rows for part in row]
-    if all(isinstance(text, str) for text in texts) and any("." in text for text in texts):
-        return _of_lines_of_cbm(messages, meanings, where)
-    if len(rows) > 1 and all(isinstance(text, str) and re.fullmatch(r"\w+", text) for text in texts):
-        raise InvalidSettingError(
-            f"{where(0)} holds two words, which may be a message and its meaning, or two tokens; "
-            'write objects, as in {"message": "ab", "meaning": "red"} or {"message": ["ab", "cd"]}.'
-        )
-    columns = {"message": messages, "meaning": meanings}
+    messages, meanings = map(list, zip(*rows, strict=True))
+    if all(isinstance(text, str) for text in messages + meanings):
+        if any("." in text for text in messages + meanings):
+            return _of_lines_of_cbm(messages, meanings, where)
+        if len(rows) > 1 and all(re.fullmatch(r"\w+", text) for text in messages + meanings):
+            raise InvalidSettingError(
+                f"{where[0]} holds two words, which may be a message and its meaning, or two tokens; "
+                'write objects, as in {"message": "ab", "meaning": "red"} or {"message": ["ab", "cd"]}.'
+            )
     phrases = all(isinstance(m, list) for m in meanings) and any(isinstance(c, str) for m in meanings for c in m)
+    columns = {"message": messages, "meaning": meanings}
     return Found(columns, "pairs of a message and a meaning", ("meaning",), ("message",), phrases=phrases)
 
 
-def _of_lines_of_cbm(messages: list[str], phrases: list[str], where: Callable[[int], str]) -> Found:
-    for row, pair in enumerate(zip(messages, phrases, strict=True)):
+def _of_lines_of_cbm(messages: list[str], phrases: list[str], where: Sequence[str]) -> Found:
+    for place, *pair in zip(where, messages, phrases, strict=True):
         if not all(CBM_PART.fullmatch(part) for part in pair):
-            raise InvalidSettingError(f'{where(row)} does not have the form ["w.w.0", "c.c"], a message and a phrase.')
+            raise InvalidSettingError(f'{place} does not have the form ["w.w.0", "c.c"], a message and a phrase.')
     words, concepts = ([text.split(".") for text in column] for column in (messages, phrases))
     ended = all(row[-1] == END and len(row) > 1 for row in words)
     alone = ended and not any(END in row[:-1] for row in words)
     padded = ended and not alone and not any(END in row[: row.index(END)] for row in words)
-    remarks = [f"{END} ends and pads messages, and counts as a token unless it is given as eos"] if padded else []
-    columns = {"message": words, "phrase": concepts}
-    what = "messages and phrases of CBM24"
+    remarks = [f"{END} ends messages, and is left out"] if alone else []
+    remarks += [f"{END} ends and pads messages, and counts as a token unless it is given as eos"] if padded else []
+    columns, what = {"message": words, "phrase": concepts}, "messages and phrases of CBM24"
     return Found(columns, what, ("phrase",), ("message",), phrases=True, eos=END if alone else None, remarks=remarks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from icy.languages.language import Language
 from icy.languages.storage import CSV_HEAD, PARQUET_KEY
 
-from .found import File
+from .files import File
 
 
 def read(file: File) -> Language | None:

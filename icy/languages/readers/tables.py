@@ -18,8 +18,7 @@ from icy.languages.language import Language
 from icy.languages.table import Table
 
 from .columns import LENGTHS, choose_columns
-from .egg import with_fields
-from .found import File, Found
+from .files import File, Found
 
 MOST_LISTED = 12  # limit of the attributes that a sentence lists
 SETS = ("concepts", "phrase", "phrases", "semantics")  # names of columns of phrases
@@ -27,7 +26,6 @@ WEIGHTS = (
     *("count", "counts", "weight", "weights", "frequency", "frequencies", "freq", "freqs", "n"),
     *("probability", "probabilities", "prob", "occurrences"),
 )  # usual names of columns of weights
-REAL = "real numbers"
 log = logging.getLogger(__name__)
 
 
@@ -46,53 +44,54 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
         if file.meaning_columns or file.message_columns or file.weights:
             raise InvalidSettingError("A language of icy has fixed columns and no weights; choose none.")
         return replace(Table.of(found, **reading), read_as="a language of icy")
-    found = with_fields(found, file)
-    if file.weights is not None and file.weights not in found.columns:
-        raise unknown("column", file.weights, list(found.columns))
+    if file.weights not in (None, *found.columns):
+        raise unknown("column", str(file.weights), list(found.columns))
     alone = found.meanings is not None and not found.meanings and not file.meaning_columns  # only messages
     names = [name for name in (found.messages if alone and found.messages else found.columns) if name != file.weights]
     attributes, tokens, rest = choose_columns(
         names, file.meaning_columns or found.meanings or (), file.message_columns or found.messages or (), found.header
     )
-    places = found.places or range(1, len(found.columns[tokens[0]]) + 1)
-    phrases = found.phrases
+    meanings, phrases = [with_points(found, name) for name in attributes], found.phrases
     if len(attributes) == 1 and (concepts := _concepts(attributes[0], found.columns[attributes[0]])):
-        found, phrases = replace(found, columns={**found.columns, attributes[0]: concepts}), True
+        meanings, phrases = [concepts], True
+    places = found.places or range(1, len(found.columns[tokens[0]]) + 1)
+    single = len(tokens) == 1 and re.fullmatch(r"t\d+", tokens[0])  # one of several columns with a token each
     options = {
-        "tokens": _usual_tokens(found, tokens),
+        "tokens": "whole" if single else found.tokens,
         "eos": found.eos,
         "phrases": phrases,
         "lengths": found.lengths,
         **reading,
     }
     table = Table.of(
-        _join_columns([with_points(found, name) for name in attributes]),
+        _join_columns(meanings),
         _join_columns([found.columns[name] for name in tokens]),
         weights=None if file.weights is None else with_points(found, file.weights),
         place=lambda row: f"{found.place} {places[row]}",
         columns=(attributes, tokens),
         **options,
     )
-    if found.eos is not None and "eos" not in reading:
-        spelling, *dropped = table.read_as.split("; ", 1)
-        table = replace(table, read_as="; ".join((f"{spelling}, without {found.eos}, which ends them", *dropped)))
-    table = replace(table, name=file.path.stem, attribute_names=_names(attributes, table))
+    stem = attributes[0] if len(attributes) == 1 else "attribute "
+    several = tuple(f"{stem}{a}" for a in range(table.attributes))
+    table = replace(
+        table,
+        name=file.path.stem,
+        attribute_names=tuple(attributes) if len(attributes) == table.attributes else several,
+    )
+    sizes = {name: _count_values(table, a) for a, name in enumerate(table.attribute_names)}
     if not table.phrases:
-        _warn_of_constants(table)
-    if not table.phrases and rest:
-        numbers = {name: _count(table, a) for a, name in enumerate(table.attribute_names)}
-        warn_of_columns(
-            {name: 0 if text == REAL else int(text.partition(" ")[0]) for name, text in numbers.items()},
-            len(table),
-            " by --meaning-columns {others} (in Python, meaning_columns=)",
-            "use --weights {name} (in Python, weights=)",
-        )
-    return replace(table, read_as=_read_as(found, file, attributes, tokens, table))
-
-
-def _usual_tokens(found: Found, tokens: Sequence[str]) -> str:
-    """Return how texts in the columns of messages are divided into tokens; a single column t0 holds one token."""
-    return "whole" if len(tokens) == 1 and re.fullmatch(r"t\d+", tokens[0]) else found.tokens
+        for a, (name, column) in enumerate(zip(sizes, table.meanings.T, strict=True)):
+            if len(table) > 1 and (column == column[0]).all():
+                value = table.value_name(a, column[0])
+                log.warning("The attribute '%s' has the same value, %s, in every row.", name, value)
+        if rest:
+            warn_of_columns(
+                sizes,
+                len(table),
+                " by --meaning-columns {others} (in Python, meaning_columns=)",
+                "use --weights {name} (in Python, weights=)",
+            )
+    return replace(table, read_as=_read_as(found, file, attributes, tokens, table, sizes))
 
 
 def _concepts(name: str, column: Entries) -> Values:
@@ -115,7 +114,7 @@ def _join_columns(columns: Sequence[Entries]) -> Entries | None:
     """Join columns: one column is unchanged, several columns become rows of entries; None without columns."""
     if len(columns) < 2:
         return columns[0] if columns else None
-    return [list(row) for row in zip(*map(_entries, columns), strict=True)]
+    return [list(row) for row in zip(*(c.tolist() if isinstance(c, np.ndarray) else c for c in columns), strict=True)]
 
 
 def with_points(found: Found, name: str) -> Entries:
@@ -128,19 +127,9 @@ def with_points(found: Found, name: str) -> Entries:
     return [None if entry is None else entry.replace(",", ".") for entry in column]
 
 
-def _entries(column: Entries) -> Values:
-    return column.tolist() if isinstance(column, np.ndarray) else column
-
-
-def _names(attributes: Sequence[str], table: Table) -> tuple[str, ...]:
-    """Return a name of each attribute: the name of its column, with a number if the column holds several."""
-    if len(attributes) == table.attributes:
-        return tuple(attributes)
-    stem = attributes[0] if len(attributes) == 1 else "attribute "
-    return tuple(f"{stem}{a}" for a in range(table.attributes))
-
-
-def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequence[str], table: Table) -> str:
+def _read_as(
+    found: Found, file: File, attributes: Sequence[str], tokens: Sequence[str], table: Table, sizes: Mapping[str, int]
+) -> str:
     """Return a line on how each column is read."""
     parts = []
     if table.phrases:
@@ -148,10 +137,9 @@ def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequen
         least = "" if min(lengths) == max(lengths) else f"{min(lengths)} to "
         parts.append(f"phrases of {least}{counted(max(lengths), 'concept')} in {listed(attributes)}")
     elif attributes:
-        names = counted(table.attributes, "attribute").partition(" ")[2]
-        shown = [f"{name} ({_count(table, a)})" for a, name in enumerate(table.attribute_names)]
-        several = "" if len(attributes) == table.attributes else f"{listed(attributes)} as {table.attributes} "
-        parts.append(f"{several}{names} {listed(shown, most=MOST_LISTED)}")
+        shown = [f"{name} ({counted(size, 'value') if size else 'real numbers'})" for name, size in sizes.items()]
+        several = "" if len(attributes) == len(sizes) else f"{listed(attributes)} as {len(sizes)} "
+        parts.append(f"{several}attribute{'s' * (len(sizes) > 1)} {listed(shown, most=MOST_LISTED)}")
     else:
         parts.append("no meanings")
     parts.append(f"message in {listed(tokens)}, {table.read_as}")
@@ -164,12 +152,10 @@ def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequen
     return (f"{found.what}: " if found.what else "") + "; ".join(parts)
 
 
-def _count(table: Table, attribute: int) -> str:
-    """Return the number of values of an attribute, or "real numbers"."""
+def _count_values(table: Table, attribute: int) -> int:
+    """Return the number of values of an attribute; 0 for real numbers."""
     column = table.meanings[:, attribute]
-    if table.continuous and (column != np.round(column)).any():
-        return REAL
-    return counted(len(np.unique(column)), "value")
+    return 0 if table.continuous and (column != np.round(column)).any() else len(np.unique(column))
 
 
 def warn_of_columns(distinct: Mapping[str, int], rows: int, numbering: str, counting: str) -> None:
@@ -193,15 +179,4 @@ def warn_of_columns(distinct: Mapping[str, int], rows: int, numbering: str, coun
                 "The column '%s' is read as an attribute; if it holds the number of times each row counts, %s.",
                 name,
                 counting.format(name=name),
-            )
-
-
-def _warn_of_constants(table: Table) -> None:
-    """Log a warning for attributes with the same value in every row, on which no message can depend."""
-    for a, name in enumerate(table.attribute_names):
-        if len(table) > 1 and len(np.unique(table.meanings[:, a])) == 1:
-            log.warning(
-                "The attribute '%s' has the same value, %s, in every row.",
-                name,
-                table.value_name(a, table.meanings[0, a]),
             )

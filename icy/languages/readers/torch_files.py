@@ -1,4 +1,4 @@
-"""Files of torch.save: dictionaries of tensors, pairs of meanings and messages, a tensor of messages."""
+"""Files of torch.save: interactions of EGG, dictionaries of tensors, pairs of meanings and messages, messages alone."""
 
 from __future__ import annotations
 
@@ -13,45 +13,93 @@ from typing import Any
 import numpy as np
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.core.text import counted
+from icy.core.text import counted, listed, natural
+from icy.languages.containers import Container, unpacked
 from icy.languages.storage import reading
 
 from .arrays import of_array
-from .columns import OPTIONS, joined, of_equal_length, opened
-from .found import File, Found
+from .columns import OPTIONS
+from .files import File, Found
 
 SUFFIXES = (".pt", ".pth")
 PICKLES = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))  # the start of a pickle
 INTERACTION = re.compile(rb"c([\w.]+)\nInteraction\n")  # the name of EGG's class in a pickle
+SAVED = "interaction_gpu[0-9]*"  # files of EGG's InteractionSaver
+MOST_LISTED = 8
+
+
+class _Interaction:
+    """Stand-in for EGG's class Interaction; its fields become attributes."""
 
 
 def read(file: File) -> Found | None:
-    """Read tensors of one length; names or options choose them, and a pair holds meanings and messages.
+    """Read tensors of a file, or the interactions of EGG in all files of an epoch, in the order of GPUs.
+
+    A tensor of an Interaction is a column: `sender_input`, `message`, `aux_input.attributes` and so on.
 
     Raises:
-        InvalidSettingError: tensors do not fit.
-        StoreError: the file is damaged, or holds more than tensors and plain values.
+        InvalidSettingError: a file holds no tensors, or a folder holds several epochs.
+        StoreError: a file is damaged, or holds more than tensors and plain values.
     """
-    if not is_pickle(file) or interaction_module(file):
+    folder = file.path.is_dir()
+    files = [File(path) for path in _files_of_epoch(file.path)] if folder else [file]
+    if not files or not (folder or _is_pickle(file)):
         return None
-    held, what = load(file.path), "a file of PyTorch"
-    if isinstance(held, Sequence) and held and all(isinstance(one, Mapping) for one in held):
-        with reading(f"'{file.path}' cannot be read as batches"):
-            held = joined([opened(one) for one in held])
-    if isinstance(held, Mapping):
-        return of_equal_length(file, held, what, "tensor")
-    if hasattr(held, "ndim"):
-        return of_array(file, held, "a tensor")
-    if isinstance(held, Sequence) and len(held) == 2 and not isinstance(held, str):
-        return of_equal_length(file, dict(zip(("meanings", "messages"), held, strict=True)), what, "tensor")
-    size = f" of {counted(len(held), 'entry')}" if isinstance(held, Sequence) else ""
+    held = [load(own.path, (_Interaction, f"{_interaction_module(own)}.Interaction")) for own in files]
+    batches = [one for part in held for one in (part if isinstance(part, list) else [part])]
+    if folder or any(isinstance(one, _Interaction) for one in batches):
+        if not all(isinstance(one, _Interaction) for one in batches):
+            raise InvalidSettingError("Each file of interactions must hold one Interaction of EGG, or a list of them.")
+        fields = _joined([vars(one) for one in batches])
+        usual = "labels" if fields.get("sender_input") is None is not fields.get("labels") else "sender_input"
+        remarks = [f"{len(files)} files joined: {listed([own.path.name for own in files])}"] if len(files) > 1 else []
+        present = {name: tensor for name, tensor in fields.items() if tensor is not None}
+        return Found(present, "interactions of EGG", (usual,), ("message",), remarks=remarks)
+    whole, what = held[0], "a file of PyTorch"
+    if isinstance(whole, Sequence) and whole and all(isinstance(one, Mapping) for one in whole):
+        whole = _joined(whole)
+    elif isinstance(whole, Sequence) and len(whole) == 2 and not isinstance(whole, str):
+        whole = dict(zip(("meanings", "messages"), whole, strict=True))
+    if isinstance(whole, Mapping):
+        return Found(whole, what)
+    if hasattr(whole, "ndim"):
+        return of_array(whole, "a tensor")
+    size = f" of {counted(len(whole), 'entry')}" if isinstance(whole, Sequence) else ""
     raise InvalidSettingError(
-        f"The file holds an object of type {type(held).__name__}{size}; save a dictionary of tensors, as in "
+        f"The file holds an object of type {type(whole).__name__}{size}; save a dictionary of tensors, as in "
         f"torch.save({{'meanings': x, 'messages': y}}, file), where other names are chosen by {OPTIONS}."
     )
 
 
-def is_pickle(file: File) -> bool:
+def _files_of_epoch(folder: Path) -> list[Path]:
+    """Return EGG's files in a folder, which must be of one epoch, in the order of GPUs."""
+    saved = list(folder.glob(SAVED)) or list(folder.rglob(SAVED))
+    folders = sorted({path.parent for path in saved}, key=lambda path: natural(str(path)))
+    if len(folders) > 1:
+        choices = listed([f"'{path}'" for path in folders], "or", MOST_LISTED)
+        raise InvalidSettingError(
+            f"'{folder}' holds interactions of EGG of {len(folders)} epochs; choose one: {choices}."
+        )
+    return sorted(saved, key=lambda path: natural(path.name))
+
+
+def _joined(parts: Sequence[Mapping[str, Container]]) -> dict[str, Container]:
+    """Join the tensors of several files or batches; an entry that is not a tensor in all of them becomes None."""
+    tensors: dict[str, Container] = {}
+    for name, first in parts[0].items():
+        held = [part.get(name) for part in parts]
+        if isinstance(first, Mapping):
+            tensors[name] = _joined([one or {} for one in held])
+            continue
+        arrays = [unpacked(one, "Tensors") for one in held if getattr(one, "ndim", 0)]
+        if len(arrays) < len(held):
+            tensors[name] = None
+        else:
+            tensors[name] = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+    return tensors
+
+
+def _is_pickle(file: File) -> bool:
     """Return whether torch.save or pickle wrote a file, or its name says so."""
     if file.members or file.head[:2] in PICKLES:
         return not file.members or any(name.endswith("data.pkl") for name in file.members)
@@ -59,12 +107,12 @@ def is_pickle(file: File) -> bool:
     return cut_short or file.path.suffix.lower() in SUFFIXES
 
 
-def interaction_module(file: File) -> str:
+def _interaction_module(file: File) -> str:
     """Return the module of EGG's class Interaction if the file holds an object of this class; "" otherwise."""
     content = file.head
     for name in file.members:
         if name.endswith("data.pkl"):
-            with reading(f"'{file.path}' cannot be read"), zipfile.ZipFile(file.path) as archive:
+            with zipfile.ZipFile(file.path) as archive:
                 content = archive.read(name)
     found = INTERACTION.search(content)
     return found[1].decode("ascii") if found else ""

@@ -12,16 +12,16 @@ import pytest
 import torch
 
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
-from icy.languages.readers import File, Found, egg, read_table, torch_files
-from icy.languages.readers.columns import opened
+from icy.languages.readers import File, Found, egg, find, read_table
+from icy.languages.readers.columns import _opened as opened
 from icy.languages.table import Table
 from icy.languages.tokens import PAD
 from tests.languages.helpers import GRID, SYMBOLS, Save
 
 
-def read(path: Path, *meanings: str) -> Found:
-    found = egg.read(File(path, meanings))
-    assert found is not None
+def read(path: Path) -> Found:
+    found = find(File(path))
+    assert isinstance(found, Found)
     return found
 
 
@@ -38,8 +38,7 @@ def test_fields_are_columns(save: Save, old: bool, module: str) -> None:
     assert list(found.columns) == ["sender_input", "aux_input.attributes", "message", "receiver_output", "aux.acc"]
     assert (found.meanings, found.messages) == (("sender_input",), ("message",))
     assert found.columns["sender_input"].tolist() == GRID
-    assert read(path, "aux_input.attributes").meanings == ("aux_input.attributes",)
-    assert torch_files.read(File(path)) is None
+    assert read_table(path, meaning_columns="aux_input.attributes").meanings.tolist() == GRID
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
@@ -91,8 +90,8 @@ def test_files_of_an_epoch_are_joined_in_the_order_of_gpus(save: Save) -> None:
         assert found.remarks[0] == "3 files joined: interaction_gpu0, interaction_gpu2 and interaction_gpu10"
     assert len(read(path).columns["message"]) == 9  # one of them alone
     save("interactions/train/epoch_50/interaction_gpu1", sender_input=None, receiver_input=torch.tensor(GRID))
-    with pytest.raises(InvalidSettingError, match="no tensor 'sender_input'"):
-        read(path.parent)
+    with pytest.raises(InvalidSettingError, match="'sender_input' is not one of them"):
+        read_table(path.parent)
 
 
 def test_several_epochs_are_choices(save: Save, tmp_path: Path) -> None:
@@ -101,7 +100,6 @@ def test_several_epochs_are_choices(save: Save, tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingError, match=r"of 3 epochs; choose one: .*epoch_9', .*epoch_50' or .*validation"):
         read(tmp_path)
     (tmp_path / "empty").mkdir()
-    assert egg.read(File(tmp_path / "empty")) is None
     with pytest.raises(StoreError):
         read_table(tmp_path / "empty")
 
@@ -109,9 +107,9 @@ def test_several_epochs_are_choices(save: Save, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("held", "why"),
     [
-        ({"message": None}, "no tensor 'message', but sender_input"),
-        ({"sender_input": None}, "no tensor 'sender_input', but .* --meaning-columns"),
-        ({"message": torch.tensor(3)}, "no tensor 'message'"),
+        ({"message": None}, "has the column sender_input; 'message' is not one of them"),
+        ({"sender_input": None}, "'sender_input' is not one of them; choose by --meaning-columns"),
+        ({"message": torch.tensor(3)}, "'message' is not one of them"),
         ({"message": SYMBOLS[:4]}, r"sender_input \(9 rows\) and message \(4 rows\)"),
         ({"message": SYMBOLS[:0], "sender_input": torch.zeros(0, 2)}, "no rows"),
         ({"message_length": torch.ones(5)}, r"message \(9 rows\) and message_length \(5 rows\)"),

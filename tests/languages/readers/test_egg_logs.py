@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from icy.core.errors import InvalidSettingError
-from icy.languages.readers import File, Found, egg, egg_logs, read_table
+from icy.languages.readers import File, Found, egg, find, read_table
 
 NAMESPACE = "Namespace(lr=0.01, device=device(type='cpu'), values=[3, 3])\n"
 EPOCH = '{"loss": 0.5, "acc": 0.25, "length": 3.0, "mode": "test", "epoch": 1}\n'
@@ -28,15 +28,20 @@ EVENTS = (
 
 def read(folder: Path, text: str, name: str = "out.txt") -> Found:
     (folder / name).write_text(text)
-    found = egg_logs.read(File(folder / name))
-    assert found is not None
+    found = find(File(folder / name))
+    assert isinstance(found, Found)
     return found
 
 
 @pytest.mark.parametrize("before", ["", NAMESPACE, f"Launching game with parameters: {NAMESPACE}{EPOCH}# loading\n"])
 def test_lines_of_external_game(tmp_path: Path, before: str) -> None:
     found = read(tmp_path, before + EXTERNAL)
-    columns = {"input": [[0.0, 1.0], [1.0, 0.0]], "message": [[9, 9, 0], [9, 0]], "output": [3, 9], "label": [0, 1]}
+    columns = {
+        "input": [[0.0, 1.0], [1.0, 0.0]],
+        "message": [[9, 9, 0], [9, 0]],
+        "output": [[3], [9]],
+        "label": [[0], [1]],
+    }
     assert found.columns == columns
     first = before.count("\n") + 1
     assert (found.meanings, found.messages, found.places) == (("input",), ("message",), [first, first + 1])
@@ -46,7 +51,7 @@ def test_lines_of_external_game(tmp_path: Path, before: str) -> None:
 
 def test_a_table_with_a_header_is_no_log(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(f"m0;message;m1;score\n{EXTERNAL}")
-    assert egg_logs.read(File(tmp_path / "t.csv")) is None
+    assert egg.read(File(tmp_path / "t.csv")) is None
     assert read_table(tmp_path / "t.csv", eos=0).attribute_names == ("m0", "m1")
 
 
@@ -60,7 +65,7 @@ def test_files_of_objects_game(tmp_path: Path) -> None:
 
 def test_lines_of_channel(tmp_path: Path) -> None:
     found = read(tmp_path, CHANNEL)
-    assert found.columns == {"input": [0, 1], "message": [[4, 3, 0], [0]], "output": [1, 0]}
+    assert found.columns == {"input": [[0], [1]], "message": [[4, 3, 0], [0]], "output": [[1], [0]]}
 
 
 def test_validation_events(tmp_path: Path) -> None:
@@ -83,16 +88,20 @@ def test_validation_events(tmp_path: Path) -> None:
         (OBJECTS.replace("5 -> 1 (label=1)", "5 -> 1"), "Line 3 does not have the form of EGG's objects_game"),
         (f"{CHANNEL}input: 2 -> message: ", "Line 5 does not have the form of EGG's channel"),
         (EVENTS[:60], "Line 6 holds an incomplete list of MESSAGES"),
-        (EVENTS.replace("LABELS\n[[1], [0]]", "LABELS\n[[1]]"), "differ in length: 2 rows of INPUTS, 1 row of LABELS"),
-        (f"{EVENTS}INPUTS\n[[1]]\n", "has no list of MESSAGES"),
+        (
+            f"{EVENTS}MESSAGES\n[[1]]\n",
+            r"same number of rows, but .* messages \(1 row\)",
+        ),
+        (f"{EVENTS}INPUTS\n[[1]]\n", "'messages' is not one of them"),
     ],
 )
 def test_damaged_logs_are_refused_by_their_lines(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "out.txt").write_text(text)
     with pytest.raises(InvalidSettingError, match=why):
-        read(tmp_path, text)
+        read_table(tmp_path / "out.txt")
 
 
 @pytest.mark.parametrize("text", ["", "a;b;message\n1;2;ab\n", '{"a": 1}\n', "a -> b\n", "MESSAGES\n[[1]]\n"])
 def test_other_texts(tmp_path: Path, text: str) -> None:
     (tmp_path / "t.txt").write_text(text)
-    assert egg_logs.read(File(tmp_path / "t.txt")) is None
+    assert egg.read(File(tmp_path / "t.txt")) is None

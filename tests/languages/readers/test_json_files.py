@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
-from icy.languages.readers import File, Found, json_files, read_table
+from icy.languages.readers import File, Found, find, json_files, read_table
 
 MEANINGS, MESSAGES = [[0, 1], [1, 0], [1, 1]], [[4, 5], [6], [7, 5]]
 
@@ -20,8 +20,8 @@ def read(folder: Path, content: Any, name: str = "said.jsonl") -> Found:
     file = folder / name
     text = content if isinstance(content, str) else "".join(f"{json.dumps(row)}\n" for row in content)
     file.write_bytes(text.encode("utf-8"))
-    found = json_files.read(File(file))
-    assert found is not None
+    found = find(File(file))
+    assert isinstance(found, Found)
     return found
 
 

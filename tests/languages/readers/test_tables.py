@@ -98,7 +98,7 @@ def test_relaxed_symbols_one_hot_inputs_and_lengths(save: Save) -> None:
     assert read_table(file, meaning_columns="aux_input.attributes").meanings.tolist() == GRID
     with pytest.raises(InvalidSettingError, match="are not one-hot vectors of 4 values"):
         read_table(file, one_hot=4)
-    with pytest.raises(InvalidSettingError, match="no tensor 'labels', but sender_input"):
+    with pytest.raises(InvalidSettingError, match="'labels' is not one of them"):
         read_table(file, meaning_columns="labels")
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.languages.readers import File, Found, read_table, torch_files
+from icy.languages.readers import File, Found, find, read_table
 
 MEANINGS, MESSAGES = torch.tensor([[0, 1], [1, 0]]), torch.tensor([[3, 4, 5], [5, 4, 3]])
 LISTS = {"meanings": MEANINGS.tolist(), "messages": MESSAGES.tolist()}
@@ -19,8 +19,8 @@ LISTS = {"meanings": MEANINGS.tolist(), "messages": MESSAGES.tolist()}
 
 def read(folder: Path, held: Any, meanings: tuple[str, ...] = (), messages: tuple[str, ...] = ()) -> Found:
     torch.save(held, folder / "said.pt")
-    found = torch_files.read(File(folder / "said.pt", meanings, messages))
-    assert found is not None
+    found = find(File(folder / "said.pt", meanings, messages))
+    assert isinstance(found, Found)
     return found
 
 
@@ -49,8 +49,8 @@ def test_named_tensors(tmp_path: Path) -> None:
     assert listed(found) == {"x": LISTS["meanings"], "out.y": LISTS["messages"]}
     with pytest.raises(InvalidSettingError, match=r"x \(2 rows\), out.y \(2 rows\) and weights .* --meaning-columns"):
         read(tmp_path, held)
-    with pytest.raises(InvalidSettingError, match="no tensor 'z'"):
-        read(tmp_path, held, ("z",), ("out.y",))
+    with pytest.raises(InvalidSettingError, match="'z' is not one of them; choose by --meaning-columns"):
+        read_table(tmp_path / "said.pt", meaning_columns="z", message_columns="out.y")
 
 
 def test_a_tensor_alone_holds_messages(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_pickles_are_never_run(tmp_path: Path) -> None:
     for name in ("x", "x.pkl", "x.pt"):
         (tmp_path / name).write_bytes(pickle.dumps({"message": Evil()}))
         with pytest.raises(StoreError, match="never run"):
-            torch_files.read(File(tmp_path / name))
+            find(File(tmp_path / name))
     torch.save({"messages": np.array([Evil(), 1], dtype=object)}, tmp_path / "x.pt")
     with pytest.raises(StoreError, match="never run"):
-        torch_files.read(File(tmp_path / "x.pt"))
+        find(File(tmp_path / "x.pt"))
     assert not (tmp_path / "touched").exists()

@@ -1,17 +1,48 @@
-"""The argument of a reader (`File`), and its result (`Found`): columns as in the file, before they become a table."""
+"""Files that readers read, also compressed (`File`), and the columns that they return (`Found`)."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
+import re
+import shutil
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from icy.core.csv_files import csv_text
-from icy.languages.containers import Entries
+from icy.core.errors import IcyError, StoreError
+from icy.core.importing import load_object
+from icy.core.processes import scratch_folder
+from icy.languages.containers import Container, Entries
+from icy.languages.storage import reading
 
 HEAD = 1 << 16  # bytes of a file that readers use to recognize its format
+ARRAYS = (".npy", "data.pkl", "/version")  # in the zip archives of NumPy and PyTorch
+SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".zip")
+OPENERS: dict[bytes, Callable[[Path], Any]] = {
+    rb"\x1f\x8b": gzip.GzipFile,
+    rb"BZh[1-9]1AY&SY": bz2.BZ2File,
+    rb"\xfd7zXZ\x00": lzma.LZMAFile,
+    rb"\x28\xb5\x2f\xfd": lambda path: load_object("pyarrow:input_stream")(str(path), compression="zstd"),
+}
+UNREAD = {  # the first bytes of other formats
+    rb"Obj\x01": "an Avro file",
+    rb"\x89HDF|CDF[\x01\x02\x05]": "a file of HDF5 or NetCDF",
+    rb"\xd0\xcf\x11\xe0": "an old file of Excel or SPSS",
+    rb"SQLite format 3": "a database of SQLite",
+    rb"ORC": "an ORC file",
+    rb"MATLAB 5": "a file of MATLAB",
+    rb"\$FL[23]": "a file of SPSS",
+    rb"RD[AX][23]\n|X\n\x00\x00": "a file of R",
+    rb"<stata_dta>": "a file of Stata",
+    rb"(?s).{257}ustar": "an archive of tar",
+}
 
 
 @dataclass(frozen=True)
@@ -72,13 +103,23 @@ class File:
             return []
         return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
 
+    def require_read(self) -> None:
+        """Raise StoreError if the file has a known format that icy does not read."""
+        kinds = (what for start, what in UNREAD.items() if re.match(start, self.head))
+        archive = "a file of Excel" if "xl/workbook.xml" in self.members else "an archive" if self.members else ""
+        if what := next(kinds, archive):
+            raise StoreError(
+                f"'{self.path}' is {what}, which icy does not read; save the table as csv, parquet or JSON lines."
+            )
+
 
 @dataclass(frozen=True)
 class Found:
-    """The columns of a file. An entry is a plain value, a text, or a list or array of values.
+    """The columns of a file. An entry is a plain value, a text, or a list, dictionary or array of values.
 
     Attributes:
-        columns: the entries of each column, [N] each, or an array with an entry per row.
+        columns: the entries of each column, [N] each, or an array with an entry per row. A dictionary becomes a column
+            for each of its entries, with names such as "aux.length". Other values without N rows are left out.
         what: the kind of file, in words, as in "interactions of EGG".
         meanings: the columns that hold meanings, if the format defines them; empty if it has no meanings.
         messages: the columns that hold messages, if the format defines them.
@@ -93,7 +134,7 @@ class Found:
         remarks: further remarks on how the file was read, each without a final period.
     """
 
-    columns: Mapping[str, Entries]
+    columns: Mapping[str, Container]
     what: str = ""
     meanings: Sequence[str] | None = None
     messages: Sequence[str] | None = None
@@ -106,3 +147,33 @@ class Found:
     lengths: Entries | None = None
     phrases: bool = False
     remarks: Sequence[str] = field(default=())
+
+
+@contextmanager
+def plain_file(path: Path) -> Iterator[Path]:
+    """Give the path of a file, or of a temporary copy without compression: gzip, bz2, xz, zstd, or zip of one file.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    file = File(path)
+    with reading(f"'{path}' cannot be read"):
+        opener = next((one for start, one in OPENERS.items() if re.match(start, file.head)), None)
+        members = [name for name in file.members if not name.endswith("/")]
+    name = path.stem if path.suffix.lower() in SUFFIXES else path.name
+    if opener is None and len(members) == 1 and not members[0].endswith(ARRAYS):
+        name, opener = Path(members[0]).name, lambda path: zipfile.Path(path, members[0]).open("rb")
+    if opener is None:
+        yield path
+        return
+    folder = scratch_folder("table")
+    plain = folder / name
+    try:
+        with reading(f"'{path}' cannot be read"), opener(path) as source, plain.open("wb") as target:
+            shutil.copyfileobj(source, target)
+        with plain_file(plain) as inner:
+            yield inner
+    except IcyError as error:
+        raise type(error)(str(error).replace(str(plain), str(path))) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
