@@ -6,6 +6,7 @@ A file of `tests/golden/` has a section per command, in a folder of its own:
     @ three                 makes files, by the function `make_three`
     > mine.csv              writes the lines below into a file
     $ icy table mine.csv    runs a command; below are its output, with "! " before lines of stderr, and its exit code
+    >>> icy.probe("FC2L")   runs Python; below is its value, or the class and the text of its error
 
 Numbers have at most six digits, since other processors and libraries compute other last digits.
 """
@@ -22,11 +23,13 @@ import tempfile
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
+import icy
 from icy.cli import main
 from icy.core.registry import registry
 from icy.experiments.results import ProbeResult
@@ -89,7 +92,7 @@ def make_sizes() -> None:
 
 def sections(text: str) -> Iterator[tuple[str, list[str]]]:
     """Return the first line and the other lines of each section."""
-    for part in re.split(r"^(?=[#@>$] )", text, flags=re.MULTILINE)[1:]:
+    for part in re.split(r"^(?=(?:[#@>$]|>>>) )", text, flags=re.MULTILINE)[1:]:
         head, *body = part.rstrip().splitlines()
         yield head, body
 
@@ -98,7 +101,7 @@ def rewritten(text: str) -> str:
     """Return a golden file with what its commands print now. The current folder must be new."""
     for name in ("analysis", "docs", "results"):
         Path(name).symlink_to(ROOT / name)
-    parts = []
+    parts, names = [], {"icy": icy}
     for head, body in sections(text):
         kind, _, rest = head.partition(" ")
         if kind == "@":
@@ -107,8 +110,21 @@ def rewritten(text: str) -> str:
             Path(rest).write_text("".join(f"{line}\n" for line in body))
         elif kind == "$":
             body = printed(shlex.split(rest)[1:])
+        elif kind == ">>>":
+            body = evaluated(rest, names)
         parts.append("\n".join([head, *body]))
     return "\n\n".join(parts) + "\n"
+
+
+def evaluated(code: str, names: dict[str, Any]) -> list[str]:
+    """Run a line of Python. Return the lines of its value, or the class and the text of its error."""
+    before = sorted(Path().rglob("*"))
+    try:
+        value = eval(compile(code, "golden", "single" if re.match(r"from |import |\w+ = ", code) else "eval"), names)
+    except Exception as error:
+        assert sorted(Path().rglob("*")) == before, f"{code} wrote files"
+        return [f"! {type(error).__name__}: {error}"]
+    return [] if value is None else repr(value).splitlines()
 
 
 def printed(words: list[str]) -> list[str]:

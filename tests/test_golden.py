@@ -1,4 +1,4 @@
-"""Commands print what the golden files have; `python -m tests.golden` writes these again after a change."""
+"""Commands and functions give what the golden files have; `python -m tests.golden` writes them again."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from icy.core import errors
 from tests.golden import FILES, rewritten, sections
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_commands_print_what_their_file_has(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_golden_files_are_as_written(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert rewritten(file.read_text()).splitlines() == file.read_text().splitlines()
 
 
 def test_errors_are_one_sentence() -> None:
-    for file in FILES:
-        for head, body in sections(file.read_text()):
-            if body and body[-1] in ("[1]", "[2]"):
-                assert len(body) == 2, head
-                assert body[0].startswith("! Error: "), head
+    for head, body in (section for file in FILES for section in sections(file.read_text())):
+        if head.startswith("$") and body and body[-1] in ("[1]", "[2]"):
+            assert all(line.startswith("!") for line in body[:-1]), head
+            assert sum(line.startswith("! Error: ") for line in body) == 1, head
+        if head.startswith(">>>") and body and body[0].startswith("! "):
+            assert len(body) == 1, head
+            assert hasattr(errors, kind := body[0][2:].partition(":")[0]) or kind == "ValueError", head
