@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import InvalidSettingError, StoreError
 from icy.experiments.results import ProbeResult, read_results
 from icy.records.load import long_of, read_long
 from icy.records.long_table import OLD_COLUMNS
@@ -62,6 +62,12 @@ def test_a_failure_may_be_written_in_several_ways(word: Any) -> None:
     table = long({"A": {"rot": [0.4, 0.6]}}).astype({"failed": object})
     table.loc[0, "failed"] = word
     assert long_of(table)["failed"].tolist() == [True, False]
+
+
+def test_a_file_that_is_no_table_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "broken.parquet").write_text("no parquet")
+    with pytest.raises(StoreError, match="broken.parquet cannot be read as a table"):
+        read_long(tmp_path / "broken.parquet")
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, -3.0, 1e308, -1e-9])
