@@ -116,15 +116,22 @@ def rewritten(text: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def shown(text: str) -> list[str]:
+    """Return the lines of an output, with six digits of its numbers, and without icy's version and this folder."""
+    text = text.replace(f"{Path.cwd()}/", "").replace(f"icy {icy.__version__}", "icy VERSION")
+    text = re.sub(r"\d+\.\d{7,}", lambda found: f"{float(found[0]):.6g}", text)
+    return [line.rstrip() for line in text.splitlines()]
+
+
 def evaluated(code: str, names: dict[str, Any]) -> list[str]:
     """Run a line of Python. Return the lines of its value, or the class and the text of its error."""
     before = sorted(Path().rglob("*"))
     try:
-        value = eval(compile(code, "golden", "single" if re.match(r"from |import |\w+ = ", code) else "eval"), names)
+        value = eval(compile(code, "golden", "single" if re.match(r"from |import |\w+ \+?= ", code) else "eval"), names)
     except Exception as error:
         assert sorted(Path().rglob("*")) == before, f"{code} wrote files"
         return [f"! {type(error).__name__}: {error}"]
-    return [] if value is None else repr(value).splitlines()
+    return [] if value is None else shown(value if isinstance(value, str) else repr(value))
 
 
 def printed(words: list[str]) -> list[str]:
@@ -139,10 +146,8 @@ def printed(words: list[str]) -> list[str]:
         raise done.exception
     if done.exit_code == 2:
         assert sorted(Path().rglob("*")) == before, f"{words} wrote files"
-    lines = [*done.stdout.splitlines(), *(f"! {line}" for line in done.stderr.splitlines())]
-    shown = [re.sub(r"\d+\.\d{7,}", lambda found: f"{float(found[0]):.6g}", line) for line in lines]
-    shown = [line.rstrip().replace(f"{Path.cwd()}/", "") for line in shown]
-    return shown + [f"[{done.exit_code}]"] * bool(done.exit_code)
+    lines = [*shown(done.stdout), *(f"! {line}".rstrip() for line in shown(done.stderr))]
+    return lines + [f"[{done.exit_code}]"] * bool(done.exit_code)
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def test_a_failure_may_be_written_in_several_ways(word: Any) -> None:
 
 def test_a_file_that_is_no_table_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "broken.parquet").write_text("no parquet")
-    with pytest.raises(StoreError, match="broken.parquet cannot be read as a table"):
+    with pytest.raises(StoreError, match=r"broken\.parquet cannot be read as a table"):
         read_long(tmp_path / "broken.parquet")
 
 
