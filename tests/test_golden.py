@@ -8,14 +8,10 @@ import pytest
 
 from icy.core import errors
 from tests.golden import FILES, rewritten, sections
-from tests.helpers import mark_others
-
-SLOW = [file.stem for file in FILES if file.read_text().startswith("# Slow")]
 
 
-@pytest.mark.parametrize("name", mark_others("slow", (file.stem for file in FILES), lambda name: name not in SLOW))
-def test_golden_files_are_as_written(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (file,) = (file for file in FILES if file.stem == name)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_golden_files_are_as_written(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert rewritten(file.read_text()).splitlines() == file.read_text().splitlines()
 

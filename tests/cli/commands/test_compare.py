@@ -93,3 +93,7 @@ def test_parts_are_named_by_columns_or_by_the_options_of_their_kind(folder: Path
     cells = {(one["model"], one["grammar"]): one["effect"] for one in json.loads(found.stdout)}
     assert cells["sender/A", "rot"] == pytest.approx(0.5)
     assert cells["sender/B", "rot"] == pytest.approx(1.0)
+
+
+def test_a_revision_that_does_not_exist_is_named(folder: Path) -> None:
+    assert "revision nothing" in run("before.parquet@nothing", "after.parquet", code=1).stderr

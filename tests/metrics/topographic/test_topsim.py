@@ -172,6 +172,11 @@ def test_values_measured_on_the_authors_languages(grammar: str, mean: float, sd:
     assert np.mean(found) == pytest.approx(mean, abs=4 * math.sqrt(2) * sd / math.sqrt(5) + 0.005)
 
 
+def test_an_unknown_device_is_refused() -> None:
+    with pytest.raises(InvalidSettingError, match="The device 'gpu' is not available"):
+        topsim([[0], [1], [2]], [[0], [1], [2]], device="gpu")
+
+
 def test_too_many_pairs_to_be_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("icy.core.memory.available_memory", lambda: 1000)
     with pytest.raises(InvalidSettingError, match="A list of the 66 pairs of 12 rows"):
