@@ -11,7 +11,7 @@ from scipy import integrate, stats
 
 from icy.analysis import mixed_effects
 from icy.analysis.mixed import _Model, beyond
-from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.errors import InvalidSettingError
 
 # Data of Davies and Goldsmith 1972, as lme4 has them.
 DYESTUFF = """
@@ -223,20 +223,3 @@ def test_contrasts_of_levels_that_are_numbers() -> None:
         assert found.contrast(weights).equals(expected)
     with pytest.raises(InvalidSettingError, match="'8' is not a level; choose from 16 and 32"):
         found.contrast({8: 1})
-
-
-@pytest.mark.parametrize(
-    ("runs", "random", "match"),
-    [
-        ({"value": [1, 2, 3], "cell": "abc"}, ["cell"], "cell has 3 levels in 3 runs"),
-        ({"value": [1, 2, 3], "cell": "aaa"}, ["cell"], "cell has 1 levels"),
-        ({"value": [2, 2, 2], "cell": "aab"}, ["cell"], "random effects need 3 that differ"),
-        ({"value": [1, 2, 3], "cell": "aab", "censored": [True, True, False]}, ["cell"], "1 of 3 runs were not cut"),
-        ({"value": [1, 2, math.inf], "cell": "aab"}, ["cell"], "not finite"),
-        ({"value": [1, 2, 3], "cell": "aab"}, ["cells"], "Column cells is missing"),
-    ],
-)
-def test_models_that_cannot_be_estimated_are_errors(runs: dict[str, object], random: list[str], match: str) -> None:
-    table = pd.DataFrame({name: list(column) for name, column in runs.items()})  # type: ignore[call-overload]
-    with pytest.raises((IncompatibleError, InvalidSettingError), match=match):
-        mixed_effects(table, random)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from icy.analysis.correlations import median_interval, rank_correlation
+from icy.analysis.correlations import median_interval
 from icy.analysis.statistics import (
     LogSummary,
     equivalence,
@@ -288,40 +287,6 @@ def test_runs_that_were_not_cut_may_be_text(cut: Any) -> None:
     assert equivalence(RATIOS, RATIOS, censored=cut) == equivalence(RATIOS, RATIOS)
     cuts = ["TRUE", False, 1.0, "f", 0], [True, False, True, False, False]
     assert equivalence(RATIOS, RATIOS, censored=cuts[0]) == equivalence(RATIOS, RATIOS, censored=cuts[1])
-
-
-@pytest.mark.parametrize(
-    ("call", "match"),
-    [
-        (
-            lambda: equivalence(RATIOS, RATIOS, censored=[True]),
-            "`censored` needs a value for each of 5 runs; its length is 1",
-        ),
-        (lambda: equivalence(RATIOS, RATIOS, censored=["maybe"] * 5), "`censored` must hold yes or no"),
-        (lambda: equivalence(RATIOS, ["2.1", "failed"]), "`theirs` must hold numbers, not 'failed'"),
-        (lambda: equivalence(RATIOS, [math.inf, 2.0]), "`theirs` has values that are not finite"),
-        (
-            lambda: equivalence(RATIOS, RATIOS, 20),
-            "margin of an equivalence test must be a number above 0 and at most 1",
-        ),
-        (lambda: equivalence(RATIOS, RATIOS, "20%"), "margin of an equivalence test must be a number"),  # type: ignore
-        (lambda: equivalence([0.5, 0.6], [0.5, 0.7], 20, log=False), "at most 1, not 20"),
-        (lambda: log_summary(RATIOS, [False] * 4), "`censored` needs a value for each of 5 runs"),
-        (lambda: paired([1.0, 2.0], [1.0], [0, 0], [0], False), "`theirs` needs a value for each of 2 runs"),
-        (lambda: paired([1.0], [1.0], [0], [0, 0], True), "`their_censored` needs a value for each of 1 runs"),
-        (lambda: rank_correlation([1, 2, 3, 4], [1, 2]), "`y` needs a value for each of 4 runs"),
-        (lambda: holm([0.01, 5]), "A p-value must be from 0 to 1"),
-        (lambda: power_of(30, 0.5, 5), "alpha must be a probability between 0 and 1; not 5"),
-        (lambda: power_of(1, 0.5, 0.05), "number of pairs must be a whole number, at least 2"),
-        (lambda: pairs_needed(0.5, 1.0, power=80), "power must be a probability between 0 and 1; not 80"),
-        (lambda: pairs_needed(0.5, 1.0, alpha=5), "alpha must be a probability"),
-        (lambda: signs_needed(5), "alpha must be a probability"),
-        (lambda: student(3, 95), "confidence must be a probability"),
-    ],
-)
-def test_wrong_lengths_percentages_and_text_are_errors(call: Callable[[], object], match: str) -> None:
-    with pytest.raises(InvalidSettingError, match=match):
-        call()
 
 
 def test_margins_of_other_units_are_not_limited() -> None:

@@ -14,11 +14,9 @@ from icy.analysis.table_cells import (
     both_censored,
     cell_of,
     cell_of_values,
-    checked_spread,
     p_text,
     ratio_cell,
 )
-from icy.core.errors import InvalidSettingError
 
 
 def replicates(values: list[float], failed: int = 0, cut: int = 0) -> pd.DataFrame:
@@ -73,11 +71,6 @@ def test_a_reference_value_is_printed_with_its_distance() -> None:
 )
 def test_ratios_cut_in_both(cut: int, other: float, both: bool) -> None:
     assert both_censored(20.0, 2, cut, other) is both
-
-
-def test_an_unknown_spread_is_refused() -> None:
-    with pytest.raises(InvalidSettingError, match="The spread must be sd, sem or ci95; not 'iqr'"):
-        checked_spread("iqr")
 
 
 def test_ratios_have_a_summary_on_the_log_scale() -> None:

@@ -5,21 +5,14 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import icy
 from icy.cli import COMMANDS
-from tests.cli.helpers import FC2L, ROOT, assert_one_sentence, run
+from tests.cli.helpers import FC2L, ROOT, run
 
 # -- help and lists ----------------------------------------------------------------------------------------------------
-
-
-def test_an_unknown_command_suggests_one() -> None:
-    result = run("prob", "-m", "sender/FC1L")
-    assert result.exit_code == 2
-    assert "No command is called 'prob'; did you mean probe" in result.stderr
 
 
 def test_help_names_every_command_and_how_to_complete() -> None:
@@ -27,14 +20,6 @@ def test_help_names_every_command_and_how_to_complete() -> None:
     assert result.exit_code == 0
     assert all(f"  {name} " in result.stdout for name in COMMANDS)
     assert "_ICY_COMPLETE=bash_source" in result.stdout
-
-
-def test_help_of_every_command_shows_its_examples(subtests: pytest.Subtests) -> None:
-    for name in COMMANDS:
-        with subtests.test(name):
-            result = run(name, "--help")
-            assert result.exit_code == 0
-            assert f"\n    icy {name}" in result.stdout
 
 
 def test_version() -> None:
@@ -55,30 +40,6 @@ def test_quick_answers_wait_for_neither_torch_nor_pandas(words: list[str]) -> No
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("command", [["probe", "-m", "all"], ["list", "models"], ["check", "rot"]])
-def test_a_broken_plugin_is_named(tmp_path: Path, command: list[str]) -> None:
-    file = tmp_path / "broken.py"
-    file.write_text("import no_such_module\n")
-    assert_one_sentence(run(*command, "--plugin", str(file)), "broken.py", "no_such_module", code=1)
-    assert_one_sentence(run(*command, "--plugin", str(tmp_path / "absent.py")), "absent.py", "does not exist", code=1)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["probe"],
-        ["prob"],
-        ["list", "models", "--format", "xml"],
-        ["probe", "-m", "sender/FC1L", "--protocol", "aquire"],
-        ["probe", "-m", "sender/FC1L", "--set", "rate"],
-    ],
-)
-def test_usage_errors_exit_with_2(words: list[str]) -> None:
-    result = run(*words)
-    assert result.exit_code == 2
-    assert "Error: " in result.stderr
 
 
 # -- real processes ----------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
 import icy
@@ -23,20 +22,3 @@ def test_a_new_model_is_placed_from_the_command_line(tmp_path: Path) -> None:
     both = to_long(result.records).merge(theirs, on="key", suffixes=("", "_atlas"))
     assert len(both) == 4  # filed under the same keys as in the atlas
     assert ((both["steps"] - both["steps_atlas"]).abs() <= 100).all()  # two checks, for another processor's last bits
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--compare", "atlas", "--meanings", "7x3"], "it has acquire to 0.8"),
-        (["--plot", "x.png"], "use it with --compare atlas"),
-        (["--compare", "atlas", "--quick", "--format", "json"], "json"),
-        (["--compare", "nowhere.parquet"], "The atlas nowhere.parquet does not exist"),
-        (["--compare", "icy22/table333"], "No table or figure of Icy22"),
-    ],
-)
-def test_mistakes_are_reported_before_training(words: list[str], sentence: str, tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["probe", "-m", "sender/FC2L", "-g", "rot", "-o", str(tmp_path / "r"), *words])
-    assert done.exit_code in (1, 2)
-    assert sentence in done.stderr
-    assert not (tmp_path / "r").exists()

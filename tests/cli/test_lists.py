@@ -9,10 +9,7 @@ from pathlib import Path
 import pytest
 
 from icy.cli.options import REPRESENTATIONS
-from icy.experiments.results import ProbeResult
-from icy.records.store import Store
 from tests.cli.helpers import run
-from tests.helpers import on_file
 
 PROBE = ("probe", "-m", "sender/FC1L", "-g", "perm", "--quick")
 PAIR = ("e2e", "-s", "FC1L", "-r", "FC1L", "--quick")
@@ -68,14 +65,6 @@ def test_models_and_grammars_may_be_between_commas(words: tuple[str, ...]) -> No
     assert {row["to_train"] for row in found} == {"6"}  # with concat, of two seeds
 
 
-def test_a_wrong_one_of_several_is_named() -> None:
-    for words in (("--representation", "soft,sfot"), ("--protocol", "acquire,aquire"), ("--track", "mlflow,mflow")):
-        done = run(*PROBE, *words)
-        assert done.exit_code == 2
-        assert "called '" in done.stderr
-        assert "did you mean" in done.stderr or "known:" in done.stderr
-
-
 def test_names_are_listed_and_measured_between_commas() -> None:
     both = run("list", "models", "sender/FC1L,sender/FC2L").stdout
     assert both.count("sender/") == 2
@@ -83,34 +72,3 @@ def test_names_are_listed_and_measured_between_commas() -> None:
     assert sorted(line.partition(",")[0] for line in head.stdout.splitlines()[1:]) == ["concat", "rot"]
     assert "topsim_mean" in head.stdout
     assert "posdis_mean" in head.stdout
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Results in three representations, with two models and two seeds each."""
-    store = Store(tmp_path / "mine")
-    for representation in ("soft", "gumb", "discr"):
-        for model in ("sender/FC1L", "sender/FC2L"):
-            for seed in (1, 2):
-                changes = {"model": model, "representation": representation, "protocol": "acquire"}
-                store.put(on_file("concat", seed, **changes))
-    return store.folder
-
-
-@pytest.mark.parametrize(
-    ("words", "count"),
-    [
-        (("--where", "representation=soft,discr"), 4),
-        (("--where", "representation=soft", "--where", "representation=gumb"), 4),
-        (("--where", "representation=soft", "--where", "seed=1,2"), 2),
-        (("--model", "FC1L,FC2L"), 6),
-        (("--model", "FC1L", "--model", "FC2L", "--where", "channel=DISCR"), 2),
-    ],
-)
-def test_results_are_selected_by_several_values(folder: Path, words: tuple[str, ...], count: int) -> None:
-    assert len(ProbeResult.load(folder).records) == 12
-    done = run("table", str(folder), *words, "--format", "csv")
-    assert done.exit_code == 0, done.output
-    assert len(done.stdout.splitlines()) == count + 1
-    wrong = run("table", str(folder), "--where", "representation=soft,sfot")
-    assert "No representation in these results is called 'sfot'; did you mean soft" in wrong.stderr

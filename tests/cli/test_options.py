@@ -22,29 +22,6 @@ def test_spreads_are_those_of_the_tables() -> None:
     assert tuple(table_cells.SPREADS) == SPREADS
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        (*FC2L, "-o", ""),
-        (*FC2L, "--out", ""),
-        (*FC2L, "--out="),
-        (*FC2L, "--from", "", "-o", "x"),
-        ("e2e", "--sender", "FC2L", "--receiver", "FC2L", "-o", " "),
-        ("generate", "rot", "-o", ""),
-        ("pack", "-o", ""),
-        ("doctor", "-o", ""),
-        ("table", "--save", ""),
-        ("study", "export", "study.toml", "-o", ""),
-        ("s2b", "record", "-o", ""),
-    ],
-)
-def test_an_empty_path_is_refused(words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would be the current folder, or none at all."""
-    monkeypatch.chdir(tmp_path)
-    assert_one_sentence(run(*words), "needs the path of a file or folder, not ''")
-    assert not list(tmp_path.iterdir())
-
-
 def test_an_empty_place_of_results_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert_one_sentence(run("table", ""), "not ''", code=1)
@@ -66,26 +43,6 @@ def options_of(command: click.Command) -> Iterator[click.Option]:
 def test_all_options_that_take_a_path_are_known() -> None:
     files = [one for one in options_of(main) if isinstance(one.type, click.Path) or one.metavar in ("FILE", "FOLDER")]
     assert {name for one in files for name in one.opts} == set(PATHS)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        (*FC2L, "--set", "lr=1", "--set", "lr=2"),
-        (*FC2L, "--option", "k=1", "--option", 'k="1"'),
-        (*FC2L, "--option", "k=1", "--option", "k=true"),
-        ("search", "-m", "FC1L", "--side", "sender", "--minimize", "ratio:perm", "--space", "k=1", "--space", "k=2"),
-        ("study", "power", "--mean", "concat=0.5", "--mean", "concat=0.6"),
-        ("metrics", "perm", "-m", "topsim", "--set", "message=hamming", "--set", "message=edit"),
-        ("games", "show", "nowhere", "--game", "targets=2", "--game", "targets=3"),
-        ("e2e", "-s", "FC2L", "-r", "FC2L", "--receiver-option", "k=1", "--receiver-option", "k=2"),
-    ],
-)
-def test_a_name_with_two_values_is_refused(words: tuple[str, ...]) -> None:
-    """The last value counted, and the others were dropped without a word."""
-    shown = run(*words)
-    assert_one_sentence(shown)
-    assert f"{words[-2]} has two values of {words[-1].partition('=')[0]}" in shown.output
 
 
 def test_a_name_may_repeat_its_value() -> None:

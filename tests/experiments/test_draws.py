@@ -9,7 +9,7 @@ import pytest
 
 import icy
 from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec
-from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.errors import InvalidSettingError
 from icy.experiments.e2e import pair_jobs
 from icy.experiments.iterate import chain_jobs
 from icy.experiments.probe import probe_jobs
@@ -54,13 +54,6 @@ def test_languages_of_users_are_measured_against_the_concat_of_the_draws() -> No
     assert {
         key for job in probe_jobs(ProbeSpec("sender/FC1L", language, hidden=8)) for key in map(job.key, job.replicates)
     } == keys[0]
-
-
-def test_what_the_program_does_not_have_is_refused_before_training() -> None:
-    with pytest.raises(IncompatibleError, match="words of different lengths"):
-        probe_jobs(ProbeSpec("sender/FC1L", "rot", meanings="2x3", word_length="1-3", draws="authors"))
-    with pytest.raises(UnknownNameError, match="did you mean authors"):
-        jobs_of("probe", draws="author")
 
 
 @pytest.mark.slow

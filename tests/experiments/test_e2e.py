@@ -15,7 +15,7 @@ import icy
 from icy.analysis.plots.e2e_curves import e2e
 from icy.config.protocols import EndToEndProtocol
 from icy.config.specs import EndToEndSpec
-from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, UnknownNameError
+from icy.core.errors import IncompatibleError, StoreError
 from icy.experiments.plan import make_plan
 from icy.experiments.results import EndToEndResult
 from icy.languages.language import Language
@@ -167,41 +167,6 @@ def test_pre_training_that_never_reaches_its_target_is_a_result(tmp_path: Path) 
     assert "failed" in result.table()
     again = icy.end_to_end("FC2L", "RNN1L:GRU", ["perm", "hol"], out=tmp_path, target=0.999, steps=10, **arguments)
     assert [r["finished"] for r in again.records] == [r["finished"] for r in result.records]  # kept, not repeated
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "sentence"),
-    [
-        ({"sender": "HierZero:GRUU"}, UnknownNameError, "did you mean HierZero:GRU"),
-        ({"sender": "Hier:GRU"}, UnknownNameError, "No sender"),
-        ({"sender": ["FC1L", "FC2L"], "receiver": ["CNN", "FC", "FC2L"]}, InvalidSettingError, "make no pairs"),
-        ({"receiver": []}, InvalidSettingError, "No receiver was given"),
-        ({"sender": "RNNSampling:GRU"}, IncompatibleError, "only in discr"),
-        (
-            {"sender": "RNNSampling:GRU", "representation": "discr", "pretrain": "perm"},
-            IncompatibleError,
-            "--pretrain-representation discr",
-        ),
-        ({"sender": "Hashtable"}, IncompatibleError, "does not learn by gradient"),
-        ({"receiver": "kNN"}, IncompatibleError, "does not learn by gradient"),
-        ({"representation": "softt"}, UnknownNameError, "did you mean soft"),
-        ({"pretrain": ["none", "perm"]}, InvalidSettingError, "not both"),
-        ({"pretrain": "permm"}, UnknownNameError, "did you mean perm"),
-        ({"steps": 0}, InvalidSettingError, "at least 1, not 0"),
-        ({"most": -1}, InvalidSettingError, "or 0 for no limit"),
-        ({"target": 2}, InvalidSettingError, "above 0 and at most 1"),
-        ({"cap": 0}, InvalidSettingError, "above 0"),
-        ({"updatess": 3}, UnknownNameError, "did you mean updates"),
-        ({"vocab_size": 2, "pretrain": "perm", "word_length": 1}, icy.IcyError, "words"),
-    ],
-)
-def test_mistakes_are_answered_in_a_sentence(
-    tmp_path: Path, arguments: dict[str, Any], error: type[Exception], sentence: str
-) -> None:
-    given = {"sender": "FC2L", "receiver": "CNN", "out": tmp_path / "x", **SMALL, **arguments}
-    with pytest.raises(error, match=sentence):
-        icy.end_to_end(**given)
-    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.usefixtures("forgetting")

@@ -40,246 +40,20 @@ from tests.testing import test_cores, test_perceptions, test_study_players, test
 SIZES: dict[str, Any] = {**TINY, "seeds": 1, "workers": 1}
 cells = count()
 
-START = """
-import dataclasses, enum, functools, os, pathlib, types
-import numpy as np
-import torch
-from torch import nn
 
-WIDTH = 4
-CONFIG = {"width": 4}
-ACT = nn.ReLU
+TEXTS = Path(__file__).with_name("identity")
+START, PLUGIN = (TEXTS.joinpath(name).read_text() for name in ("start.txt", "plugin.txt"))
 
-def layers(space, length, vocab, width, act=nn.Identity):
-    first = nn.Sequential(nn.Embedding(space.values, width), nn.Flatten(), act())
-    return nn.Sequential(first, nn.Linear(space.attributes * width, length * (vocab + 1)),
-                         nn.Unflatten(1, (length, vocab + 1)))
 
-class Base(nn.Module):
-    scale = 1.0
-    def __init__(self, space, length, vocab, hidden):
-        super().__init__()
-        self.layers = layers(space, length, vocab, self.width())
-    def width(self):
-        return 4
-    def forward(self, meanings):
-        return self.scale * self.layers(meanings)
+def parts_by_kind(name: str) -> dict[str, list[str]]:
+    """Return the parts of each kind in a file: a line "== kind", and parts that lines "--" separate."""
+    found = (part.partition("\n") for part in f"\n{TEXTS.joinpath(name).read_text()}".split("\n== ")[1:])
+    return {kind: rest.rstrip("\n").split("\n--\n") for kind, _, rest in found}
 
-class Net(Base):
-    pass
 
-def make(width):
-    class Net(Base):
-        def width(self):
-            return width
-    return Net
-
-class Late(Base):
-    'Its factor has no effect on its first outputs.'
-    steps = 0
-    def factor(self):
-        return 1.0
-    def forward(self, meanings):
-        scores = self.layers(meanings)
-        return scores * self.factor() if self.steps > 100 else scores
-
-def late(factor):
-    return type("Factor", (Late,), {"factor": lambda self: factor()})
-
-def plain(space, length, vocab, hidden, *, width=4):
-    return layers(space, length, vocab, width)
-
-def of_module(**attributes):
-    net = Net(types.SimpleNamespace(values=3, attributes=2), 4, 4, 8)
-    for name, value in attributes.items():
-        setattr(net, name, value)
-    return net
-"""
-
-# Cells of a notebook, by kind of change. Both define `model`. The second changes the numbers.
-CHANGES: dict[str, tuple[str, str]] = {
-    "closure": ("model = make(4)", "model = make(64)"),
-    "partial": ("model = functools.partial(plain, width=4)", "model = functools.partial(plain, width=64)"),
-    "partial of a partial": (
-        "model = functools.partial(functools.partial(plain, width=4))",
-        "model = functools.partial(functools.partial(plain, width=64))",
-    ),
-    "lambda in a loop": (
-        "models = [lambda *sizes, w=w: plain(*sizes, width=w) for w in (4, 64)]\nmodel = models[0]",
-        "model = models[1]",
-    ),
-    "lambda with a late variable": ("w = 4\nmodel = lambda *sizes: plain(*sizes, width=w)", "w = 64"),
-    "global constant": (
-        "def model(space, length, vocab, hidden):\n    return layers(space, length, vocab, WIDTH)",
-        "WIDTH = 64",
-    ),
-    "global dictionary": (
-        "def model(space, length, vocab, hidden):\n    return layers(space, length, vocab, CONFIG['width'])",
-        "CONFIG['width'] = 64",
-    ),
-    "global alias of a class": (
-        "def model(space, length, vocab, hidden):\n    return layers(space, length, vocab, 4, ACT)",
-        "ACT = nn.Tanh",
-    ),
-    "global function": (
-        "def size():\n    return 4\ndef model(space, length, vocab, hidden):\n"
-        "    return layers(space, length, vocab, size())",
-        "def size():\n    return 64",
-    ),
-    "attribute of a base class": ("model = Net", "Base.scale = 2.0"),
-    "method of a base class": ("model = Net", "Base.width = lambda self: 64"),
-    "replaced method": ("model = Net", "Net.forward = lambda self, meanings: -self.layers(meanings)"),
-    "default": ("model = plain", "plain.__kwdefaults__['width'] = 64"),
-    "definition again": (
-        "def model(space, length, vocab, hidden):\n    return layers(space, length, vocab, 4)",
-        "def model(space, length, vocab, hidden):\n    return layers(space, length, vocab, 64)",
-    ),
-    "attribute of a module": ("model = of_module(scale=1.0)", "model = of_module(scale=2.0)"),
-    "buffer": (
-        "model = of_module()\nmodel.register_buffer('b', torch.zeros(2))",
-        "model = of_module()\nmodel.register_buffer('b', torch.ones(2))",
-    ),
-    "layer of a module": (
-        "model = nn.Sequential(of_module(), nn.Dropout(0.1))",
-        "model = nn.Sequential(of_module(), nn.Dropout(0.2))",
-    ),
-    "hook of a module": (
-        "model = of_module()",
-        "model = of_module()\nmodel.register_forward_hook(lambda module, inputs, scores: -scores)",
-    ),
-    "frozen parameters": (
-        "model = of_module()",
-        "model = of_module()\nfor weights in model.layers[1].parameters():\n    weights.requires_grad_(False)",
-    ),
-    "class made by type": (
-        "model = type('Made', (Base,), {'scale': 1.0})",
-        "model = type('Made', (Base,), {'scale': 2.0})",
-    ),
-    "decorator": (
-        "def scaled(by):\n    def wrap(method):\n        @functools.wraps(method)\n        def inner(self, meanings):\n"
-        "            return by * method(self, meanings)\n        return inner\n    return wrap\n"
-        "model = type('Made', (Base,), {'forward': scaled(1)(Base.forward)})",
-        "model = type('Made', (Base,), {'forward': scaled(2)(Base.forward)})",
-    ),
-    "decorator of PyTorch": (
-        "class model(Base):\n    @torch.enable_grad()\n    def forward(self, x):\n        return self.layers(x)",
-        "class model(Base):\n    @torch.enable_grad()\n    def forward(self, x):\n        return -self.layers(x)",
-    ),
-    "property": (
-        "class model(Base):\n    @property\n    def scale(self):\n        return 1.0",
-        "class model(Base):\n    @property\n    def scale(self):\n        return 2.0",
-    ),
-    "cached property": (
-        "class model(Base):\n    @functools.cached_property\n    def scale(self):\n        return 1.0",
-        "class model(Base):\n    @functools.cached_property\n    def scale(self):\n        return 2.0",
-    ),
-    "static method": (
-        "class model(Base):\n    @staticmethod\n    def width():\n        return 4",
-        "class model(Base):\n    @staticmethod\n    def width():\n        return 64",
-    ),
-    "cached function": (
-        "@functools.cache\ndef size():\n    return 4\ndef model(*sizes):\n    return plain(*sizes, width=size())",
-        "@functools.cache\ndef size():\n    return 64",
-    ),
-    "dataclass": (
-        "@dataclasses.dataclass\nclass Options:\n    width: int = 4\noptions = Options()\n"
-        "def model(*sizes):\n    return plain(*sizes, width=options.width)",
-        "options.width = 64",
-    ),
-    "enum": (
-        "class Width(enum.Enum):\n    SMALL = 4\ndef model(*sizes):\n    return plain(*sizes, width=Width.SMALL.value)",
-        "class Width(enum.Enum):\n    SMALL = 64",
-    ),
-    "array": (
-        "widths = np.array([4])\ndef model(*sizes):\n    return plain(*sizes, width=int(widths[0]))",
-        "widths[0] = 64",
-    ),
-    "tensor": (
-        "factor = torch.ones(1)\nclass model(Base):\n    def forward(self, meanings):\n"
-        "        return factor * self.layers(meanings)",
-        "factor.mul_(2)",
-    ),
-    "callable object": (
-        "class Maker:\n    def __init__(self, width):\n        self.width = width\n    def __call__(self, *sizes):\n"
-        "        return plain(*sizes, width=self.width)\nmodel = Maker(4)",
-        "model = Maker(64)",
-    ),
-    "method of an object": (
-        "class Maker:\n    def __init__(self, width):\n        self.width = width\n    def build(self, *sizes):\n"
-        "        return plain(*sizes, width=self.width)\nmodel = Maker(4).build",
-        "model = Maker(64).build",
-    ),
-    "code without source": (
-        "exec('def model(space, length, vocab, hidden):\\n    return layers(space, length, vocab, 4)')",
-        "exec('def model(space, length, vocab, hidden):\\n    return layers(space, length, vocab, 64)')",
-    ),
-    "file that the model reads": (
-        "pathlib.Path('width.txt').write_text('4')\n"
-        "def model(*sizes):\n    return plain(*sizes, width=int(pathlib.Path('width.txt').read_text()))",
-        "pathlib.Path('width.txt').write_text('64')",
-    ),
-    "environment": (
-        "os.environ['WIDTH'] = '4'\ndef model(*sizes):\n    return plain(*sizes, width=int(os.environ['WIDTH']))",
-        "os.environ['WIDTH'] = '64'",
-    ),
-    "function of an installed package": (
-        "def model(*sizes):\n    return Net(*sizes)",
-        "relu = nn.functional.relu\nnn.Flatten.forward = lambda self, x: 2 * x.flatten(1)",
-    ),
-}
-
-# Kinds of values, by the two statements that make them and an expression. It has no effect on the first outputs.
-VALUES: dict[str, tuple[str, str, str]] = {
-    "function for a type": (
-        "@functools.singledispatch\ndef f(x):\n    return x\n@f.register\ndef _(x: int):\n    return x",
-        "@f.register\ndef _(x: int):\n    return 2 * x", "f(1)",
-    ),
-    "default factory": (
-        "c = collections.defaultdict(lambda: 1)", "c = collections.defaultdict(lambda: 2)", "c['a']"
-    ),
-    "masked array": ("c = np.ma.array([1, 2], mask=[0, 1])", "c = np.ma.array([1, 2], mask=[1, 0])", "c.sum()"),
-    "records with objects": (
-        "c = np.array([(1, [1])], dtype=[('a', int), ('b', object)])", "c[0]['b'].append(2)", "len(c[0]['b'])"
-    ),
-    "pattern": ("c = re.compile('a')", "c = re.compile('ab')", "len(c.pattern)"),
-    "view of memory": ("c = memoryview(bytearray(b'a'))", "c[0] = 3", "c[0]"),
-    "context variable": (
-        "c = contextvars.ContextVar('c', default=1)", "c = contextvars.ContextVar('c', default=2)", "c.get()"
-    ),
-    "weights of a captured module": (
-        "torch.manual_seed(0)\nc = nn.Linear(2, 2)", "torch.manual_seed(1)\nc = nn.Linear(2, 2)", "c.weight[0, 0]"
-    ),
-    "captured parameter": ("c = nn.Parameter(torch.ones(1))", "c.data.mul_(2)", "c"),
-    "deep list": (
-        "def deep(x):\n    for _ in range(3000):\n        x = [x]\n    return x\nc = deep(1)", "c = deep(2)", "len(c)"
-    ),
-    "linked objects": (
-        "class Node:\n    def __init__(self, number, after):\n        self.number, self.after = number, after\n"
-        "c = last = Node(0, None)\nfor number in range(1, 999):\n    c = Node(number, c)",
-        "last.number = -1", "c.number",
-    ),
-    "private slot": (
-        "class Slots:\n    __slots__ = ('__a',)\n    def __init__(self, a):\n        self.__a = a\nc = Slots(1)",
-        "c = Slots(2)", "c is None",
-    ),
-    "name by its text": ("NUMBER = 1", "NUMBER = 2", "globals()['NUMBER']"),
-    "object with the name of its class": (
-        "class c:\n    def __init__(self):\n        self.number = 1\nc = c()", "c.number = 2", "c.number"
-    ),
-    "gradient of a function": (
-        "class Twice(torch.autograd.Function):\n    @staticmethod\n    def forward(context, x):\n"
-        "        return 2 * x\n    @staticmethod\n    def backward(context, slope):\n        return SLOPE * slope\n"
-        "SLOPE = 2", "SLOPE = 3", "Twice.apply(torch.ones(()))",
-    ),
-    "table": ("c = pandas.DataFrame({'a': [1, 2]})", "c = pandas.DataFrame({'a': [1, 3]})", "c['a'][0]"),
-    "object that makes up attributes": (
-        "c = unittest.mock.MagicMock()\nNUMBER = 1", "NUMBER = 2", "NUMBER if c.option else 0"
-    ),
-    "object that fails": (
-        "class Bad(dict):\n    def items(self):\n        raise ValueError\n"
-        "    def __getattr__(self, name):\n        raise ValueError\nc = Bad()", "c = None", "c is None",
-    ),
-}  # fmt: skip
+CHANGES = parts_by_kind("changes.txt")  # two cells of a notebook that define `model`; the second changes the numbers
+VALUES = parts_by_kind("values.txt")  # two statements that make a value, and an expression without effect at first
+FILES = parts_by_kind("files.txt")  # imports of a plug-in, its width, and files "# name" with {} for a number
 MORE = START + "import collections, contextvars, re, unittest.mock\nimport pandas\n"
 LATER = "\nmodel = late(lambda: {})"
 
@@ -393,58 +167,14 @@ def test_new_random_weights_and_a_cache_do_not_make_another_model() -> None:
 
 # -- plug-in files and packages ----------------------------------------------------------------------------------------
 
-PLUGIN = """
-import icy
-from torch import nn
-{imports}
-
-@icy.register_sender("Filed")
-class Filed(nn.Sequential):
-    def __init__(self, space, L, V, E):
-        width = {width}
-        super().__init__(nn.Embedding(space.values, width), nn.Flatten(),
-                         nn.Linear(space.attributes * width, L * (V + 1)), nn.Unflatten(1, (L, V + 1)))
-"""
 
 # Files by name, with {} for the number that changes; how the plug-in imports them, and its width.
-FILES: dict[str, tuple[dict[str, str], str, str]] = {
-    "the plug-in": ({}, "WIDTH = {}", "WIDTH"),
-    "imported file": ({"helper.py": "WIDTH = {}"}, "import helper", "helper.WIDTH"),
-    "imported name": ({"helper.py": "WIDTH = {}"}, "from helper import WIDTH", "WIDTH"),
-    "imported function": ({"helper.py": "def width():\n    return {}"}, "from helper import width as w", "w()"),
-    "file of an imported file": (
-        {"helper.py": "from inner import WIDTH", "inner.py": "WIDTH = {}"}, "import helper", "helper.WIDTH"
-    ),
-    "lazy import": (
-        {"helper.py": "def width():\n    from inner import WIDTH\n    return WIDTH", "inner.py": "WIDTH = {}"},
-        "import helper", "helper.width()",
-    ),
-    "package": (
-        {"package_of_mine/__init__.py": "from .sizes import *", "package_of_mine/sizes.py": "WIDTH = {}"},
-        "import package_of_mine", "package_of_mine.WIDTH",
-    ),
-    "relative import of a package": (
-        {
-            "package_of_mine/__init__.py": "", "package_of_mine/sizes.py": "WIDTH = {}",
-            "package_of_mine/models.py": "from . import sizes\ndef width():\n    return sizes.WIDTH",
-        },
-        "from package_of_mine.models import width as w", "w()",
-    ),
-    "import by text": (
-        {
-            "helper.py": "import importlib\ndef width():\n    return importlib.import_module('inner').WIDTH",
-            "inner.py": "WIDTH = {}",
-        },
-        "import helper", "helper.width()",
-    ),
-    "name by text": ({"helper.py": "WIDTH_0 = {}"}, "import helper", "getattr(helper, 'WIDTH' + '_0')"),
-}  # fmt: skip
 
 
 def write(kind: str, width: int) -> Path:
     """Write the files of a kind, and return the plug-in."""
-    files, imports, expression = FILES[kind]
-    for name, text in files.items():
+    imports, expression, *files = FILES[kind]
+    for name, _, text in (file.removeprefix("# ").partition("\n") for file in files):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text(text.format(width) + f"\n# {width}\n")
     Path("mine.py").write_text(PLUGIN.format(imports=imports.format(width), width=expression))

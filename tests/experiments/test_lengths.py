@@ -12,7 +12,7 @@ import torch
 
 import icy
 from icy.analysis.plots.e2e_curves import e2e as draw_curves
-from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.errors import IncompatibleError
 from icy.experiments.results import EndToEndResult
 from icy.models.senders.fc import FC2L
 from icy.records.long_table import to_long
@@ -113,23 +113,3 @@ def test_models_that_do_not_take_ends_are_refused(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(FC2L, "takes_ends", False)
     with pytest.raises(IncompatibleError, match="sender/FC2L declares that it does not take messages that end early"):
         jobs(max_length=3)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "sentence"),
-    [
-        ({"max_length": 0}, InvalidSettingError, "maximum length must be a whole number, at least 1"),
-        ({"length_cost": 0.1}, InvalidSettingError, "give max_length too"),
-        ({"max_length": 3, "length_cost": "quick"}, InvalidSettingError, "lazy, impatient or lazimpa, not 'quick'"),
-        ({"max_length": 3, "word_length": 2}, InvalidSettingError, "max_length replaces word_length"),
-        ({"max_length": 3, "pretrain": "perm"}, InvalidSettingError, "starts from scratch"),
-        ({"max_length": 3, "representation": "qt"}, IncompatibleError, "'qt' have no end token"),
-        ({"max_length": 3, "symbols": "V"}, InvalidSettingError, "leave out symbols=V"),
-    ],
-)
-def test_mistakes_are_answered_in_a_sentence(
-    arguments: dict[str, Any], error: type[Exception], sentence: str, tmp_path: Path
-) -> None:
-    with pytest.raises(error, match=sentence):
-        icy.e2e(*PAIR, out=tmp_path / "x", **{**SMALL, **arguments})
-    assert not (tmp_path / "x").exists()

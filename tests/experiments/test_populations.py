@@ -12,7 +12,7 @@ from torch import nn
 
 import icy
 from icy.config.specs import EndToEndSpec
-from icy.core.errors import InvalidSettingError, StoreError, UnknownNameError
+from icy.core.errors import StoreError
 from icy.experiments.plan import make_plan
 from icy.experiments.results import EndToEndResult
 from icy.records.long_table import to_long
@@ -121,26 +121,6 @@ def test_a_call_with_more_seeds_trains_only_these(tmp_path: Path) -> None:
     again = {record["seed"]: record for record in Store(tmp_path).records()}
     assert again[123]["finished"] == before["finished"]
     assert set(again) == {123, 124}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "sentence"),
-    [
-        ({"senders": 0}, InvalidSettingError, "number of senders must be"),
-        ({"receivers": 1.5}, InvalidSettingError, "number of receivers"),
-        ({"replace_every": -3}, InvalidSettingError, "between two replacements"),
-        ({"replacement": "graduall"}, UnknownNameError, "did you mean gradual"),
-        ({"senders": 2, "pretrain": "perm"}, InvalidSettingError, "starts from scratch"),
-        ({"senders": 2, "preset": "published"}, InvalidSettingError, "preset 'default'"),
-        ({"replace_every": 5, "settings": {"optimizer": "sgd"}}, InvalidSettingError, "must be 'adam', not 'sgd'"),
-    ],
-)
-def test_mistakes_are_answered_in_a_sentence(
-    arguments: dict[str, Any], error: type[Exception], sentence: str, tmp_path: Path
-) -> None:
-    with pytest.raises(error, match=sentence):
-        icy.e2e(*PAIR, out=tmp_path / "x", **{**SMALL, **arguments})
-    assert not (tmp_path / "x").exists()
 
 
 def test_a_kind_of_replacement_without_a_schedule_is_idle(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import icy
 from icy.config.specs import ProbeSpec
-from icy.core.errors import IcyError, InvalidSettingError, PluginError, StoreError, UnknownNameError
+from icy.core.errors import PluginError, StoreError
 from icy.core.registry import registry
 from icy.experiments.plan import make_plan
 from tests.experiments.helpers import HOLDING, PLUGIN, Counter, curves, plugin_file
@@ -104,59 +103,6 @@ def test_a_model_that_cannot_be_made_raises_with_a_reason(tmp_path: Path) -> Non
     )
     with pytest.raises(PluginError, match=r"sender/Unmade cannot be made: ZeroDivisionError.*line \d+ of unmade\.py"):
         icy.probe("Unmade", "perm", plugin=file, out=tmp_path / "r", **TINY)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "words"),
-    [
-        ({"model": "HierZreo:GRU"}, UnknownNameError, "HierZero:GRU"),
-        ({"model": "FC2L"}, UnknownNameError, "sender/FC2L or receiver/FC2L"),
-        ({"model": []}, InvalidSettingError, "No model"),
-        ({"grammar": "shufdte"}, UnknownNameError, "shufdet"),
-        ({"protocol": "budgets"}, UnknownNameError, "budget"),
-        ({"preset": "publish"}, UnknownNameError, "published"),
-        ({"meanings": "9x99"}, InvalidSettingError, "memory"),
-        ({"meanings": "5by10"}, InvalidSettingError, "5x10"),
-        ({"seeds": []}, InvalidSettingError, "Seeds are"),
-        ({"target": 1.5}, InvalidSettingError, "target"),
-        ({"protocol": "budget", "cap": 5}, InvalidSettingError, "cap"),
-        ({"hidden": 0}, InvalidSettingError, "hidden size"),
-        ({"hidden": "a"}, InvalidSettingError, "hidden size"),
-        ({"hidden": []}, InvalidSettingError, "hidden size"),
-        ({"protocol": "generalise", "held_out": 0}, InvalidSettingError, "above 0 and below 1"),
-        ({"protocol": "generalise", "held_out": 1}, InvalidSettingError, "above 0 and below 1"),
-        ({"protocol": "generalise", "split": "combination"}, UnknownNameError, "combinations"),
-        ({"protocol": "generalise", "meanings": "1x10"}, InvalidSettingError, "one attribute"),
-        ({"protocol": "generalise", "held_out": 0.9, "meanings": "2x3"}, InvalidSettingError, "smaller share"),
-        ({"protocol": "generalise", "held_out": 0.01, "meanings": "2x3"}, InvalidSettingError, "larger share"),
-        ({"held_out": 0.3}, InvalidSettingError, "holds out no meanings"),
-        ({"protocol": "budget", "split": "combinations"}, InvalidSettingError, "holds out no meanings"),
-        ({"vocab_size": 2, "word_length": 2, "meanings": "5x10"}, InvalidSettingError, "word"),
-        ({"protocol": "acquire", "cap": float("inf")}, InvalidSettingError, "cap"),
-        ({"seeds": "1-100000000"}, InvalidSettingError, "at most"),
-        ({"settings": {"learning_rate": "abc"}}, InvalidSettingError, "a number"),
-        ({"settings": {"batch_size": 1.5}}, InvalidSettingError, "a whole number"),
-        ({"settings": {"fresh_reading": "maybe"}}, InvalidSettingError, "true or false"),
-        ({"device": "tpu"}, InvalidSettingError, "device"),
-        ({"engine": "steam"}, UnknownNameError, "engine"),
-        ({"workers": 0}, InvalidSettingError, "workers"),
-        ({"representation": "loud"}, UnknownNameError, "representation"),
-        ({"rerun": "maybe"}, InvalidSettingError, "missing"),
-        ({"settings": {"check_evry": 3}}, UnknownNameError, "check_every"),
-        ({"settings": {"clip_norm": -1}}, InvalidSettingError, "clip_norm"),
-        ({"options": {"depth": 3}}, InvalidSettingError, "no option 'depth'"),
-        ({"plugin": "absent.py"}, PluginError, "does not exist"),
-        ({"grammer": "rot"}, UnknownNameError, "grammar"),
-    ],
-)
-def test_bad_input_is_one_sentence(
-    arguments: dict[str, Any], error: type[IcyError], words: str, tmp_path: Path
-) -> None:
-    given = {"model": "sender/FC2L", "grammar": "perm", "out": tmp_path, **arguments}
-    with pytest.raises(error, match=words) as caught:
-        icy.probe(**given)
-    assert "\n" not in str(caught.value)
-    assert not list(tmp_path.iterdir())
 
 
 def test_an_unwritable_folder(tmp_path: Path) -> None:

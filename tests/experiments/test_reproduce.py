@@ -12,7 +12,6 @@ import pytest
 
 import icy
 from icy.config.specs import ReproduceSpec
-from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.reproduce import Reproducing
 from icy.s2b import AcquisitionSettings, ease_of_acquisition
 
@@ -122,28 +121,6 @@ def test_names_of_other_tables_are_passed_over(caplog: pytest.LogCaptureFixture)
         found = asked("icy22/table3", only="FC2L,HierZero:dgsend")
     assert set(found.wanted["model"]) == {"FC2L"}
     assert "HierZero:dgsend is not in icy22/table3, but in perkins21/table13, icy22/table6" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("options", "kind", "sentence"),
-    [
-        ({"table": "icy22/table33"}, UnknownNameError, "icy22/table3"),
-        ({"table": "icy22/table3", "only": "FC2"}, UnknownNameError, "did you mean FC2L"),
-        ({"table": "icy22/table3", "only": "HierZero:dgsend"}, InvalidSettingError, "has no model HierZero:dgsend"),
-        ({"table": "icy22/table3", "grammar": "shufdett"}, UnknownNameError, "shufdet"),
-        ({"table": "icy22/table9", "representation": "soft"}, InvalidSettingError, "has no representations"),
-        ({"table": "icy22/figure7"}, InvalidSettingError, "`icy e2e .*measures and draws it"),
-        ({"table": "metarg24/llm"}, InvalidSettingError, "does not measure.*`icy s2b text"),
-        ({"table": "icy22/table3", "seed": 3}, UnknownNameError, "seeds"),
-        ({"table": "metarg22/recall", "only": "dnc"}, InvalidSettingError, "figure8 has no agent dnc; it has LSTM"),
-        ({"table": "icy22/table3", "observations": 5}, InvalidSettingError, "do not learn from observations"),
-        ({"table": "metarg22/listener", "grammar": "rot"}, InvalidSettingError, "has no grammars"),
-        ({"table": "metarg22/listener", "only": "GRU"}, UnknownNameError, "GRU"),
-    ],
-)
-def test_mistakes(options: dict[str, Any], kind: type[Exception], sentence: str) -> None:
-    with pytest.raises(kind, match=sentence):
-        icy.reproduce(**options)
 
 
 @pytest.mark.slow

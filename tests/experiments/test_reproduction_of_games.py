@@ -11,7 +11,6 @@ import icy
 from icy.analysis import published
 from icy.analysis.literature.games import with_names
 from icy.config.specs import ReproduceSpec
-from icy.core.errors import IcyError
 from icy.experiments.reproduce import Reproducing
 from icy.experiments.reproduction import printed_floors
 
@@ -37,12 +36,6 @@ def test_rows_are_found_by_name_and_trained_as_published() -> None:
     (quick,) = planned("cbm24/table1", quick=True)
     assert (quick.task.steps, len(quick.replicates)) == (1000, 1)
     assert (quick.task.world, quick.task.turns.rule_length) == ("thing", 1)  # the fastest row
-
-
-@pytest.mark.parametrize(("only", "why"), [("thing-qt-l5", "did you mean thing-qt-l"), ("FC2L", "FC2L")])
-def test_other_names_are_refused(only: str, why: str) -> None:
-    with pytest.raises(IcyError, match=why):
-        planned("cbm24/table1", only)
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import pickle
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pytest
 
 import icy
 from icy.config.specs import EndToEndSpec, ProbeSpec
-from icy.core.errors import IcyError, InvalidSettingError, StoreError
+from icy.core.errors import InvalidSettingError, StoreError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.languages.language import Language
@@ -29,9 +28,6 @@ from tests.training.resuming import killed, numbers, resumed
 
 SIZES: dict[str, Any] = {"hidden": 8, "seeds": 2, "target": 0.6, "workers": 1, "settings": {"check_every": 20}}
 """Arguments of a probe without the sizes of its language."""
-ROWS = pd.DataFrame(
-    [(f"v{a}", f"w{b}", f"{'xy'[a]}{'xyz'[b]}") for a, b in product(range(2), range(2))], columns=["a", "b", "message"]
-)
 LEARNED = ("steps", "accuracy", "crossing", "baseline_crossing", "baseline_steps", "reason", "curve")
 
 
@@ -240,26 +236,6 @@ def test_languages_decide_the_sizes(tmp_path: Path) -> None:
     assert one.facts["V"] == "4"
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        ({"meanings": "5x10"}, r"meanings is 5x10, but the language 'perm@\w+' \(2x3, .* needs 2x3"),
-        ({"vocab_size": 3}, "vocab_size is 3, .* needs at least 4"),
-        ({"word_length": 3}, "word_length is 3, .* needs 2"),
-    ],
-)
-def test_sizes_that_do_not_fit_the_language(given: dict[str, Any], sentence: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidSettingError, match=sentence):
-        icy.probe("sender/FC2L", perm(), out=tmp_path / "r", **given)
-    assert not (tmp_path / "r").exists()
-
-
-@pytest.mark.parametrize("other", [perm(space="2x4"), Language("2x3", np.repeat(perm().messages, 2, axis=1), 4)])
-def test_languages_that_do_not_fit_together(other: Language, tmp_path: Path) -> None:
-    with pytest.raises(InvalidSettingError, match=r"'perm@\w+' \(2x3, messages of 4 tokens\) and '.* separate runs"):
-        icy.probe("sender/FC2L", [perm(), "rot", other], out=tmp_path)
-
-
 def test_a_vocabulary_that_is_too_small_for_concat(tmp_path: Path) -> None:
     language = Language("2x3", [[a, b] for a in range(3) for b in range(3)], 3, name="reused")
     with pytest.raises(InvalidSettingError, match=r"concat, .* needs 6 words of 1 token, .* 6 or more\. 'reused@"):
@@ -267,41 +243,7 @@ def test_a_vocabulary_that_is_too_small_for_concat(tmp_path: Path) -> None:
     assert not icy.probe("sender/FC2L", language, vocab_size=6, out=tmp_path, **SIZES).failures
 
 
-def test_messages_that_are_not_words(tmp_path: Path) -> None:
-    with pytest.raises(
-        InvalidSettingError, match=r"3 tokens, which is not a multiple of its 2 attributes: .* length of 4"
-    ):
-        icy.probe("sender/FC2L", Language("2x3", perm().messages[:, :3], 4), out=tmp_path)
-
-
 # -- files that are none -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("rows", "sentence"),
-    [
-        (ROWS.iloc[:-1], "1 meaning is missing"),
-        (pd.concat([ROWS, ROWS.iloc[:1]]), "1 row repeats a meaning"),
-        (ROWS.assign(b=["w0", "w1", "w2", "w0"]), "2 meanings are missing"),
-        (ROWS.drop(columns="message"), "choose columns of meanings"),
-        (pd.DataFrame(), "emerged.csv"),
-    ],
-)
-def test_tables_that_are_no_language(rows: pd.DataFrame, sentence: str, tmp_path: Path) -> None:
-    rows.to_csv(tmp_path / "emerged.csv", index=False)
-    with pytest.raises(IcyError, match=sentence) as error:
-        icy.probe("sender/FC2L", str(tmp_path / "emerged.csv"), out=tmp_path / "r")
-    assert "\n" not in str(error.value)
-    assert not (tmp_path / "r").exists()
-
-
-@pytest.mark.parametrize(
-    "grammar", ["gone.csv", "some/folder/gone", Path("gone"), 3, [perm(), None], "mine@" + 16 * "0"]
-)
-def test_neither_grammars_nor_languages(grammar: Any, tmp_path: Path) -> None:
-    with pytest.raises(IcyError) as error:
-        icy.probe("sender/FC2L", grammar, out=tmp_path / "r")
-    assert "\n" not in str(error.value)
 
 
 # -- meanings that share a message -------------------------------------------------------------------------------------

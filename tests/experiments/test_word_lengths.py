@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 import icy
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec
-from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError
-from icy.experiments.e2e import pair_jobs
-from icy.experiments.iterate import chain_jobs
+from icy.config.specs import ProbeSpec
+from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.experiments.probe import probe_jobs
 from icy.grammars import make_language
 from icy.languages.table import Table
@@ -87,19 +85,3 @@ def test_a_model_may_declare_that_it_takes_no_ends(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(FC1L, "takes_ends", False)
     with pytest.raises(IncompatibleError, match="does not take messages that end early"):
         only_job(word_length="1-2")
-
-
-def test_words_of_seeds_of_their_own_do_not_go_with_an_order_of_frequencies() -> None:
-    with pytest.raises(InvalidSettingError, match="word_seeds"):
-        only_job(word_length="1-2", word_seeds=2, frequencies="zipf:1")
-
-
-def test_only_probes_take_words_of_different_lengths() -> None:
-    for make in (
-        lambda: pair_jobs(EndToEndSpec("FC1L", "FC1L", word_length="1-2")),
-        lambda: chain_jobs(ChainSpec("FC1L", word_length="1-2")),
-    ):
-        with pytest.raises(IcyError, match="words of one length, not of 1-2"):
-            make()
-    with pytest.raises(IcyError, match="give max_length"):
-        pair_jobs(EndToEndSpec("FC1L", "FC1L", word_length="1-2"))

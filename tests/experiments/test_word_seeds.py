@@ -9,7 +9,6 @@ import pytest
 
 import icy
 from icy.config.specs import ProbeSpec
-from icy.core.errors import InvalidSettingError
 from icy.experiments.probe import probe_jobs
 from icy.training.job import Replicate
 
@@ -48,12 +47,3 @@ def test_each_seed_of_words_is_a_row_and_more_of_them_resume(tmp_path: Path) -> 
     assert own.to_dict() == same.to_dict()
     shown = icy.ProbeResult.load(tmp_path).bias_table().render("text")
     assert all(f"word_seed={seed}" in shown for seed in (7, 8, 123))
-
-
-def test_seeds_of_words_that_mean_nothing_are_refused(tmp_path: Path) -> None:
-    file = tmp_path / "mine.csv"
-    file.write_text("a,b,message\n0,0,0123\n0,1,1123\n1,0,0023\n1,1,1023\n")
-    with pytest.raises(InvalidSettingError, match="has its own words"):
-        icy.probe("sender/FC1L", grammar=[str(file)], word_seeds=[1], out=tmp_path / "out")
-    with pytest.raises(InvalidSettingError, match="Seeds are a number of seeds"):
-        probed(tmp_path / "out", word_seeds="x")

@@ -121,21 +121,6 @@ def test_other_worlds_and_turns() -> None:
     assert len(said) == 20
 
 
-@pytest.mark.parametrize(
-    ("who", "game", "why"),
-    [
-        ("idea", FOUR, "did you mean ideal"),
-        ("ideal", GameOverrides(turns={"rule_lenth": 2}), "did you mean rule_length"),
-        ("ideal", GameOverrides(turns={"rule_length": 9}), "5 attributes"),
-        ("ideal", GameOverrides(count=1), "number of turns"),
-        ("ideal", GameOverrides(world="thinks"), "did you mean thing"),
-    ],
-)
-def test_invalid_values_are_rejected(who: str, game: GameOverrides, why: str) -> None:
-    with pytest.raises(IcyError, match=why):
-        one_player(who, game)
-
-
 def test_a_folder_without_agents_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(IcyError):
         players(tmp_path)

@@ -8,7 +8,6 @@ from fractions import Fraction
 import pytest
 import torch
 
-from icy.core.errors import InvalidSettingError
 from icy.games import Formulas, Rules, Turns, TurnSettings, make_world
 
 WORLD = make_world("shape", positions=0)
@@ -104,8 +103,3 @@ def test_redundant_negations_are_left_out() -> None:
     assert [two.name(n) for n in range(two.count)] == ["1.1", "1.2"]
     four = Formulas(make_world("thing", attributes=1, values=4))
     assert four.count == 4 + 4 + 6  # a pair of values, or the other pair
-
-
-def test_a_world_with_too_many_formulas_is_rejected() -> None:
-    with pytest.raises(InvalidSettingError, match=r"about 4,000,000 formulas.*at most 1,000,000"):
-        Formulas(make_world("thing", attributes=10, values=100))

@@ -133,44 +133,6 @@ def test_presets_have_names_and_reasons() -> None:
 # -- rejected values ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        ({"world": "thong"}, "did you mean thing"),
-        ({"representation": "qd"}, "did you mean qt"),
-        ({"representation": "discr"}, "representation is called 'discr'"),
-        ({"sender": "HierZero:GRV"}, "did you mean HierZero:GRU"),
-        ({"receiver": "kNN"}, "kNN"),
-        ({"rule_length": 6}, "5 attributes"),
-        ({"game": {"held_out": 0.999}, "rule_length": 2}, "held out"),
-        ({"game": {"targets": 3}}, "No setting of turns is called 'targets'"),
-        ({"game": {"held_aut": 0.1}}, "held_out"),
-        ({"distractor_kind": "far"}, "distractors"),
-        ({"settings": {"epok": 3}}, "did you mean epoch"),
-        ({"settings": {"topsim_of": "phrases"}}, "did you mean phrase"),
-        ({"representation_options": {"tau": 1}}, "No attribute of the representation 'qt' is called 'tau'"),
-        ({"world_options": {"values": 1}}, "number of values"),
-        ({"sender_sees": "all"}, "No value of sender_sees is called 'all'"),
-        ({"perception": "conv5"}, "did you mean conv4"),
-        ({"preset": "publishe"}, "did you mean published"),
-        ({"word_size": 1, "representation": "gs"}, "at least two different words"),
-        (
-            {"word_size": 2, "representation": "gs", "preset": "published", "rule_length": 4},
-            "at least two different words",
-        ),
-        ({"targets": 0}, "targets"),
-        ({"steps": 0}, "number of updates"),
-        ({"world": ()}, "world has no value"),
-        ({"sender_hidden": 0}, "hidden size of the sender"),
-    ],
-    ids=lambda given: next(iter(given)) if isinstance(given, dict) else "",
-)
-def test_invalid_specs_are_rejected_with_a_message(given: dict[str, Any], why: str) -> None:
-    with pytest.raises(IcyError, match=why) as raised:
-        jobs(**given)
-    assert str(raised.value)[-1] in ".?"
-
-
 def test_old_names_of_options_are_accepted_and_records_keep_them() -> None:
     new = only(representation="gs", representation_options={"tau": 0.5})
     assert only(channel="gs", channel_options={"tau": 0.5}) == new

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.games import Rules, World, make_world
 
 
@@ -164,16 +163,10 @@ def test_a_split_depends_only_on_its_seed() -> None:
 
 def test_nothing_is_held_out_if_every_concept_has_one_rule() -> None:
     assert len(Rules.of(SHAPE, 1).split().held_out) == 0
-    with pytest.raises(InvalidSettingError, match=r"None of these 17 rules can be held out.*; hold out 0"):
-        Rules.of(SHAPE, 1).split(0.1)
 
 
 def test_shares_that_are_too_small_or_too_large_are_rejected() -> None:
     rules = Rules.of(SHAPE, 4)
-    with pytest.raises(InvalidSettingError, match=r"With 1 of 270 rules held out.*hold out 6 to 264 rules, a share of"):
-        rules.split(0.001)
-    with pytest.raises(InvalidSettingError, match="With 268 of 270 rules held out"):
-        rules.split(0.99)
     assert len(rules.split(6 / 270).held_out) == 6
     assert len(rules.split(0).held_out) == 0
 
@@ -188,14 +181,3 @@ def test_the_default_share_works_in_every_world(attributes: int, values: int, da
 
 
 # -- rejected values ---------------------------------------------------------------------------------------------------
-
-
-def test_impossible_rules_are_rejected() -> None:
-    with pytest.raises(InvalidSettingError, match=r"length 5 needs 5 attributes.* has 4 attributes"):
-        Rules.of(SHAPE, 5)
-    with pytest.raises(InvalidSettingError, match=r"25,200,000 rules of length 5.*at most 1,000,000"):
-        Rules.of(make_world("thing", attributes=10), 5)
-    with pytest.raises(InvalidSettingError, match="at least two values"):
-        Rules.of(Lonely(), 1)
-    with pytest.raises(UnknownNameError, match="No way to draw these rules is called 'type-first'"):
-        Rules.of(SHAPE, 1).weights("type-first")

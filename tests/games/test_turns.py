@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.core.errors import InvalidSettingError
 from icy.games import TurnBatch, Turns, TurnSettings, World, make_world
 from icy.games.native_turns import can_draw
 from icy.testing.cases import MadeTensors
@@ -211,17 +211,6 @@ def test_one_target_can_replace_all_targets() -> None:
 
 
 # -- rejected values ---------------------------------------------------------------------------------------------------
-
-
-def test_impossible_turns_are_rejected_at_the_start() -> None:
-    with pytest.raises(InvalidSettingError, match="take shorter rules"):
-        Turns(SHAPE, TurnSettings(5), [1])
-    with pytest.raises(InvalidSettingError, match="can be held out"):
-        Turns(SHAPE, TurnSettings(1, held_out=0.5), [1])
-    with pytest.raises(UnknownNameError, match="called 'attribute-first'; did you mean type-first"):
-        Turns(SHAPE, TurnSettings(rules="formulas"), [1])
-    with pytest.raises(UnknownNameError, match="No purpose of turns is called 'tests'; did you mean test"):
-        Turns(SHAPE, SMALL, [1]).batch("tests", 0, 1, 1)
 
 
 def test_turns_are_drawn_on_the_device() -> None:

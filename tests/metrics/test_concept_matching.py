@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import icy
-from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.metrics.concept_matching import cbm, cbm_by_sample_size
 from icy.metrics.score import Score
 
@@ -302,44 +301,6 @@ def test_few_rows_make_the_score_too_high() -> None:
     sizes = cbm_by_sample_size(random.integers(8, size=(500, 2)), random.integers(16, size=(500, 2)), segment=50)
     segments, accumulated = (sizes.loc[sizes["sample"] == kind, "cbm"] for kind in ("segment", "accumulated"))
     assert segments.min() > accumulated.iloc[-1]
-
-
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        ({"messages": ["a", ""]}, "1 of 2 messages: they have no token that counts"),
-        ({"messages": ["a", "b"], "drop_last": True}, "2 of 2 messages: they have no token"),
-        ({"messages": ["ab", "abc"], "words": 2}, "A message of 3 tokens cannot be cut into words of 2"),
-        ({"messages": ["ab", "b"], "words": "positions:0"}, "at least 1, not 0"),
-        ({"messages": ["ab", "b"], "words": "tokens:two"}, "must be a whole number"),
-        ({"messages": ["ab", "b"], "words": 1.5}, "must be a whole number"),
-        ({"meanings": [[0.5], [1.0]]}, "discrete attributes"),
-        ({"meanings": [["red"], ["red", "big"]]}, 'set concepts="items"'),
-        ({"meanings": [["red"], []], "concepts": "items"}, "A phrase without a concept"),
-        ({"meanings": ["red", "blue"], "concepts": "items"}, "A phrase must be a sequence of concepts, not 'red'"),
-        ({"meanings": [["red"], [("a", [])]], "concepts": "items"}, "must be hashable"),
-        ({"meanings": 3, "concepts": "items"}, "Phrases must be a sequence with one phrase per message"),
-        ({"meanings": [["red"]], "concepts": "items"}, "Every row has one of each"),
-    ],
-)
-def test_mistakes_are_answered_in_a_sentence(given: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(InvalidSettingError, match=sentence):
-        cbm(**({"meanings": [[0], [1]], "messages": ["a", "b"]} | given))
-
-
-@pytest.mark.parametrize(
-    ("argument", "given", "near"),
-    [("words", "position", "positions"), ("concepts", "item", "items"), ("repeats", "count", "counted"),
-     ("unmatched", "assign", "assigned")],
-)  # fmt: skip
-def test_conventions_that_there_are_not(argument: str, given: str, near: str) -> None:
-    with pytest.raises(UnknownNameError, match=f"did you mean {near}"):
-        cbm([[0], [1]], ["a", "b"], **{argument: given})
-
-
-def test_a_segment_larger_than_the_sample() -> None:
-    with pytest.raises(InvalidSettingError, match=r"A segment of 100 rows is larger than the table \(2\)"):
-        cbm_by_sample_size([[0], [1]], ["a", "b"])
 
 
 def test_words_of_large_tokens_are_distinguished() -> None:

@@ -101,27 +101,6 @@ def test_undefined(metric: Any) -> None:
     assert metric([[0, 1], [1, 0]], ["", ""]).why
 
 
-@pytest.mark.parametrize(
-    ("metric", "options", "sentence"),
-    [
-        (modularity, {"dead": "drop"}, "No rule for dead codes"),
-        (factor_vae, {"variance": "onehot"}, "did you mean one_hot"),
-        (factor_vae, {"batch_size": 1}, "batch size must be a whole number, at least 2"),
-        (mig, {"bins": 0}, "number of bins must be a whole number"),
-    ],
-)
-def test_mistakes_are_answered_in_a_sentence(metric: Any, options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(IcyError, match=sentence):
-        metric(GRID, GRID, **options)
-
-
-def test_codes_that_are_not_finite() -> None:
-    with pytest.raises(IcyError, match="There is no message in row 1"):
-        mig([[0], [1]], np.array([[0.5], [np.nan]]))
-    with pytest.raises(IcyError, match="NaN or infinite"):
-        mig([[0], [1]], np.array([[0.5], [np.inf]]))
-
-
 TWO, THREE = (list(itertools.product(range(k), repeat=2)) for k in (2, 3))
 
 

@@ -64,23 +64,6 @@ def test_bootstrap_errors(language: icy.Language) -> None:
     assert first.attrs["scores"]["topsim"].error_of == "20 bootstrap samples of the rows"
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"metrics": "topsin"}, "did you mean topsim"),
-        ({"metrics": []}, "Name at least one metric"),
-        ({"conventions": {"bosdis": {}}}, "No metric of this evaluation is called 'bosdis'"),
-        ({"conventions": {"topsim": {"mesage": "hamming"}}}, "No convention of topsim is called 'mesage'"),
-        ({"conventions": {"topsim": {"message": "haming"}}}, "did you mean hamming"),
-        ({"errors": "jackknife"}, "No way to estimate an error"),
-        ({"resamples": 1}, "at least 2"),
-    ],
-)
-def test_mistakes_are_answered_in_a_sentence(language: icy.Language, options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(IcyError, match=sentence):
-        evaluate(language, **{"metrics": FAST, **options})
-
-
 def test_a_metric_of_ones_own(language: icy.Language, forgetting: None) -> None:
     @register_metric("mean_length", source="this test")
     def mean_length(meanings: Any, messages: Any = None, *, eos: int | None = None) -> Score:

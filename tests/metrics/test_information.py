@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import icy
-from icy.core.errors import IcyError
 from icy.metrics import bosdis, information_table, posdis
 
 # Chaabouni et al. 2020, appendix 8.2
@@ -132,14 +131,6 @@ def test_values_measured_on_the_authors_languages(grammar: str, expected: Any) -
         )
     for ours, own_sd, (mean, sd) in zip(np.mean(found, 0), np.std(found, 0, ddof=1), expected, strict=True):
         assert ours == pytest.approx(mean, abs=4 * math.sqrt((sd**2 + own_sd**2) / 5) + 0.001)
-
-
-@pytest.mark.parametrize("metric", [posdis, bosdis])
-def test_mistakes_are_answered_in_a_sentence(metric: Any) -> None:
-    with pytest.raises(IcyError, match="never changes is called 'leave'"):
-        metric([[0, 0], [1, 1]], ["a", "b"], constant="leave")
-    with pytest.raises(IcyError, match="discrete attributes"):
-        metric([[0.5, 0], [1, 1]], ["a", "b"])
 
 
 def test_large_tokens_take_no_extra_memory() -> None:

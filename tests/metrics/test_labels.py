@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -50,19 +49,6 @@ def test_conventions_of_degenerate_tables() -> None:
     assert ami([[0, 0], [0, 1]], ["a", "b"], attribute=0).why == "no attribute ever changes"
     assert ami([[0], [1], [2]], ["a", "a", "a"]).value == 0
     assert ami([[0], [1]], ["", ""]).value == 0
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"average": "mean"}, "No average is called 'mean'"),
-        ({"attribute": 1}, "Attribute 1 does not exist: numbers are 0 to 0"),
-        ({"attribute": -1}, "attribute must be a whole number"),
-    ],
-)
-def test_mistakes_are_answered_in_a_sentence(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(IcyError, match=sentence):
-        ami(LABELS, MESSAGES, **options)
 
 
 def test_hopeless_sizes() -> None:

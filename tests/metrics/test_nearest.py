@@ -184,13 +184,6 @@ def test_a_language_with_one_message_has_no_words() -> None:
     assert set(found.agreement.values()) == {1.0}
 
 
-def test_words_need_equal_lengths_and_meanings_two_attributes() -> None:
-    with pytest.raises(InvalidSettingError, match="3 tokens do not divide into 2 words"):
-        nearest_grammar(Language("2x3", np.zeros((9, 3), int), 4))
-    with pytest.raises(InvalidSettingError, match="1x5 has one attribute"):
-        nearest_grammar(Language("1x5", np.zeros((5, 3), int), 4))
-
-
 def test_noise_replaces_a_share_of_the_tokens() -> None:
     language = make_language("hol", "4x5", 4, 3, 5)
     assert with_noise(language, 0, 1) == language

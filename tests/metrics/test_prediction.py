@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import icy
-from icy.core.errors import IcyError
 from icy.metrics import conflict_count, dci, npmi, prediction, sap
 from tests.metrics.test_metrics import toy
 
@@ -184,17 +182,3 @@ def test_real_codes_are_put_into_bins() -> None:
     assert sap(GRID, codes, bins=1).value == 0
     assert sap(np.insert(GRID, 0, 1, axis=1), GRID).details["gaps"][1:] == pytest.approx([0.75] * 3)
     assert sap([[0], [1]], ["", ""]).why == "the code has no dimension"
-
-
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: dci(GRID, GRID, part="accuracy"), "No part of DCI is called 'accuracy'"),
-        (lambda: dci(GRID, GRID, bins=0), "number of bins must be a whole number"),
-        (lambda: sap(GRID, GRID, bins=0), "number of bins must be a whole number"),
-        (lambda: conflict_count([[0.5], [1]], ["a", "b"]), "real numbers"),
-    ],
-)
-def test_mistakes_are_answered_in_a_sentence(call: Any, sentence: str) -> None:
-    with pytest.raises(IcyError, match=sentence):
-        call()

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from icy.core.errors import IcyError
 from icy.metrics import Table, hce, residual_entropy
 from icy.metrics.residual import _residual
 
@@ -132,16 +131,3 @@ def test_published_table_10() -> None:
         assert np.mean(found[name], 0)[:2] == pytest.approx(expected, abs=5.1e-5), name
     for name, rest in others.items():
         assert np.mean(found[name], 0)[2:] == pytest.approx(rest, abs=5.1e-4), name
-
-
-@pytest.mark.parametrize(
-    ("messages", "options", "sentence"),
-    [
-        ([[0] * 17, [1] * 17], {}, "up to 16 positions, but messages have 17"),
-        ([[0], [1], [2]], {"search": "resnick"}, "needs two symbols, but the messages have 3"),
-        ([[0], [1]], {"search": "gredy"}, "did you mean greedy"),
-    ],
-)
-def test_mistakes_are_answered_in_a_sentence(messages: Any, options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(IcyError, match=sentence):
-        residual_entropy([[i] for i in range(len(messages))], messages, **options)

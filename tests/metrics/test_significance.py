@@ -237,21 +237,6 @@ def test_weights_are_repeated_rows() -> None:
         permutation_test(replace(weighted, weights=np.array([1, 0.5, 2])))
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"metric": "topsin"}, "did you mean topsim"),
-        ({"alternative": "smaller"}, "No alternative is called 'smaller'"),
-        ({"permutations": 0}, "at least 1"),
-        ({"permutations": 2.5}, "whole number"),
-        ({"mesage": "hamming"}, "No convention of topsim is called 'mesage'"),
-    ],
-)
-def test_mistakes_are_answered_in_a_sentence(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(IcyError, match=sentence):
-        permutation_test([[0], [1], [2]], ["a", "b", "c"], **options)
-
-
 def test_copies_of_rows_are_refused() -> None:
     table = Table.of([[0, 0], [1, 0], [1, 1]], ["a", "ab", "bb"])
     assert permutation_test(table.rows(np.array([2, 0, 1]))).p == permutation_test(table).p

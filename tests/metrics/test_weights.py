@@ -149,22 +149,6 @@ def test_weights_with_fractions_are_shares(name: str, conventions: dict[str, Any
     assert found.value == pytest.approx(expected.value, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("name", "conventions", "said"),
-    [
-        ("topsim", {}, 'topsim of all pairs counts rows, .* one is 0.5; give counts of rows, or take pairs="ordered"'),
-        ("topsim", {"pairs": 10}, "topsim of drawn pairs counts rows, so weights must be whole numbers"),
-        ("topsim", {"pairs": "published"}, "topsim of drawn pairs counts rows"),
-        ("ami", {}, "Adjusted mutual information counts rows, so weights must be whole numbers, but one is 0.5"),
-        ("cbm", {}, "Concept best matching counts rows, so weights must be whole numbers"),
-    ],
-)
-def test_fractions_are_refused_where_rows_are_counted(name: str, conventions: dict[str, Any], said: str) -> None:
-    table = Table.of([[0, 0], [0, 1], [1, 0]], ["ac", "ad", "bc"], weights=[2, 0.5, 1])
-    with pytest.raises(InvalidSettingError, match=said):
-        score_all(table, name, {name: conventions})
-
-
 def test_topsim_of_counts_by_hand() -> None:
     """Two rows of weight 2 and one of weight 1 make ten pairs, two of them at distance 0."""
     table = Table.of([[0, 0], [0, 1], [1, 1]], ["ab", "cb", "dd"], weights=[2, 2, 1])
@@ -335,27 +319,6 @@ def test_forms_of_weights(form: str) -> None:
     shares = Table.of([[0], [1], [2]], ["a", "b", "c"], weights=FORMS[form]([0.5, 0, 0.25]))
     assert shares.weights is not None
     assert shares.weights.tolist() == [0.5, 0.25]
-
-
-@pytest.mark.parametrize(
-    ("weights", "said"),
-    [
-        ([1, 2], "Every row has one of each, but 3 meanings, 3 messages and 2 weights were given."),
-        (2, "Weights must be a sequence with an entry per row, not a int"),
-        ([1, -1, 2], "Weights of rows must be numbers of at least 0, but row 1 .counted from 0. has -1."),
-        ([1, 2, math.nan], "There is no weight in row 2"),
-        ([1, math.inf, 2], "row 1 .* has inf"),
-        ([1, None, 2], "There is no weight in row 1"),
-        (["1", "2", "c"], "row 2 .* has 'c'"),
-        (pd.Series([1, None, 2], dtype="Int64"), "There is no weight in row 1"),
-        ([0, 0, 0], "The sum of weights must be in .0, 2.53., not 0; scale them."),
-        ([2**53, 1, 1], "2.53., not 9007199254740994; scale them"),
-        ([10**400, 1, 1], "0, 2.53"),
-    ],
-)
-def test_wrong_weights(weights: Any, said: str) -> None:
-    with pytest.raises(InvalidSettingError, match=said):
-        Table.of([[0], [1], [2]], ["a", "b", "c"], weights=weights)
 
 
 @settings(deadline=None, max_examples=40)

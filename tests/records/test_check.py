@@ -46,60 +46,6 @@ def configured(**changes: Any) -> Any:
     return rekeyed({**record, "config": {**record["config"], **changes}})
 
 
-ODD: list[tuple[Any, str]] = [
-    ([], "expected `object`, got `array`"),
-    (without("steps"), "it has a result, but lacks steps"),
-    (without("steps", "accuracy"), "it has a result, but lacks steps and accuracy"),
-    (without("baseline_steps"), "its value cannot be computed (KeyError: 'baseline_steps')"),
-    (without("parameters"), "object missing required field `parameters`"),
-    (without("versions"), "object missing required field `versions`"),
-    ({**on_file(), "steps": "many"}, "expected `int`, got `str` - at `$.steps`"),
-    ({**on_file(), "failed": 0}, "expected `bool`, got `int` - at `$.failed`"),
-    ({**on_file(), "config": [1]}, "expected `object`, got `array` - at `$.config`"),
-    ({**on_file(), "curve": [[1, "x"]]}, "expected `float | null`, got `str` - at `$.curve[0][1]`"),
-    ({**on_file(), "curve": [[]]}, "its curve has a point without a number of updates"),
-    ({**on_file(), "curve": [[1, 0.5], [2]]}, "its curve has a point of 1 number, not steps and accuracy"),
-    ({**on_file(), "curve": [[1, 0.5, 3]]}, "its curve has a point of 3 numbers, not steps and accuracy"),
-    ({**on_file(), "points": ["steps", "loss"]}, "the numbers of its curve are steps and loss, not steps and accuracy"),
-    ({**on_file(), "curve": [[10**30, 0.5]]}, "its curve has a point at "),
-    ({**on_file(), "curve": [[-1, 0.5]]}, "its curve has a point at -1"),
-    ({**on_file(), "steps": -5}, "steps is -5, less than 0"),
-    ({**on_file(), "baseline_crossing": -0.5}, "baseline_crossing is -0.5, less than 0"),
-    ({**on_file(), "accuracy": 1.5}, "accuracy is 1.5, not a share from 0 to 1"),
-    ({**on_file(), "steps": 2**63}, "steps is larger than any number in a table"),
-    ({**on_file(), "parameters": {"true": 10**400}}, "true is larger than any number in a table"),
-    ({**on_file(), "accuracy": math.nan}, "Out of range float values are not JSON compliant"),
-    ({**on_file(), "note": math.inf}, "Out of range float values are not JSON compliant"),
-    ({**on_file(), "note": "\ud800"}, "it has text that is not valid Unicode"),
-    ({**on_file(), "measures": ["score"], "score": "x", "kind": "study"}, 'score is "x", not a number'),
-    ({**on_file(), "finished": "yesterday"}, 'finished is "yesterday", not a date and time'),
-    ({**on_file(), "files": ["../../victim"]}, 'it names the file "../../victim", which is not in its folder'),
-    ({**on_file(), "language": "/etc/passwd"}, 'it names the file "/etc/passwd", which is not in its folder'),
-    ({**on_file(), "files": ["C:\\victim"]}, "which is not in its folder"),
-    ({**on_file(), "key": "x/../../victim"}, 'its key is "x/../../victim", but the key of its configuration'),
-    ({**on_file(), "seed": 7}, "seed is 7, and 123 in its configuration"),
-    (configured(cap=30), "cap is 20, and 30 in its configuration"),
-    (configured(options=5), "options in its configuration is 5, not a table"),
-    (configured(settings=[5]), "settings in its configuration is [5], not a table"),
-    (configured(settings={}), "its value cannot be computed (KeyError: 'round_ratio')"),
-    (configured(settings={"check_every": "x"}), "its settings are not valid: "),
-    (configured(settings={"check_every": -1}), "its settings are not valid: check_every must be at least 1, not -1"),
-    (json.dumps({**on_file(), "note": math.nan}), "JSON is malformed: invalid character"),
-    (json.dumps(on_file()).replace("0.81", "1e999"), "number out of range"),
-    (json.dumps({**on_file(), "note": "\udc00x"}), "JSON is malformed"),
-    ("[" * 200_000, "it is nested too deeply"),
-    (b'"\xff"', "it has text that is not valid Unicode"),
-    ("{half", "JSON is malformed"),
-]
-
-
-@pytest.mark.parametrize(("content", "said"), ODD, ids=[said[:40] for _, said in ODD])
-def test_faults_are_described(content: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=r"^(?!.*\.$)") as error:  # without a full stop
-        checked(content)
-    assert said in str(error.value)
-
-
 def test_valid_records_are_not_changed() -> None:
     for record in (on_file(), on_file(failed=True, reason="error", error="no"), {**on_file(), "new": {"field": [1]}}):
         assert checked(record) is record

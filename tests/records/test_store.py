@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-import icy
-from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.errors import StoreError
 from icy.experiments.results import ProbeResult
 from icy.records.load import load_records
 from icy.records.long_table import write_tables
@@ -192,18 +191,6 @@ def test_a_key_has_only_letters_and_digits(key: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("out", [None, 5, b"folder", ["a"], "a\0b"])
-def test_a_folder_must_be_a_path(out: Any) -> None:
-    actions = (
-        lambda: Store(out),
-        lambda: icy.probe("sender/FC1L", "perm", out=out),
-        lambda: icy.sweep("sender/FC1L", out=out),
-    )
-    for action in actions:
-        with pytest.raises(InvalidSettingError, match="out must be a folder for results, such as 'icy-results'"):
-            action()
-
-
 def test_a_full_disk_gives_an_error_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk has room for an empty file, but not for content."""
 
@@ -228,8 +215,3 @@ def test_rerun_chooses_the_keys_to_train(tmp_path: Path, rerun: str, expected: s
     store.put(on_file(seed=1, failed=True))
     records = {key: store.get(key) for key in keys.values()}
     assert keys_to_train(records, store, rerun) == {keys[name] for name in expected}
-
-
-def test_an_unknown_rerun_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSettingError, match="missing, failed, always, never"):
-        keys_to_train({}, Store(tmp_path), "sometimes")

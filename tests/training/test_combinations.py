@@ -9,7 +9,7 @@ import pytest
 
 from icy.config.specs import EndToEndSpec, ProbeSpec, SweepSpec
 from icy.config.types import RepresentationName
-from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.errors import IncompatibleError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep
 from icy.training.combinations import KNOWN, combinations
@@ -71,31 +71,8 @@ def test_a_model_is_left_out_where_it_does_not_work(tmp_path: Path, caplog: pyte
         facts(ProbeSpec("sender/TransDecSampling", "perm", representation="soft,gumb", out=tmp_path, **SMALL))
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "said"),
-    [
-        ({"representation": []}, InvalidSettingError, "representation has no value"),
-        ({"protocol": " , "}, InvalidSettingError, "protocol has no value"),
-        ({"representation": "soft,sfot"}, UnknownNameError, "called 'sfot'; did you mean soft"),
-        ({"vocab_size": "4,x"}, InvalidSettingError, "vocabulary size must be a whole number, at least 1, not 'x'"),
-        ({"meanings": "2x3,2y3"}, InvalidSettingError, "'2y3' is not a meaning space"),
-    ],
-)
-def test_a_wrong_value_is_named(change: dict[str, Any], error: type, said: str, tmp_path: Path) -> None:
-    with pytest.raises(error, match=said):
-        make_plan(ProbeSpec("sender/FC1L", "perm", out=tmp_path, **{**SMALL, **change}))
-
-
 def test_one_value_is_one_spec() -> None:
     spec = ProbeSpec("sender/FC1L,sender/FC2L", "perm").with_given(["seeds"])
     (only,) = combinations(spec)
     assert (only, only.given) == (spec, frozenset(["seeds"]))
     assert set(KNOWN) <= {*ProbeSpec.axes, *EndToEndSpec.axes}
-
-
-def test_an_error_names_the_value_that_quick_sets(tmp_path: Path) -> None:
-    quick: dict[str, Any] = {"model": "sender/FC1L", "meanings": "5x10", "quick": True, "out": tmp_path}
-    with pytest.raises(InvalidSettingError, match=r"only 16 over .* --quick sets word_length=2, unless given\.$"):
-        make_plan(ProbeSpec.asked(**quick))
-    with pytest.raises(InvalidSettingError, match=r"raise the vocabulary or the word length\.$"):
-        make_plan(ProbeSpec.asked(**quick, word_length=2))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from icy.core.errors import InvalidSettingError
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
@@ -44,23 +43,6 @@ def test_messages_of_a_fixed_length_have_no_settings() -> None:
     assert not Lengths().vary
     assert Lengths(None, 0).config() == Lengths(None, "0").facts() == {}
     assert Lengths(6).config() == Lengths(6, "0.0").config() == {"max_length": 6}
-
-
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        ((0,), "maximum length must be a whole number, at least 1"),
-        ((2.5,), "maximum length"),
-        ((None, 0.1), "needs messages that the sender may end: give max_length too"),
-        ((None, "lazy"), "length_cost=lazy needs"),
-        ((4, -1), "length_cost must be a number of at least 0, lazy, impatient or lazimpa"),
-        ((4, "nan"), "length_cost must be"),
-        ((4, "lazyy"), "not 'lazyy'"),
-    ],
-)
-def test_mistakes(given: Any, sentence: str) -> None:
-    with pytest.raises(InvalidSettingError, match=sentence):
-        Lengths(*given)
 
 
 def test_measures_of_equal_frequencies_and_of_a_table() -> None:

@@ -7,7 +7,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.training.populations import Population, member_seed
 
 SIZES = [(1, 1), (3, 3), (2, 5), (5, 2), (1, 4), (4, 1)]
@@ -67,12 +66,3 @@ def test_a_pair_adds_nothing_to_keys() -> None:
     assert Population(2, 1).config() == {"senders": 2, "receivers": 1}
     assert Population(1, 1, 5).config() == {"senders": 1, "receivers": 1, "replace_every": 5, "replacement": "gradual"}
     assert Population.of({"senders": 2, "receivers": 1, "seed": 3}) == Population(2, 1)
-
-
-def test_values_that_no_population_has() -> None:
-    with pytest.raises(InvalidSettingError, match="number of senders"):
-        Population(0)
-    with pytest.raises(InvalidSettingError, match="between two replacements"):
-        Population(replace_every=-1)
-    with pytest.raises(UnknownNameError, match="replacement"):
-        Population(replacement="oldest")

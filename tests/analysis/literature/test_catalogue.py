@@ -494,24 +494,6 @@ def test_source_and_table_of_a_row_name_its_table() -> None:
     assert set(names.values()) == {1}
 
 
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
-        ("perkins/table13", "perkins21/table13"),
-        ("perkins21/fable13", "perkins21/table13"),
-        ("iyc22/table3", "icy22/table3"),
-        ("table20", "icy22/table20"),
-        ("nothing of the kind", "`icy list published` shows all"),
-        ("", "`icy list published` shows all"),
-    ],
-)
-def test_a_misspelt_name_is_answered_with_the_nearest(name: str, part: str) -> None:
-    with pytest.raises(UnknownNameError) as caught:
-        published(name)
-    assert part in str(caught.value)
-    assert f"'{name}'" in str(caught.value)
-
-
 def test_returned_tables_are_copies() -> None:
     taken = published("icy22/table3")
     taken["mean"] = 0.0

@@ -18,10 +18,10 @@ import icy
 from icy.analysis import plots, style
 from icy.analysis.order import models_in_order
 from icy.analysis.plots.panels import LARGEST
-from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.core.errors import InvalidSettingError
 from icy.experiments.results import ProbeResult
 from icy.records.select import select
-from tests.analysis.plots.helpers import MODELS, acquire, all_text, budget, overlapping, record, sized, texts, written
+from tests.analysis.plots.helpers import MODELS, acquire, all_text, budget, overlapping, sized, texts, written
 from tests.analysis.plots.test_e2e_curves import played
 from tests.analysis.plots.test_pairing_map import populations
 
@@ -108,34 +108,9 @@ def test_title_and_width(kind: str) -> None:
     assert "meanings 3x4" in all_text(plots.plot_function(kind)(SINGLE[kind]()))
 
 
-def test_plots_that_results_cannot_give() -> None:
-    with pytest.raises(InvalidSettingError, match="a table does not have them: use the results folder"):
-        plots.curves(budget().to_dataframe())
-    without = ProbeResult([{**r, "curve": []} for r in budget().records])
-    with pytest.raises(InvalidSettingError, match=r"28 results have no learning curve \(0 failed\)"):
-        plots.curves(without)
-    with pytest.raises(InvalidSettingError, match="`icy e2e` trains a sender and a receiver together"):
-        plots.e2e(budget())
-    with pytest.raises(InvalidSettingError, match="`icy plot e2e`"):
-        plots.curves(ProbeResult([record("A+B", "none", 1, side="pair", protocol="e2e")]))
-    with pytest.raises(InvalidSettingError, match=r"not a long table of results.*lacks the column value"):
-        plots.heat(budget().to_dataframe().drop(columns="value"))
-    for draw in (plots.heat, plots.curves):
-        with pytest.raises(InvalidSettingError, match="No results found"):
-            draw(ProbeResult([]))
-
-
-def test_marks_of_several_settings_would_be_the_same() -> None:
-    both = ProbeResult([*budget().records, *budget(target=0.5).records])
-    with pytest.raises(InvalidSettingError, match=r"several values of target.*--where target=0\.99"):
-        plots.parameters(both)
-
-
 def test_kinds_are_functions_of_the_package() -> None:
     assert set(plots.KINDS) < set(dir(plots))
     assert all(getattr(plots, kind).__name__ == kind and plots.KINDS[kind][1].endswith(".") for kind in plots.KINDS)
-    with pytest.raises(UnknownNameError, match="No plot is called 'heatmap'; did you mean heat"):
-        plots.plot_function("heatmap")
     with pytest.raises(AttributeError, match="no attribute 'pie'"):
         plots.pie  # noqa: B018
 
@@ -181,11 +156,6 @@ def test_models_are_in_the_requested_order() -> None:
     with models_in_order(["sender/HierZero:GRU"]):
         assert rows() == ["HierZero:GRU", "FC2L"]
     assert rows() == ["FC2L", "HierZero:GRU"]
-
-
-def test_a_style_that_there_is_not() -> None:
-    with pytest.raises(UnknownNameError, match="style of plots"), plots.plot_style("poster"):
-        pass
 
 
 @pytest.mark.slow

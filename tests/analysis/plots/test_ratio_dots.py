@@ -6,10 +6,8 @@ import pytest
 
 from icy.analysis import plots, style
 from icy.analysis.figures import ShownFigure
-from icy.core.errors import InvalidSettingError
 from icy.experiments.results import ProbeResult
-from icy.records.select import select
-from tests.analysis.plots.helpers import GRAMMARS, MODELS, acquire, arrows, budget, geometric, record, texts
+from tests.analysis.plots.helpers import GRAMMARS, MODELS, acquire, arrows, geometric, record, texts
 
 
 def test_ratios_are_dots_on_a_logarithmic_axis() -> None:
@@ -45,10 +43,3 @@ def test_an_error_bar_that_leaves_the_axis_has_an_arrow_and_a_note() -> None:
     assert "Arrow at the end of the axis: the error bar is longer." in figure.caption
     assert "; 2 seeds." in figure.caption
     assert not arrows(plots.ratios(ProbeResult(two), spread="sem").axes[0])
-
-
-def test_errors_without_ratios_name_a_command() -> None:
-    with pytest.raises(InvalidSettingError, match=r"is budget; `icy probe --protocol acquire` measures ratios"):
-        plots.ratios(budget())
-    with pytest.raises(InvalidSettingError, match="have only concat"):
-        plots.ratios(select(acquire(), grammars=["concat"]))

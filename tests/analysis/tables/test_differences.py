@@ -82,13 +82,6 @@ def test_runs_that_cannot_be_paired_are_errors() -> None:
     rot = ratios({"rot": [1, 2, 3]})
     with pytest.raises(IncompatibleError, match=r"they differ in seed\. Runs are paired by grammar and seed, so"):
         compare(rot, rot.assign(seed=rot["seed"] + 100), apart=["seed"])
-    with pytest.raises(IncompatibleError, match=r"all runs of one of the two failed\.$"):
-        compare(rot, rot.assign(failed=True))
-
-
-def test_results_with_only_concat_cannot_be_compared() -> None:
-    with pytest.raises(IncompatibleError, match="only concat"):
-        compare(ratios({"concat": [1, 1, 1]}), ratios({"concat": [1, 1, 1]}))
 
 
 def test_accuracies_are_subtracted_and_concat_is_one_of_them() -> None:

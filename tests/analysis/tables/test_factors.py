@@ -200,14 +200,7 @@ def test_a_smaller_level_that_is_cut_has_an_upper_bound() -> None:
     assert (found["low"], found["high"] < math.inf) == (0, True)
 
 
-def test_equal_values_are_one_sentence() -> None:
-    with pytest.raises(IncompatibleError, match="All values are equal"):
-        factors(BALANCED.assign(value=1.0))
-
-
 def test_failed_runs_and_the_baseline_are_left_out() -> None:
     extra = runs({("GRU", "concat"): [1.0, 1.0], ("LSTM", "concat"): [1.0, 1.0]})
     failed = runs({("GRU", "hol"): [math.nan, math.nan]}, failed=True)
     assert factors(pd.concat([BALANCED, extra, failed])).equals(factors(BALANCED))
-    with pytest.raises(IncompatibleError, match="differ only in their seeds"):
-        factors(BALANCED.query("grammar == 'rot' and model == 'sender/A:GRU'"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from scipy import stats
 from icy.analysis.statistics import pairs_needed
 from icy.analysis.tables.bias import difference_table
 from icy.analysis.tables.paired import paired_tests, seeds_needed
-from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError
+from icy.core.errors import IncompatibleError, InvalidSettingError
 from tests.helpers import long
 
 RATIO = {"protocol": "acquire", "measure": "ratio", "cap": 20.0, "target": 0.8}
@@ -99,17 +98,6 @@ def test_results_of_the_same_models_are_tested_too() -> None:
     assert list(table.below) == ["p (Holm)"]
 
 
-def test_models_that_cannot_be_compared_are_errors() -> None:
-    with pytest.raises(StoreError, match="'D' is not a file, a folder or a model"):
-        paired_tests(pilot(), "D")
-    with pytest.raises(IncompatibleError, match="no other sender"):
-        paired_tests(long({"A": {"rot": 0.5}}), "A")
-    with pytest.raises(IncompatibleError, match="No two models"):
-        paired_tests(long({"A": {"rot": 0.5}}))
-    with pytest.raises(InvalidSettingError, match=r"may mean sender/A or sender/B or sender/C"):
-        paired_tests(pilot(), "sender/*")
-
-
 def test_seeds_needed_are_those_of_the_pilots_effect_and_spread() -> None:
     table = seeds_needed(pilot(), ["A", "B"]).set_index("grammar")
     gaps = pd.Series([math.log(a / b) for a, b in zip(MODELS["A"]["shufdet"], MODELS["B"]["shufdet"], strict=True)])
@@ -183,19 +171,6 @@ def test_pilots_that_are_too_small_say_so() -> None:
     assert one["remark"] == "one pair has no spread: run more seeds"
     (same,) = seeds_needed(long({"A": {"rot": [0.5, 0.6]}, "B": {"rot": [0.4, 0.5]}})).to_dict("records")
     assert same["remark"].startswith("no spread in the pilot")
-
-
-@pytest.mark.slow
-def test_mistakes_about_power(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSettingError, match="these are sender/A, sender/B, sender/C"):
-        seeds_needed(pilot())
-    for wrong in ({"power": 1.0}, {"alpha": 0.0}, {"power": 0.01}, {"effect": 1.0}, {"effect": -2.0}):
-        with pytest.raises(InvalidSettingError):
-            seeds_needed(pilot(), ["A", "B"], **wrong)
-    with pytest.raises(InvalidSettingError, match="difference in accuracy"):
-        seeds_needed(long({"A": {"rot": [0.5, 0.6]}, "B": {"rot": [0.4, 0.6]}}), effect=1.2)
-    with pytest.raises(IncompatibleError, match="only the grammar concat"):
-        seeds_needed(long({"A": {"concat": [1.0, 1.0]}, "B": {"concat": [1.0, 1.0]}}))
 
 
 def two_settings(protocol: dict[str, object]) -> pd.DataFrame:

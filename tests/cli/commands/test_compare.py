@@ -37,17 +37,6 @@ def run(*words: str, code: int = 0) -> Any:
 
 
 @pytest.mark.slow
-def test_what_changed_is_said_and_shown(folder: Path) -> None:
-    said, tests, _, head, *rows = run("before.parquet", "after.parquet").stdout.splitlines()
-    assert said == "12 pairs of runs of one setting, grammar and seed, 9 equal to the last digit."
-    assert "in after.parquet than in before.parquet" in tests
-    assert head.split()[:4] == ["model", "grammar", "before.parquet", "after.parquet"]
-    assert rows[0].split() == [
-        *("sender/A", "rot", "2.884", "1.442", "×0.50"), *("×0.50", "×0.50", "×0.50", "1"),
-    ]  # fmt: skip
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("other", "code"), [("after.parquet", 1), ("again.parquet", 0)])
 def test_the_exit_code_says_whether_anything_differs(folder: Path, other: str, code: int) -> None:
     table(BEFORE).to_parquet("again.parquet")
@@ -95,23 +84,6 @@ def test_formats_and_files(folder: Path) -> None:
     assert runs[0].endswith("grammar,seed,first,second,difference,first_cut,second_cut")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["before.parquet", "nowhere"], "The file or folder nowhere does not exist"),
-        (["before.parquet", "before.parquet"], "are the same results"),
-        (["before.parquet:grammar=nil", "after.parquet"], "nil"),
-        (["before.parquet@nothing", "after.parquet"], "revision nothing"),
-        (["before.parquet", "after.parquet", "--save", "what.docx"], ".md"),
-    ],
-)
-def test_mistakes_are_one_sentence(folder: Path, words: list[str], said: str) -> None:
-    done = CliRunner().invoke(main, ["compare", *words])
-    assert done.exit_code in (1, 2)
-    assert said in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("column", ["representation", "channel"])
 def test_parts_are_named_by_columns_or_by_the_options_of_their_kind(folder: Path, column: str) -> None:
@@ -121,3 +93,7 @@ def test_parts_are_named_by_columns_or_by_the_options_of_their_kind(folder: Path
     cells = {(one["model"], one["grammar"]): one["effect"] for one in json.loads(found.stdout)}
     assert cells["sender/A", "rot"] == pytest.approx(0.5)
     assert cells["sender/B", "rot"] == pytest.approx(1.0)
+
+
+def test_a_revision_that_does_not_exist_is_named(folder: Path) -> None:
+    assert "revision nothing" in run("before.parquet@nothing", "after.parquet", code=1).stderr

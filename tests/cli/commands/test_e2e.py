@@ -42,23 +42,3 @@ def test_e2e_whose_pre_training_fails_exits_with_1(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "failed" in result.stdout
     assert "did not reach 0.999 within 50 updates" in result.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["e2e", "-s", "FC2L"], "Missing option '--receiver'"),
-        (["e2e", "-r", "CNN"], "Missing option '--sender'"),
-        (["e2e", "-s", "FC2L", "-r", "CNNN"], "did you mean CNN"),
-        (["e2e", "-s", "FC2L", "-r", "CNN", "--plot", "x.gif"], "written as .png"),
-        (["e2e", "-s", "FC2L", "-r", "CNN", "--plot", "no/such/x.png"], "does not exist"),
-        (["e2e", "-s", "RNNSampling:GRU", "-r", "CNN"], "only in discr"),
-        (["probe", "-m", "RNNSampling:GRU"], "use --representation discr"),
-        (["probe", "-m", "sender/FC2L", "--representation", "gum"], "did you mean gumb"),
-    ],
-)
-def test_mistakes_with_pairs_and_representations(words: list[str], sentence: str) -> None:
-    result = run(*words)
-    assert result.exit_code == 2
-    assert sentence in result.stderr
-    assert "Traceback" not in result.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -50,17 +49,6 @@ def test_grammars_over_seeds(tmp_path: Path) -> None:
     assert plot.stat().st_size > 5000
 
 
-def test_files_and_formats(tmp_path: Path) -> None:
-    file = icy.make_language("rot", "2x3", 4, 2, 1).save(tmp_path / "mine.csv")
-    records = json.loads(run(str(file), *SMALL, "--format", "json").stdout)
-    assert records[0]["language"] == "rot"
-    assert records[0]["posdis"]["seeds"] == 1
-    assert run(str(file), *SMALL, "--format", "csv").stdout.startswith("language,rows,")
-    assert r"\begin{tabular}" in run(str(file), *SMALL, "--format", "latex").stdout
-    assert r"\caption{Mine}" in run(str(file), *SMALL, "--format", "latex", "--caption", "Mine").stdout
-    assert run(str(file), *SMALL, "--format", "markdown").stdout.count("|") > 20
-
-
 def test_pairs_and_conventions_of_the_command(tmp_path: Path) -> None:
     result = run(
         "rot", "-m", "topsim", "--meanings", "2x3", "--seeds", "1", "--pairs", "40", "--set", "message=hamming"
@@ -68,35 +56,6 @@ def test_pairs_and_conventions_of_the_command(tmp_path: Path) -> None:
     expected = topsim(icy.make_language("rot", "2x3", 4, 4, 123), pairs=40, message="hamming")
     assert f"{expected.value:.3f}±{expected.error:.3f}" in result.stdout
     assert "message hamming, pairs 40" in result.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "sentence"),
-    [
-        (("rott", *SMALL), 2, "did you mean rot"),
-        (("none.csv", *SMALL), 1, "none.csv"),
-        (("no/such", *SMALL), 1, "is not a readable file or a grammar"),
-        (("rot", *SMALL, "--pairs", "many"), 2, "--pairs must be auto, all"),
-        (("rot", *SMALL, "--set", "message=hamming"), 2, "Name the metric of the convention"),
-        (("rot", *SMALL, "--set", "topsim.message=haming"), 2, "did you mean hamming"),
-        (("rot", *SMALL, "--plot", "x.gif"), 2, "A plot is written as .png"),
-        (("rot", *SMALL, "--out", "x.xlsx"), 2, "Rows are written as .csv or .parquet"),
-        (("rot", "-m", "topsin"), 2, "did you mean topsim"),
-        ((), 2, "Missing argument"),
-    ],
-)
-def test_mistakes_at_the_command_line(words: tuple[str, ...], code: int, sentence: str) -> None:
-    result = run(*words)
-    assert result.exit_code == code
-    assert sentence in result.output
-    assert "Traceback" not in result.output
-
-
-def test_undefined_values_are_explained(tmp_path: Path) -> None:
-    (tmp_path / "same.csv").write_text("a,b,message\n0,0,x\n0,1,x\n1,0,x\n")
-    result = run(str(tmp_path / "same.csv"), "-m", "topsim", "-m", "posdis")
-    assert result.exit_code == 0
-    assert "topsim of same is undefined: all pairs of meanings, or all pairs of messages" in result.stdout
 
 
 def test_files_say_why_a_value_is_undefined(tmp_path: Path) -> None:
@@ -115,22 +74,6 @@ def test_files_say_why_a_value_is_undefined(tmp_path: Path) -> None:
     written = pd.read_csv(tmp_path / "rows.csv", keep_default_na=False), pd.read_parquet(tmp_path / "rows.parquet")
     for rows in (printed, *written):
         assert rows[list(reasons)].values.tolist() == [["", ""], list(reasons.values())]
-
-
-def test_it_is_said_which_columns_of_a_file_were_taken_for_what(tmp_path: Path) -> None:
-    file = tmp_path / "mine.csv"
-    file.write_text("id,colour,message\n1,red,ab\n2,red,ad\n3,blue,cb\n")
-    result = run(str(file), "-m", "topsim", "--format", "csv")
-    assert (
-        "mine.csv: attributes id (3 values) and colour (2 values); message in message, a letter each." in result.stderr
-    )
-    assert "The column 'id' has a different value in every row" in result.stderr
-    assert [line.partition(",")[0] for line in result.stdout.splitlines()] == ["language", "mine"]
-    assert not run(str(file), "-m", "topsim", "-q").stderr
-    file.write_text("colour,shape,message\nred,,ab\n")
-    result = run(str(file))
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "mine.csv': There is no value in line 2, column 'shape'" in result.stderr
 
 
 def test_tables_of_one_name_in_several_places_have_rows_of_their_own(
@@ -164,17 +107,6 @@ def test_saved_senders_and_pairs_are_measured(tmp_path: Path) -> None:
     assert "has no languages. Senders have them after --keep-models" in refused.stderr
 
 
-@pytest.mark.parametrize("format_", ["table", "markdown", "csv"])
-def test_the_bias_of_small_tables_stands_where_the_number_is_printed(format_: str) -> None:
-    words = ("hol", "concat", "--meanings", "3x5", "--seeds", "1", "-m", "topsim", "-m", "hce", "--format", format_)
-    result = run(*words)
-    said = "hce is biased on so few rows: with messages assigned to meanings at random it is "
-    printed = result.stderr if format_ == "csv" else result.stdout
-    assert said in printed
-    assert re.search(said + r"0\.\d\d for concat and 0\.\d\d for hol", printed)
-    assert "biased" not in (result.stdout if format_ == "csv" else result.stderr)
-
-
 def test_permutations_show_the_value_by_chance_and_p(tmp_path: Path) -> None:
     file, out = icy.make_language("rot", "2x3", 4, 2, 1).save(tmp_path / "mine.csv"), tmp_path / "rows.csv"
     words = (str(file), *SMALL, "--permutations", "60")
@@ -199,19 +131,6 @@ def test_the_largest_p_of_several_seeds() -> None:
     tests = [permutation_test(icy.make_language("hol", "2x3", 4, 2, seed), permutations=40) for seed in (1, 2)]
     assert record["topsim"]["p"] == max(test.p for test in tests)
     assert record["topsim_chance"]["mean"] == pytest.approx(np.mean([test.mean for test in tests]))
-
-
-def test_permutations_of_an_undefined_metric(tmp_path: Path) -> None:
-    (tmp_path / "same.csv").write_text("a,b,message\n0,0,x\n0,1,x\n1,0,x\n")
-    result = run(str(tmp_path / "same.csv"), "-m", "topsim", "-m", "posdis", "--permutations", "9")
-    assert result.exit_code == 0
-    assert "topsim of same is undefined: all pairs" in result.stdout
-    assert "p of topsim" not in result.stdout
-
-
-@pytest.mark.parametrize("number", ["0", "many"])
-def test_a_wrong_number_of_permutations(number: str) -> None:
-    assert run("hol", *SMALL, "--permutations", number).exit_code == 2
 
 
 def test_values_by_construction_have_their_reason(tmp_path: Path) -> None:
@@ -288,21 +207,6 @@ def test_concept_best_matching_by_sample_size(tmp_path: Path) -> None:
     written = pd.read_csv(tmp_path / "rows.csv")
     assert written["cbm"].to_numpy() == pytest.approx(expected["cbm"].to_numpy())
     assert set(written["language"]) == {"hol"}
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["-m", "ami"], "only supports cbm"),
-        (["--permutations", "10"], "--permutations has no effect"),
-        (["--plot", "figure.png"], "--plot has no effect"),
-        ([], "take smaller segments"),
-    ],
-)
-def test_sample_sizes_that_cannot_be(options: list[str], sentence: str) -> None:
-    done = CliRunner().invoke(main, ["metrics", "hol", "--meanings", "2x4", "--by-sample-size", *options])
-    assert done.exit_code != 0
-    assert sentence in done.output + str(done.exception)
 
 
 def test_a_plot_shows_values_by_chance_and_marks_what_says_nothing(

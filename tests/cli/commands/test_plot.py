@@ -90,49 +90,11 @@ def test_the_style_of_papers_is_a_vector_figure_with_its_text_for_the_caption(fo
     assert "† cut at the cap of 20" in caption
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "part"),
-    [
-        (["heet", "bias"], 2, "No plot is called 'heet'; did you mean heat"),
-        ([], 2, "Name a plot: heat, bars"),
-        (["heat"], 1, "The file or folder icy-results does not exist"),
-        (["heat", "bias", "--save", "x.gif"], 2, "A plot is written as .png, .pdf or .svg"),
-        (["pairings", "bias", "--spread", "sd"], 2, "The plot 'pairings' has no --spread"),
-        (["heat", "bias", "-m", "FC3L"], 2, "No model in these results is called 'FC3L'; did you mean FC2L"),
-        (["heat", "bias", "-g", "rott"], 2, "did you mean rot"),
-        (["heat", "bias", "--where", "protocl=budget"], 2, "did you mean protocol"),
-        (["heat", "bias", "--where", "representation=gumb"], 2, "known: soft"),
-        (["heat", "nothing"], 1, "The file or folder nothing does not exist"),
-        (["heat", "nothing.csv"], 1, "The file nothing.csv does not exist"),
-        (["heat", "saved.json", "broken.parquet"], 1, "broken.parquet cannot be read as a table"),
-        (["curves", "results.csv"], 2, "use the results folder"),
-        (["ratios", "bias"], 2, "no acquisition ratios"),
-        (["bars", "negative.csv"], 2, "is -1, a ratio below 0"),
-        (["tradeoff", "infinite.csv"], 2, "is inf, infinite"),
-        (["heat", "bias", "--width", "1"], 2, "leave no room for it in 1 by"),
-        (["tradeoff", "bias", "--width", "1"], 2, "leave no room for it in 1 by"),
-    ],
-)
-def test_mistakes_are_one_sentence(folder: Path, words: list[str], code: int, part: str) -> None:
-    (folder / "broken.parquet").write_text("no parquet")
-    result = run(*words)
-    assert result.exit_code == code, result.output
-    assert part in result.stderr
-    assert result.stderr.count("\n") == 1
-    assert not list(folder.glob("*.png"))
-
-
 def test_choices_that_fit_nothing_together(folder: Path) -> None:
     both = select(budget() + acquire(), where={"protocol": "ACQUIRE", "hidden_size": 32.0})
     assert {r["protocol"] for r in both.records} == {"acquire"}
     with pytest.raises(InvalidSettingError, match="no result matches all"):
         select(budget(["sender/A"]) + acquire(["sender/B"]), models=["A"], where={"protocol": "acquire"})
-
-
-def test_list_names_every_kind() -> None:
-    result = run("--list")
-    assert result.exit_code == 0
-    assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == list(plots.KINDS)
 
 
 @pytest.mark.parametrize("words", [["plot", "--help"], ["plot", "--list"]])

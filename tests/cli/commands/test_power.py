@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,35 +18,8 @@ from tests.helpers import long
 MODELS = {"A": {"rot": [2.0, 3.0, 4.1], "hol": [20.0] * 3}, "B": {"rot": [2.2, 2.9, 3.6], "hol": [20.0] * 3}}
 
 
-@pytest.fixture
-def pilot(tmp_path: Path) -> Path:
-    table = long({**MODELS, "C": MODELS["A"]}, protocol="acquire", measure="ratio", cap=20.0)
-    table.assign(censored=table["value"].eq(20)).to_parquet(tmp_path / "pilot.parquet")
-    return tmp_path / "pilot.parquet"
-
-
 def run(*words: str) -> Any:
     return CliRunner().invoke(main, ["power", *words])
-
-
-def test_command(pilot: Path) -> None:
-    shown = run(str(pilot), "-m", "A", "-m", "B")
-    assert shown.exit_code == 0, shown.output
-    title, _, head, rot, hol, _, legend, *_ = shown.stdout.splitlines()
-    assert title == "sender/A and sender/B: seeds that find the pilot's effect with a power of 0.8 at alpha 0.05"
-    assert head.split() == ["grammar", "pairs", "censored", "effect", "spread", "seeds", "Holm", "cautious", "remark"]
-    name, pairs, cut, effect, spread, *seeds = rot.split()[:8]
-    assert (name, pairs, cut, effect, spread) == ("rot", "3", "0", "×1.02", "×/1.12")
-    assert int(seeds[0]) < int(seeds[1]) < int(seeds[2])
-    assert hol.endswith("3 of 3 pairs cut in both: a higher cap is needed")
-    assert legend.startswith("effect: of the pilot, ratios of sender/A divided by sender/B")
-    advice = "3 pairs estimate the effect poorly: give the smallest effect that matters, as in --effect 1.2"
-    assert shown.stdout.splitlines()[-1] == advice
-    assert "the effect poorly" not in run(str(pilot), "-m", "A", "-m", "B", "--effect", "1.2").stdout
-    (one,) = json.loads(run(str(pilot), "-m", "A", "-m", "B", "-g", "rot", "--format", "json").stdout)
-    assert str(one["seeds"]) == seeds[0]
-    asked = run(str(pilot), "-m", "A", "-m", "B", "-g", "rot", "--effect", "2", "--format", "csv").stdout
-    assert pd.read_csv(io.StringIO(asked))["seeds"].item() == 3
 
 
 def test_a_remark_on_all_rows_is_one_note(tmp_path: Path) -> None:
@@ -108,11 +79,3 @@ def test_settings_are_told_apart(tmp_path: Path) -> None:
     ]  # fmt: skip
     seeds = [row.split()[7:9] for row in rows[:3]]
     assert all(one == holm for one, holm in seeds)  # one grammar per setting, so that there is nothing to correct
-
-
-def test_mistakes(pilot: Path, tmp_path: Path) -> None:
-    three = run(str(pilot))
-    assert (three.exit_code, three.stdout) == (2, "")
-    assert "sender/A, sender/B, sender/C: name two" in three.stderr
-    assert run(str(pilot), "-m", "A", "-m", "B", "--power", "2").exit_code == 2
-    assert run(str(tmp_path / "none")).exit_code == 1

@@ -41,33 +41,8 @@ def test_published_values_are_next_to_results(folder: Path) -> None:
     assert "20.00±0.00†<small>" in Path("report.html").read_text()
 
 
-def test_methods_are_printed_and_no_file_is_written(folder: Path) -> None:
-    done = run("report", "results.parquet", "-m", "A", "--methods")
-    assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout.startswith("We trained the sender A on the grammars concat, perm, rot and shufdet under the ")
-    assert not list(folder.glob("*.html"))
-
-
 @pytest.mark.slow
 def test_the_atlas_is_written_as_a_page(folder: Path) -> None:
     done = run("atlas", "--html", "atlas.html")
     assert done.exit_code == 0, done.output
     assert "The atlas of compositional bias" in Path("atlas.html").read_text()
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["report", "nowhere"], "The file or folder nowhere does not exist"),
-        (["report", "results.parquet", "-o", "a.pdf"], ".html"),
-        (["report", "results.parquet", "-m", "Nobody"], "Nobody"),
-        (["report", "results.parquet", "-o", "missing/a.html"], "missing"),
-        (["atlas", "--html", "a.txt"], ".html"),
-    ],
-)
-def test_mistakes_are_one_sentence(folder: Path, words: list[str], said: str) -> None:
-    done = run(*words)
-    assert done.exit_code in (1, 2)
-    assert said in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert not list(folder.glob("*.html"))

@@ -58,12 +58,6 @@ def test_a_dry_run_of_every_table_ends_well(tmp_path: Path, monkeypatch: pytest.
         assert "Nothing was trained or written" in (said := dry(name, tmp_path / "none")) or "Nothing to train" in said
 
 
-def test_what_icy_does_not_measure_is_an_error_of_one_sentence_without_a_dry_run() -> None:
-    done = CliRunner().invoke(main, ["reproduce", "icy22/figure7"])
-    assert done.exit_code != 0
-    assert "`icy e2e" in str(done.exception) + done.output
-
-
 @pytest.mark.slow
 def test_residual_entropy_is_measured_by_command() -> None:
     done = CliRunner().invoke(main, ["reproduce", "icy22/table9", "--only", "greedy", "--format", "csv"])

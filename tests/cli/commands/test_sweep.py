@@ -44,49 +44,6 @@ def test_the_command_plans_and_does_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "o").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "No model was given"),
-        (("-m", "sender/FC1L", "--side", "receiver"), "is not a receiver"),
-        (("-m", "sender/FC1L", "--engine", "auto+graph"), "only on a GPU"),
-        (("-m", "sender/FC1L", "--runner", "ray", "--device", "cuda:1"), "device of a cluster"),
-        (("-m", "FC3L"), "did you mean"),
-        (("-m", "FC1L", "--side", "sender", "--shard", "3/2"), "A shard is i/n"),
-        (("-m", "sender/FC1L", "--shard", "half"), "A shard is i/n"),
-        (("-m", "sender/FC1L", "--protocol", "acquire,budge"), "did you mean budget"),
-        (("-m", "sender/FC1L", "--representation", "sof"), "did you mean soft"),
-        (("none.toml",), "cannot be read"),
-    ],
-)
-def test_mistakes_are_answered_in_a_sentence(words: tuple[str, ...], said: str) -> None:
-    result = run(*words)
-    assert result.exit_code in (1, 2)
-    assert said in result.stderr
-    assert "Traceback" not in result.output
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("seeds = ", "is not valid TOML"),
-        ("sweep = 3", "each under"),
-        ("[[sweep]]\nmodel = 'FC1L'\nmodle = 'x'", "did you mean model"),
-        ("[[sweep]]\nmodel = 'FC1L'\nout = 'x'", "for the whole sweep"),
-        ("seed = 3\nmodel = 'sender/FC1L'", "did you mean seeds"),
-    ],
-)
-def test_files_with_mistakes_are_answered_in_a_sentence(tmp_path: Path, text: str, said: str) -> None:
-    file = tmp_path / "zoo.toml"
-    file.write_text(text)
-    result = run(str(file))
-    assert result.exit_code == 2, result.output
-    assert said in result.stderr
-    other = tmp_path / "zoo.txt"
-    other.write_text(text)
-    assert ".toml, .yaml or .yml" in run(str(other)).stderr
-
-
 def test_every_option_of_the_command_says_what_it_is() -> None:
     command = main.get_command(click.Context(main), "sweep")
     assert command is not None

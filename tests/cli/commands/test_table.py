@@ -93,16 +93,6 @@ def test_several_protocols_are_one_json_and_one_csv(tmp_path: Path) -> None:
     assert shown.splitlines()[0] == "updates to the target as a ratio to concat's"
 
 
-@pytest.mark.slow
-def test_models_are_held_against_one_of_them(tmp_path: Path) -> None:
-    long(THREE).to_csv(tmp_path / "three.csv", index=False)
-    shown = run(str(tmp_path / "three.csv"), "--diff", "A")
-    assert shown.exit_code == 0, shown.output
-    assert "differences, seed by seed, from sender/A" in shown.stdout
-    assert "p (Holm)" in shown.stdout
-    assert "sender/A - B" in run(str(tmp_path / "three.csv"), "--diff", "each").stdout
-
-
 def test_the_lines_on_the_log_scale_can_be_left_out(tmp_path: Path) -> None:
     ratios = long({"A": {"rot": [2.0, 8.0]}}, protocol="acquire", measure="ratio", cap=20.0)
     ratios.to_csv(tmp_path / "ratios.csv", index=False)
@@ -115,22 +105,3 @@ def test_results_on_the_authors_languages_are_compared_with_printed_numbers() ->
     shown = run(str(ROOT / "results/reproduced/authors-languages.parquet"), "--compare", "icy22/table3")
     assert "6.90±2.63  7.00±1.74 (+0.0)" in shown.stdout
     assert "draws=authors" in shown.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--sort", "hol"], "Cannot sort by hol"),
-        (["--by", "models"], "No column to group by is called 'models'"),
-        (["--compare", "perkins21/table99"], "No table or figure of Perkins21 is called"),
-        (["--diff", "nowhere"], "'nowhere' is not a file, a folder or a model"),
-        (["--diff", "x", "--compare", "published"], "give only one of these"),
-        (["--save", "t.doc"], "not as 't.doc'"),
-        (["-m", "GRU"], "No model in these results is called 'GRU'"),
-    ],
-)
-def test_mistakes(words: list[str], sentence: str, tiny: icy.ProbeResult, tiny_folder: Path) -> None:
-    done = run(str(tiny_folder), *words)
-    assert done.exit_code == (1 if "nowhere" in words else 2)
-    assert sentence in done.stderr
-    assert done.stdout == ""

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 import icy
 from icy.cli import main
-from icy.core.errors import IcyError, InvalidSettingError, StoreError, UnknownNameError
+from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.trackers.make import TRACKERS, make_tracker, watching
 from icy.experiments.watcher import Watcher, Watchers
@@ -21,14 +21,6 @@ from tests.experiments.trackers.helpers import ONE, assert_all_there
 ROOT = Path(__file__).resolve().parents[3]
 
 # -- errors ------------------------------------------------------------------------------------------------------------
-
-
-def test_an_unknown_tracker_is_answered_before_anything_is_trained(tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError, match="did you mean tensorboard"):
-        icy.probe("sender/FC1L", "perm", out=tmp_path / "out", track=["tensorbord"], **ONE)
-    with pytest.raises(UnknownNameError, match="known: tensorboard, mlflow, wandb"):
-        make_tracker("xyz", tmp_path)
-    assert not (tmp_path / "out").exists()
 
 
 def run(*words: str) -> Result:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from torch import Tensor
 
-from icy.core.errors import InvalidSettingError
 from icy.core.noise import counter_hash
 from icy.games import World, make_world
 from icy.games.worlds import Bank, Shape
@@ -70,10 +68,3 @@ def test_looks_that_are_not_images_are_not_rounded() -> None:
     assert len(looks) == 4
     assert (looks[:, 0] == 1).all()
     assert looks[:, 1].abs().max() > 1
-
-
-def test_banks_that_are_too_large_are_rejected() -> None:
-    with pytest.raises(InvalidSettingError, match=r"bank of 125 looks of each of 100,000 objects has 3,375,000,000"):
-        make_world("thing", bank=100)
-    with pytest.raises(InvalidSettingError, match="number of looks in a bank"):
-        make_world("shape", bank=-1)

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.core.noise import counter_hash
 from icy.games import World, make_world
 from icy.games.worlds.render import BORDER, area, radius
@@ -142,14 +141,3 @@ def test_concepts_have_plain_names() -> None:
         "circle", "square", "rectangle", "ellipse", "triangle", "red", "blue", "green", "yellow", "white", "gray",
         "left", "centre", "right", "top", "middle", "bottom",
     )  # fmt: skip
-
-
-def test_invalid_values_are_rejected() -> None:
-    with pytest.raises(UnknownNameError, match="No sizes of figures is called 'publised'; did you mean published"):
-        make_world("shape", sizes="publised")
-    with pytest.raises(InvalidSettingError, match="canvas must be a whole number, at least 16"):
-        make_world("shape", canvas=8)
-    with pytest.raises(InvalidSettingError, match="With 5 positions across, the cells are too small"):
-        make_world("shape", positions=5)
-    with pytest.raises(InvalidSettingError, match=r"noise of colors must be a number, at least 0 and at most 0\.1"):
-        make_world("shape", noise=1)

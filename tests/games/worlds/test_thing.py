@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 
-from icy.core.errors import InvalidSettingError
 from icy.games import make_world
 
 
@@ -36,9 +34,3 @@ def test_looks_do_not_depend_on_keys() -> None:
     world, objects = make_world("thing"), torch.zeros(4, 5, dtype=torch.long)
     seen = world.observe(objects, torch.arange(4))
     assert (seen == seen[:1]).all()
-
-
-@pytest.mark.parametrize("given", [{"attributes": 0}, {"values": 1}, {"values": "ten"}])
-def test_invalid_values_are_rejected(given: dict[str, int]) -> None:
-    with pytest.raises(InvalidSettingError, match="must be a whole number, at least"):
-        make_world("thing", **given)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
 
@@ -39,33 +38,6 @@ def test_the_error_of_drawn_rows_by_hand() -> None:
     assert round(wrong, 9) in (3, 4)
     variance = (wrong * (2 - score.value) ** 2 + (10 - wrong) * score.value**2) / 9
     assert score.error == pytest.approx(math.sqrt(variance / 10 * (1 - 10 / 11)))
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"composition": "sum"}, "No composition is called 'sum'"),
-        ({"distance": "l3"}, "did you mean l2 or l1"),
-        ({"derivations": "right"}, "No kind of derivations is called 'right'"),
-        ({"preset": "publised"}, "did you mean published"),
-        ({"composition": "permutation", "distance": "l2"}, "only supports the distance l1"),
-        ({"preset": "published", "distance": "l2"}, "supports the composition linear and the distance l1"),
-        ({"optimizer": "sgd"}, "No optimizer is called 'sgd'"),
-        ({"composition": 3}, "or a function of tensors, not 3"),
-        ({"distance": 3}, "or a function of tensors, not 3"),
-        ({"composition": "linear", "derivations": "left"}, "a function of two vectors"),
-        ({"composition": "linear", "learning_rate": -1}, "learning rate must be above 0"),
-        ({"distance": lambda x, y: (x - y).abs().mean()}, r"The distance returned \(\) for 4 rows"),
-        ({"composition": "linear", "distance": lambda x, y: x - y}, r"The distance returned \(4, 4\) for 4 rows"),
-        ({"restarts": 0}, "number of restarts must be a whole number"),
-        ({"rows": 0}, "number of rows must be a whole number"),
-        ({"composition": lambda atoms: atoms}, r"The composition returned \(4, 2, 4\) for 4 rows"),
-        ({"composition": "linear", "learning_rate": 1e30, "steps": 9}, "no longer a finite number"),
-    ],
-)
-def test_mistakes_are_answered_in_a_sentence(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(IcyError, match=sentence):
-        tre(TWO, TWO, **options)
 
 
 def test_undefined_and_unfit_tables() -> None:

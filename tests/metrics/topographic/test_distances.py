@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import tracemalloc
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,13 +31,6 @@ def test_a_function_is_a_distance() -> None:
     )
     assert own.value == pytest.approx(edit.value, abs=1e-12)
     assert own.conventions["message"] == "<lambda>"
-
-
-def test_distances_that_cannot_be() -> None:
-    with pytest.raises(InvalidSettingError, match="take the distance euclidean or cosine"):
-        topsim([[0.5], [1]], [[0], [1]])
-    with pytest.raises(InvalidSettingError, match="not finite"):
-        topsim([[0], [1]], [[0], [1]], meaning=lambda a, b: math.inf)
 
 
 # -- sets and counts of tokens -----------------------------------------------------------------------------------------
@@ -122,20 +114,6 @@ def test_listed_distances_are_those_of_the_table(
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("values", "shown"),
-    [
-        (["red", "blue", "green"], "'blue'"),
-        ([1, 2, "ten"], "1"),
-        ([2**63, 1, 2], "1"),
-    ],
-)
-def test_names_have_no_euclidean_distance(values: list[Any], shown: str) -> None:
-    table = [[i, value] for i, value in enumerate(values)], ["a", "b", "c"]
-    with pytest.raises(InvalidSettingError, match=f"needs numbers, but attribute 1 has names, such as {shown}"):
-        topsim(*table, meaning="euclidean")
 
 
 def test_numbers_written_as_text_are_numbers() -> None:

@@ -17,7 +17,7 @@ import icy
 from icy.cli import main
 from icy.config.presets import SCHEMES
 from icy.config.specs import ChainSpec
-from icy.core.errors import IcyError, InvalidSettingError
+from icy.core.errors import InvalidSettingError
 from icy.experiments.iterate import chain_jobs
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
@@ -366,33 +366,6 @@ def test_every_scheme_is_in_the_help_and_the_docs() -> None:
 
 
 # -- mistakes ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"bottleneck": 0}, "share above 0 and at most 1, or a number of meanings"),
-        ({"bottleneck": "half"}, "share above 0 and at most 1, or a number of meanings"),
-        ({"bottleneck": 2.5}, "share above 0 and at most 1, or a number of meanings"),
-        ({"bottleneck": 0.1}, "must see at least 3"),
-        ({"transmission": "loud"}, "transmission"),
-        ({"target": 2}, "target must be an accuracy"),
-        ({"model": "receiver/FC9"}, "No receiver is called"),
-        ({"receiver": "nobody"}, "nobody"),
-        ({"receiver": "FC2L,RNN1L:GRU", "model": "FC2L,FC1L,FC2L"}, "make no pairs"),
-        ({"receiver": "Hashtable"}, "cannot play"),
-        ({"receiver_options": {"layers": 2}}, "give a receiver"),
-        ({"population": 0}, "population must be a whole number"),
-        ({"replacement": "slow"}, "replacement"),
-        ({"scheme": "nil"}, "scheme"),
-        ({"interaction": 5}, "interaction is for chains of pairs"),
-        ({"interaction": -1, "receiver": "FC2L"}, "interaction must be a whole number, at least 0"),
-        ({"generations": 0}, "number of generations"),
-    ],
-)
-def test_mistakes_have_one_helpful_sentence(options: dict[str, Any], sentence: str, tmp_path: Path) -> None:
-    with pytest.raises(IcyError, match=sentence):
-        icy.iterate(**{"model": "FC2L", "grammar": "perm", "out": tmp_path, **TINY, **options})
 
 
 def test_a_bottleneck_is_a_share_or_a_number_of_meanings() -> None:

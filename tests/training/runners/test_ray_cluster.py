@@ -15,9 +15,7 @@ from typing import Any
 import pytest
 
 import icy
-from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError
-from icy.experiments.plan import make_plan
 from icy.experiments.watcher import Watcher
 from icy.training.job import Job
 from icy.training.runners import ray_cluster as clusters
@@ -165,19 +163,6 @@ except icy.IcyError as error:
     assert total == "4"
     assert sentence.startswith("'OfAFile' is defined in a notebook")
     assert 'plugin="mine.py"' in sentence
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"runner": "rai"}, "did you mean ray"),
-        ({"per_gpu": 2}, "--workers"),
-        ({"per_gpu": 0, "runner": "ray"}, "at least 1"),
-    ],
-)
-def test_mistakes_are_answered_in_a_sentence(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(IcyError, match=said):
-        make_plan(ProbeSpec.asked(model="sender/FC1L", quick=True, **given))
 
 
 def test_without_ray_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ from click.testing import CliRunner, Result
 
 from icy.cli import main
 from icy.core.registry import registry
-from icy.games.oracles import ORACLES
 
 SMALL = [
     *("--rule-length", "2", "--targets", "3", "--updates", "8", "--seeds", "2", "--workers", "1"),
@@ -70,11 +69,6 @@ def test_eval_has_a_row_per_agents(folder: Path, tmp_path: Path) -> None:
     assert len(file.read_text().splitlines()) == 4
     one = icy("games", "eval", folder, "--where", "seed=124", "--format", "json")
     assert len(json.loads(one.stdout)) == 1
-
-
-def test_eval_compares_oracles_by_default() -> None:
-    done = icy("games", "eval", "--turns", "20", "--format", "csv")
-    assert [line.split(",")[0] for line in done.stdout.splitlines()[1:]] == list(ORACLES)
 
 
 @pytest.mark.slow

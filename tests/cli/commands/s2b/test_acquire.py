@@ -61,10 +61,3 @@ def test_an_interrupted_measurement_shows_what_is_there(monkeypatch: pytest.Monk
     assert result.exit_code != 0
     assert "posdis" in result.stdout
     assert "1 of 2 rows measured" in result.stderr
-
-
-def test_bad_input_is_one_sentence() -> None:
-    result = run("eoa", "--epochs", "0")
-    assert result.exit_code != 0
-    assert "epochs" in result.stderr
-    assert run("eoa", "--speaker", "posdis,nobody").exit_code != 0

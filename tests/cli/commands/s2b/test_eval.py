@@ -32,13 +32,6 @@ def test_players_are_measured_in_every_requested_game(tmp_path: Path) -> None:
     assert set(table["decisions"]) == {2}
 
 
-def test_a_table_says_what_it_shows() -> None:
-    result = run("eval", *QUICK, "--compat", "near32", "--distractors", "2")
-    assert result.exit_code == 0
-    assert "zero-shot compositional test accuracy" in result.stdout
-    assert "chance: 25.0 % with 4 answers; 4 episodes per seed" in result.stdout
-
-
 @pytest.mark.slow
 def test_beside_a_score_stands_what_silence_is_worth(tmp_path: Path) -> None:
     out = tmp_path / "rows.csv"

@@ -5,15 +5,6 @@ from __future__ import annotations
 from tests.cli.commands.s2b.helpers import run
 
 
-def test_an_episode_is_watched() -> None:
-    result = run("play", "--seed", "3", "--listener", "oracle")
-    assert result.exit_code == 0
-    assert result.stdout.startswith("Episode of seed 3: ")
-    assert "meaning (" in result.stdout
-    assert result.stdout.rstrip().endswith("The episode is over: 100 % right in the support, 100 % in the query.")
-    assert "meaning (" not in run("play", "--seed", "3", "--no-latents").stdout
-
-
 def test_a_person_listens_and_sees_no_meanings() -> None:
     result = run("play", "--listener", "me", "--values", "2", typed="maybe\n" + "0\n" * 100)
     assert result.exit_code == 0

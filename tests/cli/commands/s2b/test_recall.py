@@ -43,31 +43,6 @@ def test_a_core_learns_by_r2d2_with_the_reconstruction_loss(tmp_path: Path) -> N
     assert row["observations"] == 2976
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--core", "LSTMM"], "did you mean LSTM"),
-        (["--stimuli", "scss"], "did you mean scs"),
-        (["--compat", "near33"], "did you mean near32"),
-        (["--preset", "metarg25", "--core", "LSTM"], "did you mean metarg2"),
-        (["--task", "shot=3"], "did you mean shots"),
-        (["--task", "representation=ohe"], "--stimuli"),
-        (["--set", "entropi=1"], "did you mean entropy"),
-        (["--core", "LSTM", "--updates", "3"], "with `observations`, not `updates`"),
-        (["--core", "LSTM", "--observations", "10"], "no update with so few observations"),
-        (["--observations", "0"], "number of observations must be"),
-        (["--device", "cuda"], "device"),
-        (["--seeds", "0"], "seeds"),
-    ],
-)
-def test_mistakes_are_answered_in_a_sentence(words: list[str], said: str, tmp_path: Path) -> None:
-    result = run("recall", *words, "-o", str(tmp_path / "out"))
-    assert result.exit_code == 2, result.output
-    assert said in result.stderr
-    assert "Traceback" not in result.output
-    assert not (tmp_path / "out").exists()
-
-
 def test_variants_are_named(tmp_path: Path) -> None:
     from icy.s2b.agents.recall_job import recall_jobs
     from icy.s2b.agents.spec import RecallSpec
@@ -78,9 +53,3 @@ def test_variants_are_named(tmp_path: Path) -> None:
         options = job.config(job.replicates[0])["options"]
         assert options == {"compat": "near32", "task.games_per_shot": 5}
         assert job.task.game_settings().replacement
-
-
-def test_the_command_for_other_games_names_this_one() -> None:
-    result = run("train", "--game", "recall", "--dry-run")
-    assert result.exit_code == 2
-    assert "The recall task has its own command: icy s2b recall." in " ".join(result.stderr.split())

@@ -83,29 +83,11 @@ def test_curves_are_drawn(folder: Path, tmp_path: Path) -> None:
     assert target.stat().st_size > 1000
 
 
-def test_it_is_listed_with_its_command() -> None:
-    listed = CliRunner().invoke(main, ["list", "jobs", "--format", "json"])
-    assert {row["job"]: row["command"] for row in json.loads(listed.stdout)}["s2b"] == "icy s2b train"
-
-
 @pytest.mark.slow
 def test_a_dry_run_trains_nothing(tmp_path: Path) -> None:
     shown = train(tmp_path / "none", "--shots", "1,2", "--deaf", "--dry-run", "--format", "json")
     assert [row["to_train"] for row in json.loads(shown.stdout)] == [3] * 4
     assert not (tmp_path / "none").exists()
-
-
-def test_wrong_names_are_errors_in_one_sentence(tmp_path: Path) -> None:
-    for words, why in (
-        (["--core", "pears"], "did you mean pairs"),
-        (["--learner", "r2"], "No learner is called 'r2'"),
-        (["--set", "learning_rat=1"], "learning_rate"),
-        (["--game", "query=tsss"], "tss"),
-    ):
-        done = train(tmp_path, *words)
-        assert done.exit_code == 2
-        assert why in done.output
-        assert len(done.output.strip().splitlines()) == 1
 
 
 @pytest.mark.slow
