@@ -85,7 +85,7 @@ def test_close_checks_read_fewer_meanings() -> None:
         ({"check_every": 0}, "check_every must be at least 1"),
         ({"check_every": 2.5}, "check_every must be a whole number, not 2.5"),
         ({"steps_from_zero": True}, "steps_from_zero needs the number of updates between"),
-        ({"clock": True}, "set check_every too"),
+        ({"clock": True}, "clock needs the number of updates between"),
     ],
 )
 def test_grids_that_cannot_be(given: dict[str, float], said: str) -> None:
