@@ -15,7 +15,8 @@ from tests.golden import FILES, rewritten, sections
 def test_golden_files_are_as_written(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(registry, "plugin_files", [])  # other tests load some
-    monkeypatch.setattr(registry, "_entries", {k: e for k, e in registry._entries.items() if e.origin.startswith("icy.")})
+    own = {key: entry for key, entry in registry._entries.items() if entry.origin.startswith("icy.")}
+    monkeypatch.setattr(registry, "_entries", own)
     assert rewritten(file.read_text()).splitlines() == file.read_text().splitlines()
 
 
