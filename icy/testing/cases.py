@@ -80,9 +80,14 @@ class Case(ABC):
 
 
 def checks_of(case: type[Case]) -> dict[str, Check]:
-    """Return the checks of a kind of plug-ins, by name, without the prefix `check_`.
+    """Return the checks of a kind of plug-ins.
 
-    The order is: the checks of all plug-ins, those of the kind alone, and those that it shares with other kinds.
+    Args:
+        case: the class of cases of the kind, such as `CONTRACTS["cell"]`.
+
+    Returns:
+        The checks by name, without the prefix `check_`: first those of all plug-ins, then those of the kind alone, then
+        those that it shares with other kinds. A check takes a case.
     """
     names = [name for owner in (Case, case, *reversed(case.__mro__)) for name in vars(owner)]
     return {name.removeprefix("check_"): getattr(case, name) for name in names if name.startswith("check_")}

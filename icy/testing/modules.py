@@ -237,8 +237,8 @@ class TrainedCase(ModuleCase[M]):
             self.train(learner, [SEEDS[i] for i in staying], range(2, 4))
         for place, i in enumerate(staying):
             its = slice(i, i + 1)
-            alone = self.learner(SEEDS[its], "loop")
-            self.train(alone, SEEDS[its], range(4))
+            alone = self.learner([SEEDS[i]], "loop")
+            self.train(alone, [SEEDS[i]], range(4))
             expected, weights = alone.scores(inputs[its]), alone.weights(0)
             changed = (expected - before[its]).abs().max().item()
             for learner in stacks:
