@@ -89,13 +89,11 @@ def _no_wait_for_the_disk() -> None:
 @pytest.fixture
 def without_long_checks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the checks of PyTorch's transforms, which take seconds, from contracts within other tests."""
-    from icy import testing
+    from icy.testing.other_loops import OtherLoopCase
 
     of_contract = request.node.get_closest_marker("contract") is not None
-    left_out = ("compile", "export", "distributed", *(() if of_contract else ("func_grad", "vmap")))
-    for checks in (testing.MODEL_CHECKS, testing.CELL_CHECKS, testing.PERCEPTION_CHECKS):
-        for name in left_out:
-            monkeypatch.delitem(checks, name)
+    for name in ("compile", "export", *(() if of_contract else ("func_grad", "vmap"))):
+        monkeypatch.delattr(OtherLoopCase, f"check_{name}")
 
 
 @pytest.fixture(scope="session")

@@ -358,8 +358,7 @@ def test_the_code_of_the_pages_of_agents_runs() -> None:
 def test_the_world_of_its_page_keeps_the_contract_and_has_turns(tmp_path: Path) -> None:
     (tmp_path / "my_world.py").write_text(block_of("docs/games-worlds.md", "# my_world.py"))
     registry.load_file(tmp_path / "my_world.py")
-    results = {r.name: r.message for r in testing.check("stripes", "world")}
-    assert results["looks_vary"] == "objects have many looks"
+    testing.check("stripes", "world")
     world = icy.games.make_world("stripes", side=8, bank=2)
     turns = icy.games.Turns(world, icy.games.TurnSettings(2, 3, 4), [1])
     drawn = turns.batch("training", 0, 2, 5)

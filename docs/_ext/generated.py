@@ -444,10 +444,10 @@ def _plain(text: str) -> str:
 
 @part
 def checks(kind: str) -> str:
-    """List the contract checks of a kind of plug-in, such as "model", "grammar" or "player"."""
+    """List the contract checks of a kind of plug-in, such as "sender", "grammar" or "speaker"."""
     from icy import testing
 
-    found = getattr(testing, f"{kind.upper().replace('-', '_')}_CHECKS")
+    found = testing.checks_of(testing.CONTRACTS[kind])
     return table(("check", "tested property"), [(code(name), first_line(check)) for name, check in found.items()])
 
 

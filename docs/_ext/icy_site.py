@@ -41,11 +41,7 @@ LONE_STAR = re.compile(r"(?<![\\*\w])\*(?=[\w\[])(?![^*]*\*)")
 LONE_LETTER = re.compile(r"^(\s*:\w+ \w+: )([A-Z]\.)$")  # would begin a list
 COLON = "\N{MODIFIER LETTER COLON}"  # replaces a colon while Napoleon runs
 VALUES = {  # descriptions of values, which have no docstrings
-    "icy.testing.MODEL_CHECKS": "The checks of models, by name.",
-    "icy.testing.CELL_CHECKS": "The checks of cells, by name.",
-    "icy.testing.GRAMMAR_CHECKS": "The checks of grammars, by name.",
-    "icy.testing.METRIC_CHECKS": "The checks of metrics, by name.",
-    "icy.testing.PLAYER_CHECKS": "The checks of speakers and listeners, by name.",
+    "icy.testing.CONTRACTS": "The class of cases of each kind of plug-in; `checks_of` returns its checks.",
 }
 API = Path(__file__).parents[1] / "api"
 HOMES = ("icy", "icy.metrics", "icy.s2b", "icy.grammars", "icy.models", "icy.analysis", "icy.testing")

@@ -1,30 +1,21 @@
-"""Shared parts of all checks: failures, comparisons, and watches on a running plug-in."""
+"""The base of all contracts. A case is a plug-in under test; its methods `check_...` are the checks of its kind."""
 
 from __future__ import annotations
 
-import contextlib
 import random
 import unittest
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
+from torch import Tensor
 
-from icy.config.settings import TrainingSettings
 from icy.core.registry import Entry, registry
 
-CPU = torch.device("cpu")
-SETTINGS = TrainingSettings(learning_rate=0.01)
-
-Check = Callable[[Any], str | None]
-
-
-def named(*checks: Check) -> dict[str, Check]:
-    """Return checks by name; names have no prefix `check_`."""
-    return {check.__name__.removeprefix("check_"): check for check in checks}
+Check = Callable[[Any], str | None]  # of a case; returns a remark
 
 
 class CheckFailure(AssertionError):
@@ -37,6 +28,69 @@ class NotApplicable(unittest.SkipTest):
 
 class Unsupported(NotApplicable):
     """A plug-in does not support an optional feature; the message names the feature and the error."""
+
+
+@dataclass(frozen=True)
+class Case(ABC):
+    """A plug-in under test.
+
+    The checks of a kind are the methods `check_...` of its case. The first line of each docstring is the claim that the
+    check tests.
+
+    Attributes:
+        entry: the plug-in's registry entry.
+        registered: whether the registry knows the plug-in.
+    """
+
+    entry: Entry
+    registered: bool = field(default=True, kw_only=True)
+
+    @property
+    def noun(self) -> str:
+        """The kind of plug-in, in messages."""
+        return self.entry.kind.replace("-", " ")
+
+    @abstractmethod
+    def make(self) -> object:
+        """Create the plug-in; fail if its class is wrong."""
+
+    @abstractmethod
+    def use(self) -> object:
+        """Create the plug-in and use it."""
+
+    def check_made_by_name(self) -> None:
+        """The registry knows the name and every alias, and the factory creates an object of the right class."""
+        self.make()
+        if not self.registered:
+            raise NotApplicable(f"the {self.noun} is not registered")
+        for name in (self.entry.qualified, *(f"{self.entry.kind}/{alias}" for alias in self.entry.aliases)):
+            found = registry.get(name, self.entry.kind).qualified
+            require(found == self.entry.qualified, f"'{name}' is the name of {found}.")
+
+    def check_random_state_untouched(self) -> None:
+        """Creating and using the plug-in does not change the global random state of torch, NumPy and Python."""
+        before = torch.random.get_rng_state(), repr(np.random.get_state()), random.getstate()
+        self.use()
+        same = torch.equal(torch.random.get_rng_state(), before[0])
+        require(same, f"The {self.noun} changes torch's global random state.")
+        after = {"NumPy": repr(np.random.get_state()), "Python": random.getstate()}
+        for (library, found), expected in zip(after.items(), before[1:], strict=True):
+            advice = "draw from torch, or icy.core.streams"
+            require(found == expected, f"The {self.noun} draws from {library}'s global random state; {advice}.")
+
+
+def checks_of(case: type[Case]) -> dict[str, Check]:
+    """Return the checks of a kind of plug-ins.
+
+    Args:
+        case: the class of cases of the kind, such as `CONTRACTS["cell"]`.
+
+    Returns:
+        The checks by name, without the prefix `check_`: first those of all plug-ins, then those of the kind alone, then
+        those that it shares with other kinds. A check takes a case.
+    """
+    names = [name for owner in (Case, case, *reversed(case.__mro__)) for name in vars(owner)]
+    return {name.removeprefix("check_"): getattr(case, name) for name in names if name.startswith("check_")}
 
 
 def require(condition: object, sentence: str) -> None:
@@ -59,91 +113,6 @@ def require_close(found: Tensor, expected: Tensor, what: str, tolerance: float =
     x, y = found.double().cpu(), expected.double().cpu()
     difference = ((x - y).abs() / y.abs().clamp(min=1)).max().item() if found.numel() else 0.0
     require(difference <= tolerance, f"{what}: they differ by up to {difference:.2g}.")
-
-
-class RegisteredCase(Protocol):
-    """A plug-in under test; the registry may know its entry."""
-
-    @property
-    def entry(self) -> Entry:
-        """The plug-in's registry entry."""
-
-    @property
-    def registered(self) -> bool:
-        """Whether the registry knows the plug-in."""
-
-    def make(self) -> object:
-        """Create the plug-in; fail if its class is wrong."""
-
-
-def check_made_by_name(case: RegisteredCase) -> None:
-    """The registry knows the name and every alias, and the factory creates an object of the right class."""
-    case.make()
-    require_registered(case.entry, case.registered)
-
-
-def require_registered(entry: Entry, registered: bool) -> None:
-    """Fail the check unless the registry knows an entry by its name and by every alias.
-
-    Raises:
-        CheckFailure: a name belongs to another entry.
-        NotApplicable: the entry was made for this run of the checks.
-    """
-    if not registered:
-        raise NotApplicable(f"the {entry.kind} is not registered")
-    for name in (entry.qualified, *(f"{entry.kind}/{alias}" for alias in entry.aliases)):
-        found = registry.get(name, entry.kind).qualified
-        require(found == entry.qualified, f"'{name}' is the name of {found}.")
-
-
-def run(model: nn.Module, inputs: Tensor) -> Tensor:
-    """Run a model without gradients, and return its scores."""
-    with torch.no_grad():
-        scores: Tensor = model(inputs)
-    return scores
-
-
-@contextlib.contextmanager
-def same_random_state(what: str) -> Iterator[None]:
-    """Fail if a `with` block draws from a global random state."""
-    before = torch.random.get_rng_state(), repr(np.random.get_state()), random.getstate()
-    yield
-    require(torch.equal(torch.random.get_rng_state(), before[0]), f"{what} changes torch's global random state.")
-    for library, found, expected in (
-        ("NumPy", repr(np.random.get_state()), before[1]),
-        ("Python", random.getstate(), before[2]),
-    ):
-        require(
-            found == expected,
-            f"{what} draws from {library}'s global random state; draw from torch, or icy.core.streams.",
-        )
-
-
-class MadeTensors(TorchFunctionMode):
-    """Record, in a `with` block, the functions that create a tensor on the default device, not on that of the inputs.
-
-    Attributes:
-        by: names of the functions.
-    """
-
-    makers = frozenset(getattr(torch, name) for name in ("arange", "empty", "eye", "full", "ones", "tensor", "zeros"))
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.by: list[str] = []
-
-    def __torch_function__(
-        self,
-        func: Callable[..., object],
-        types: Sequence[type],
-        args: Sequence[object] = (),
-        kwargs: Mapping[str, object] | None = None,
-    ) -> object:
-        """Call the function; torch calls this method instead of the function."""
-        found = func(*args, **(kwargs or {}))
-        if func in self.makers and "device" not in (kwargs or {}) and isinstance(found, Tensor) and found.dim():
-            self.by.append(f"torch.{func.__name__}")
-        return found
 
 
 def first_line(error: BaseException) -> str:

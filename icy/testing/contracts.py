@@ -9,73 +9,40 @@ from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import InvalidSettingError, UnknownNameError, require_known, unknown
 from icy.core.registry import CORE, PERCEPTION, PLAYERS, SIDES, STUDY_PLAYER, TEXT_MODEL, WORLD, Entry, registry
-from icy.languages.meanings import MeaningSpace
 from icy.models.base import Receiver, Sender
-from icy.training.tasks import Task
 
-from .cases import Check
-from .cells import CELL_CHECKS, CellCase
-from .cores import CORE_CHECKS, CoreCase
-from .grammars import GRAMMAR_CHECKS, GrammarCase
-from .metrics import METRIC_CHECKS, MetricCase
-from .models import MODEL_CHECKS, ModelCase, first_representation
-from .perceptions import PERCEPTION_CHECKS, PerceptionCase
-from .players import PLAYER_CHECKS, PlayerCase
+from .cases import Case
+from .cells import CellCase
+from .cores import CoreCase
+from .games import PerceptionCase, WorldCase
+from .grammars import GrammarCase
+from .metrics import MetricCase
+from .models import ModelCase
+from .players import PlayerCase
 from .runner import BoundCheck, CheckResult, bind, run_all
-from .study_players import STUDY_PLAYER_CHECKS, StudyPlayerCase
-from .text_models import TEXT_MODEL_CHECKS, TextModelCase
-from .worlds import WORLD_CHECKS, WorldCase
+from .study_players import StudyPlayerCase
+from .text_models import TextModelCase
 
 if TYPE_CHECKING:
     import pytest
 
-Space = MeaningSpace | str | tuple[int, int]
 Report = Callable[[CheckResult], None]
 FIRST_CHOICE = (*SIDES, "grammar")  # kinds that a name shared by several kinds prefers
+NO_SETTINGS = ("entry", "registered", "ends")  # fields of cases that `check` does not take
 
-
-def _model_case(
-    entry: Entry,
-    registered: bool = True,
-    *,
-    space: Space = "3x4",
-    vocab_size: int = 4,
-    word_length: int = 2,
-    hidden_size: int = 16,
-    representation: str | None = None,
-    seed: int = 0,
-    options: Mapping[str, object] | None = None,
-) -> ModelCase:
-    used = representation or first_representation(entry)
-    given = dict(options or {}) if registered else {}  # an entry made for these checks has its options already
-    task = Task(entry, MeaningSpace.of(space), vocab_size, word_length, hidden_size, used, given)
-    return ModelCase(task, seed, registered)
-
-
-def _grammar_case(
-    entry: Entry,
-    registered: bool = True,
-    *,
-    space: Space = "3x4",
-    vocab_size: int = 4,
-    word_length: int = 2,
-    seed: int = 0,
-) -> GrammarCase:
-    return GrammarCase(entry.name, MeaningSpace.of(space), vocab_size, word_length, seed)
-
-
-CONTRACTS: dict[str, tuple[dict[str, Check], Callable[..., object]]] = {  # by kind: checks, maker of their case
-    **dict.fromkeys(SIDES, (MODEL_CHECKS, _model_case)),
-    "cell": (CELL_CHECKS, CellCase),
-    "grammar": (GRAMMAR_CHECKS, _grammar_case),
-    "metric": (METRIC_CHECKS, MetricCase),
-    **dict.fromkeys(PLAYERS, (PLAYER_CHECKS, PlayerCase)),
-    TEXT_MODEL: (TEXT_MODEL_CHECKS, TextModelCase),
-    CORE: (CORE_CHECKS, CoreCase),
-    WORLD: (WORLD_CHECKS, WorldCase),
-    PERCEPTION: (PERCEPTION_CHECKS, PerceptionCase),
-    STUDY_PLAYER: (STUDY_PLAYER_CHECKS, StudyPlayerCase),
+CONTRACTS: dict[str, type[Case]] = {
+    **dict.fromkeys(SIDES, ModelCase),
+    "cell": CellCase,
+    "grammar": GrammarCase,
+    "metric": MetricCase,
+    **dict.fromkeys(PLAYERS, PlayerCase),
+    TEXT_MODEL: TextModelCase,
+    CORE: CoreCase,
+    WORLD: WorldCase,
+    PERCEPTION: PerceptionCase,
+    STUDY_PLAYER: StudyPlayerCase,
 }
+"""The class of cases of each kind; `icy.testing.checks_of` returns its checks."""
 
 
 def check(
@@ -124,14 +91,14 @@ def check(
         ['refuses no feedback']
     """
     entry, registered = _entry_of(plugin, kind, setting.get("options"))
-    checks, make = CONTRACTS[entry.kind]
-    known = [name for name in inspect.signature(make).parameters if name not in ("entry", "registered")]
+    contract = CONTRACTS[entry.kind]
+    known = [name for name in inspect.signature(contract).parameters if name not in NO_SETTINGS]
     for name in setting:
         require_known(f"setting of checks of a {entry.kind}", name, known)
-    case = make(entry, registered=registered, **setting)
+    case = contract(entry, registered=registered, **setting)
     held = entry.kind == "grammar" and not registered  # a language is made from the name of its grammar
     with registry.holding(entry) if held else contextlib.nullcontext():
-        bound = bind(entry, case, checks, expected_failures)
+        bound = bind(case, expected_failures)
         return run_all(bound, entry.qualified, raise_on_failure, report, begin, seconds)
 
 
@@ -182,13 +149,12 @@ def bound_checks(
     """
     bound: list[BoundCheck] = []
     for entry in matching(names):
-        checks, make = CONTRACTS[entry.kind]
-        setting = {}
+        setting: dict[str, Any] = {}
         if entry.kind in SIDES and representation is not None:
             if not entry.works_with(representation):
                 continue
             setting = {"representation": representation}
-        bound += bind(entry, make(entry, **setting), checks, expected_failures)
+        bound += bind(CONTRACTS[entry.kind](entry, **setting), expected_failures)
     return bound
 
 

@@ -1,10 +1,8 @@
-"""Checks of speakers and listeners of S2B. The first line of each docstring is the claim that the check tests.
-
-Players play on NumPy arrays, so the checks use no other arrays.
-"""
+"""Checks of speakers and listeners of S2B. Players play on NumPy arrays, so the checks use no other arrays."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
@@ -12,10 +10,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from icy.core.errors import IncompatibleError
-from icy.core.registry import LISTENER, SPEAKER, Entry
+from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.channel import regular
 from icy.s2b.episode_streams import EpisodeStreams, Wholes
 from icy.s2b.game import BatchedGame
@@ -23,15 +20,7 @@ from icy.s2b.players.interface import Action, Player, Seat, seated
 from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Seen
 
-from .cases import (
-    CheckFailure,
-    NotApplicable,
-    check_made_by_name,
-    first_line,
-    named,
-    require,
-    same_random_state,
-)
+from .cases import Case, CheckFailure, NotApplicable, first_line, require
 
 SEEDS, OTHER_SEEDS = (2, 3, 12), (8, 46, 58)  # seeds of short episodes
 REPLAYS = 8  # replays of an episode that show whether a player draws freely; short ones may agree by chance
@@ -54,19 +43,13 @@ USUAL = ("K = 0", "K = 3")
 
 
 @dataclass(frozen=True)
-class PlayerCase:
+class PlayerCase(Case):
     """A speaker or listener under test.
 
     Attributes:
-        entry: the player's registry entry; its kind is the role.
-        registered: whether the registry knows the player.
-        seats: settings of each tried game by name, or None if the player refused the game; see `accepted`.
         played: records of the usual episodes, by settings of the game; see `episodes`.
     """
 
-    entry: Entry
-    registered: bool = True
-    seats: dict[str, GameSettings | None] = field(default_factory=dict, init=False, repr=False, compare=False)
     played: dict[GameSettings, PlayedEpisodes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -91,17 +74,13 @@ class PlayerCase:
 
     def accepted(self, names: Iterable[str] = tuple(GAMES)) -> dict[str, GameSettings]:
         """Return the games that the player accepts."""
+        found = {}
         for name in names:
-            if name in self.seats:
-                continue
             settings = GameSettings.of(**{**ROOMY, **GAMES[name]})
-            try:
+            with contextlib.suppress(IncompatibleError):
                 seated(self.make(), self.role, _begun(settings, SEEDS))
-            except IncompatibleError:
-                self.seats[name] = None
-            else:
-                self.seats[name] = settings
-        return {name: found for name in names if (found := self.seats[name]) is not None}
+                found[name] = settings
+        return found
 
     def games(self) -> dict[str, GameSettings]:
         """Return the usual games, without and with distractors; or all accepted games, if the player refuses both.
@@ -117,8 +96,161 @@ class PlayerCase:
     def episodes(self, settings: GameSettings) -> PlayedEpisodes:
         """Return the actions of a new player in the usual episodes, which are played once for all checks."""
         if settings not in self.played:
-            self.played[settings] = play(self, settings)
+            self.played[settings] = self.play(settings)
         return self.played[settings]
+
+    def play(
+        self,
+        settings: GameSettings,
+        seeds: Iterable[int] = SEEDS,
+        player: Player | None = None,
+        between: Callable[[BatchedGame, Player], None] | None = None,
+    ) -> PlayedEpisodes:
+        """Play an episode of every seed to its end.
+
+        Args:
+            settings: settings of the game.
+            seeds: seeds of the episodes.
+            player: a player that has played before; by default a new player.
+            between: called with the game and the player before each step.
+        """
+        game, record = _begun(settings, seeds), PlayedEpisodes()
+        mine, partner = seated(player or self.make(), self.role, game), self.partner(game)
+        while not game.turn.done.all():
+            if between is not None:
+                between(game, mine)
+            seen = game.turn.seen_by(self.role)
+            record.seen.append(copy.deepcopy(seen))
+            action = mine.act(seen)
+            record.changed |= _differing(seen, record.seen[-1])
+            _step(game, self.role, action, partner.act(game.turn.seen_by(self.other)))
+            record.actions.append(counted(action, record.seen[-1], settings, self.role))
+        record.illegal = int(game.illegal[self.role].sum())
+        return record
+
+    def use(self) -> None:
+        """Play the usual games."""
+        for settings in self.games().values():
+            self.play(settings)
+
+    def check_plays_every_game(self) -> str:
+        """Games of every kind, with K = 0 and K = 3, are played to the end, or refused with an IncompatibleError."""
+        accepted = self.accepted()
+        refused = [name for name in GAMES if name not in accepted]
+        require(accepted, f"The player refuses every game: {', '.join(refused)}.")
+        for name, settings in accepted.items():
+            try:
+                self.episodes(settings)
+            except IncompatibleError as error:
+                what = f"The game '{name}' is refused while it is played: {first_line(error)}"
+                raise CheckFailure(f"{what}; refuse it in `begin`.") from error
+            except Exception as error:
+                error.add_note(f"The game was '{name}'.")
+                raise
+        return f"refuses {', '.join(refused)}" if refused else "plays all"
+
+    def check_legal_actions(self) -> None:
+        """Every action is legal: existing tokens and decisions, only where `may_speak` and `may_decide` allow them."""
+        for name, settings in self.accepted().items():
+            try:
+                illegal = self.episodes(settings).illegal
+            except Exception:  # reported by the check 'plays_every_game'
+                continue
+            require(
+                not illegal,
+                f"{illegal} actions are illegal in the game '{name}'; give tokens 0..V only where `seen.may_speak`, "
+                "decisions below `settings.decisions` only where `seen.may_decide`, and 0 elsewhere.",
+            )
+
+    def check_deterministic(self) -> None:
+        """The same seeds give the same actions: a player's draws come from `seat.streams`."""
+        for name, settings in self.games().items():
+            step = _first_difference(self.play(settings).actions, self.episodes(settings).actions)
+            what = f"Two players with the same seeds act differently at step {step} ({name})"
+            require(step is None, f"{what}; draw from `seat.streams`.")
+
+    def check_alone_and_in_a_batch(self) -> None:
+        """An episode is the same alone and in a batch."""
+        for name, settings in self.games().items():
+            together = self.episodes(settings).actions
+            for i, seed in enumerate(SEEDS):
+                alone = partial(self._actions, settings, [seed])
+                expected = alone()
+                mine = [actions[i : i + 1] for actions in together[: len(expected)]]
+                what = f"An episode is different alone and in a batch ({name}); keep the state of episodes separate"
+                require_same_actions(mine, expected, what, alone)
+
+    def check_begins_anew(self) -> None:
+        """A player that has played before acts like a new player: `begin` forgets everything."""
+        for name, settings in self.games().items():
+            player, new = self.make(), partial(self._actions, settings)
+            self.play(settings, OTHER_SEEDS, player)
+            what = f"A player that has played before acts differently from a new player ({name}); forget all in `begin`"
+            again = self.play(settings, player=player).actions
+            require_same_actions(again, self.episodes(settings).actions, what, new)
+
+    def check_forgets_between_episodes(self) -> None:
+        """If the next episode begins at once (`seen.fresh`), the player forgets the previous one."""
+        for name, settings in self.games().items():
+            usual = partial(self._second_episodes, settings, 0)
+            what = f"A partner's actions in one episode change the next episode ({name}); forget where `seen.fresh`"
+            require_same_actions(self._second_episodes(settings, 1), usual(), what, usual)
+
+    def _actions(self, settings: GameSettings, seeds: Iterable[int] = SEEDS) -> list[Wholes]:
+        return self.play(settings, seeds).actions
+
+    def _second_episodes(self, settings: GameSettings, variant: int) -> list[Wholes]:
+        """Return the actions in the second episode of every seed, after a first one with a variant of the partner."""
+        game = _begun(settings, SEEDS, autoreset=True)
+        actions: list[Wholes] = []
+        player = seated(self.make(), self.role, game)
+        streams = EpisodeStreams.of_seeds(SEEDS).within("testing", "partner")
+        while (game.episode_number < 2).any():
+            number, seen = game.episode_number, copy.deepcopy(game.turn.seen_by(self.role))
+            action = player.act(game.turn.seen_by(self.role))
+            draws, at = streams.nth(np.where(number, 2, variant)), len(actions)
+            message = draws.integers("say", settings.vocab_size + 1, (settings.length,), at * settings.length)
+            decision = draws.integers("decide", settings.decisions, (1,), at)[:, 0]
+            _step(game, self.role, action, Action(message, decision))  # an illegal action counts as no action
+            actions.append(counted(action, seen, settings, self.role) * (number == 1)[:, None])
+        return actions
+
+    def check_sees_only_observations(self) -> None:
+        """Given the same observations without a game or partner, the player acts the same: it reads nothing hidden."""
+        if self.make().privileged:
+            raise NotApplicable("the player is privileged: it gets the game")
+        for name, settings in self.games().items():
+            record, player = self.episodes(settings), self.make()
+            player.begin(Seat(settings, len(SEEDS), EpisodeStreams.of_seeds(SEEDS).within("player", self.role)))
+            found = [counted(player.act(copy.deepcopy(s)), s, settings, self.role) for s in record.seen]
+            what = f"With observations alone, the player acts differently ({name}): it reads hidden facts"
+            require_same_actions(found, record.actions, what, partial(self._actions, settings))
+
+    def check_observations_unchanged(self) -> None:
+        """The player does not change its observations."""
+        for name, settings in self.games().items():
+            changed = ", ".join(sorted(self.episodes(settings).changed))
+            require(not changed, f"The player changed {changed} of its observations in place ({name}); work on a copy.")
+
+    def check_utters(self) -> None:
+        """`utter` returns tokens [n, length], the same for the same stimuli, and does not change later actions."""
+        if self.role != SPEAKER:
+            raise NotApplicable("only speakers have `utter`")
+
+        def ask(game: BatchedGame, player: Player) -> None:
+            stimuli, meanings = game.turn.speaker.stimulus[:, 0], game.latents(SPEAKER)[:, 0]
+            for episode in range(len(SEEDS)):
+                try:
+                    first, again = (player.utter(stimuli.copy(), meanings.copy(), episode) for _ in range(2))
+                except IncompatibleError as refusal:
+                    raise NotApplicable(first_line(refusal)) from refusal
+                require(np.array_equal(first, again), f"The same stimuli have other messages the second time ({name}).")
+                _require_tokens(first, len(stimuli), settings)
+
+        for name, settings in self.games().items():
+            asked, plain = self.play(settings, between=ask).actions, partial(self._actions, settings)
+            what = f"After a call of `utter` the speaker acts differently ({name}); `utter` must not change its state"
+            require_same_actions(asked, self.episodes(settings).actions, what, plain)
 
 
 @dataclass(eq=False)
@@ -136,37 +268,6 @@ class PlayedEpisodes:
     seen: list[Seen] = field(default_factory=list)
     illegal: int = 0
     changed: set[str] = field(default_factory=set)
-
-
-def play(
-    case: PlayerCase,
-    settings: GameSettings,
-    seeds: Iterable[int] = SEEDS,
-    player: Player | None = None,
-    between: Callable[[BatchedGame, Player], None] | None = None,
-) -> PlayedEpisodes:
-    """Play an episode of every seed to its end.
-
-    Args:
-        case: the player under test.
-        settings: settings of the game.
-        seeds: seeds of the episodes.
-        player: a player that has played before; by default a new player.
-        between: called with the game and the player before each step.
-    """
-    game, record = _begun(settings, seeds), PlayedEpisodes()
-    mine, partner = seated(player or case.make(), case.role, game), case.partner(game)
-    while not game.turn.done.all():
-        if between is not None:
-            between(game, mine)
-        seen = game.turn.seen_by(case.role)
-        record.seen.append(copy.deepcopy(seen))
-        action = mine.act(seen)
-        record.changed |= _differing(seen, record.seen[-1])
-        _step(game, case.role, action, partner.act(game.turn.seen_by(case.other)))
-        record.actions.append(counted(action, record.seen[-1], settings, case.role))
-    record.illegal = int(game.illegal[case.role].sum())
-    return record
 
 
 def counted(action: Action, seen: Seen, settings: GameSettings, role: str) -> Wholes:
@@ -225,176 +326,11 @@ def _first_difference(found: Sequence[Wholes], expected: Sequence[Wholes]) -> in
     return next((step for step, (one, other) in pairs if not np.array_equal(one, other)), None)
 
 
-def check_plays_every_game(case: PlayerCase) -> str:
-    """Games of every kind, with K = 0 and K = 3, are played to the end, or refused with an IncompatibleError."""
-    accepted = case.accepted()
-    refused = [name for name in GAMES if name not in accepted]
-    require(accepted, f"The player refuses every game: {', '.join(refused)}.")
-    for name, settings in accepted.items():
-        try:
-            case.episodes(settings)
-        except IncompatibleError as error:
-            raise CheckFailure(
-                f"The game '{name}' is refused while it is played: {first_line(error)}; refuse it in `begin`."
-            ) from error
-        except Exception as error:
-            error.add_note(f"The game was '{name}'.")
-            raise
-    return f"refuses {', '.join(refused)}" if refused else "plays all"
-
-
-def check_legal_actions(case: PlayerCase) -> None:
-    """Every action is legal: existing tokens and decisions, and only where `may_speak` and `may_decide` allow them."""
-    for name, settings in case.accepted().items():
-        try:
-            illegal = case.episodes(settings).illegal
-        except Exception:  # reported by the check 'plays_every_game'
-            continue
-        require(
-            not illegal,
-            f"{illegal} actions are illegal in the game '{name}'; give tokens 0..V only where `seen.may_speak`, "
-            "decisions below `settings.decisions` only where `seen.may_decide`, and 0 elsewhere.",
-        )
-
-
-def check_deterministic(case: PlayerCase) -> None:
-    """The same seeds give the same actions: a player's draws come from `seat.streams`."""
-    for name, settings in case.games().items():
-        step = _first_difference(play(case, settings).actions, case.episodes(settings).actions)
-        require(
-            step is None,
-            f"Two players with the same seeds act differently at step {step} ({name}); draw from `seat.streams`.",
-        )
-
-
-def check_random_state_untouched(case: PlayerCase) -> None:
-    """Playing does not change the global random state of torch, NumPy and Python."""
-    for settings in case.games().values():
-        with same_random_state("The player"):
-            play(case, settings)
-
-
-def check_alone_and_in_a_batch(case: PlayerCase) -> None:
-    """An episode is the same alone and in a batch."""
-    for name, settings in case.games().items():
-        together = case.episodes(settings).actions
-        for i, seed in enumerate(SEEDS):
-            alone = partial(_actions, case, settings, [seed])
-            expected = alone()
-            mine = [actions[i : i + 1] for actions in together[: len(expected)]]
-            what = f"An episode is different alone and in a batch ({name}); keep the state of episodes separate"
-            require_same_actions(mine, expected, what, alone)
-
-
-def check_begins_anew(case: PlayerCase) -> None:
-    """A player that has played before acts like a new player: `begin` forgets everything."""
-    for name, settings in case.games().items():
-        player, new = case.make(), partial(_actions, case, settings)
-        play(case, settings, OTHER_SEEDS, player)
-        what = f"A player that has played before acts differently from a new player ({name}); forget all in `begin`"
-        again = play(case, settings, player=player).actions
-        require_same_actions(again, case.episodes(settings).actions, what, new)
-
-
-def check_forgets_between_episodes(case: PlayerCase) -> None:
-    """If the next episode begins at once (`seen.fresh`), the player forgets the previous one."""
-    for name, settings in case.games().items():
-        usual = partial(_second_episodes, case, settings, 0)
-        what = f"A partner's actions in one episode change the next episode ({name}); forget where `seen.fresh`"
-        require_same_actions(_second_episodes(case, settings, 1), usual(), what, usual)
-
-
-def _actions(case: PlayerCase, settings: GameSettings, seeds: Iterable[int] = SEEDS) -> list[Wholes]:
-    return play(case, settings, seeds).actions
-
-
-def _second_episodes(case: PlayerCase, settings: GameSettings, variant: int) -> list[Wholes]:
-    """Return the actions in the second episode of every seed, after a first episode with a variant of the partner."""
-    game = _begun(settings, SEEDS, autoreset=True)
-    actions: list[Wholes] = []
-    player = seated(case.make(), case.role, game)
-    streams = EpisodeStreams.of_seeds(SEEDS).within("testing", "partner")
-    while (game.episode_number < 2).any():
-        number, seen = game.episode_number, copy.deepcopy(game.turn.seen_by(case.role))
-        action = player.act(game.turn.seen_by(case.role))
-        _step(game, case.role, action, _scripted(settings, streams.nth(np.where(number, 2, variant)), len(actions)))
-        actions.append(counted(action, seen, settings, case.role) * (number == 1)[:, None])
-    return actions
-
-
-def _scripted(settings: GameSettings, streams: EpisodeStreams, step: int) -> Action:
-    """Return a partner's action, which depends only on its stream. An illegal action counts as no action."""
-    message = streams.integers("say", settings.vocab_size + 1, (settings.length,), step * settings.length)
-    return Action(message, streams.integers("decide", settings.decisions, (1,), step)[:, 0])
-
-
-def check_sees_only_observations(case: PlayerCase) -> None:
-    """Given the same observations without a game or a partner, the player acts the same: it reads nothing hidden."""
-    if case.make().privileged:
-        raise NotApplicable("the player is privileged: it gets the game")
-    for name, settings in case.games().items():
-        record, player = case.episodes(settings), case.make()
-        player.begin(Seat(settings, len(SEEDS), EpisodeStreams.of_seeds(SEEDS).within("player", case.role)))
-        found = [counted(player.act(copy.deepcopy(s)), s, settings, case.role) for s in record.seen]
-        what = f"With observations alone, the player acts differently ({name}): it reads hidden facts"
-        require_same_actions(found, record.actions, what, partial(_actions, case, settings))
-
-
-def check_observations_unchanged(case: PlayerCase) -> None:
-    """The player does not change its observations."""
-    for name, settings in case.games().items():
-        changed = ", ".join(sorted(case.episodes(settings).changed))
-        require(not changed, f"The player changed {changed} of its observations in place ({name}); work on a copy.")
-
-
-def check_utters(case: PlayerCase) -> None:
-    """`utter` returns tokens [n, length], the same for the same stimuli, and a call does not change later actions."""
-    if case.role != SPEAKER:
-        raise NotApplicable("only speakers have `utter`")
-
-    def ask(game: BatchedGame, player: Player) -> None:
-        stimuli, meanings = game.turn.speaker.stimulus[:, 0], game.latents(SPEAKER)[:, 0]
-        for episode in range(len(SEEDS)):
-            first, again = (_uttered(player, stimuli.copy(), meanings.copy(), episode) for _ in range(2))
-            require(np.array_equal(first, again), f"The same stimuli have other messages the second time ({name}).")
-            _require_tokens(first, len(stimuli), settings)
-
-    for name, settings in case.games().items():
-        asked, plain = play(case, settings, between=ask).actions, partial(_actions, case, settings)
-        what = f"After a call of `utter` the speaker acts differently ({name}); `utter` must not change its state"
-        require_same_actions(asked, case.episodes(settings).actions, what, plain)
-
-
-def _uttered(player: Player, stimuli: NDArray[np.float32], meanings: Wholes, episode: int) -> Wholes:
-    try:
-        return player.utter(stimuli, meanings, episode)
-    except IncompatibleError as refusal:
-        raise NotApplicable(first_line(refusal)) from refusal
-
-
 def _require_tokens(found: Wholes, count: int, settings: GameSettings) -> None:
     tokens = np.asarray(found)
-    require(
-        tokens.ndim == 2 and len(tokens) == count and tokens.dtype.kind in "iu",
-        f"`utter` must return whole numbers [{count}, tokens] for {count} stimuli, not {tokens.dtype} of shape "
-        f"{tokens.shape}.",
-    )
-    require(
-        tokens.min(initial=0) >= 0 and tokens.max(initial=0) <= settings.vocab_size,
-        f"Tokens must be 0..{settings.vocab_size}; `utter` returned {tokens.min()} to {tokens.max()}.",
-    )
-
-
-PLAYER_CHECKS = named(
-    check_made_by_name,
-    check_plays_every_game,
-    check_legal_actions,
-    check_deterministic,
-    check_random_state_untouched,
-    check_alone_and_in_a_batch,
-    check_begins_anew,
-    check_forgets_between_episodes,
-    check_sees_only_observations,
-    check_observations_unchanged,
-    check_utters,
-)
+    whole = tokens.ndim == 2 and len(tokens) == count and tokens.dtype.kind in "iu"
+    needed = f"`utter` must return whole numbers [{count}, tokens] for {count} stimuli"
+    require(whole, f"{needed}, not {tokens.dtype} of shape {tokens.shape}.")
+    least, most = tokens.min(initial=0), tokens.max(initial=0)
+    sentence = f"Tokens must be 0..{settings.vocab_size}; `utter` returned {least} to {most}."
+    require(least >= 0 and most <= settings.vocab_size, sentence)

@@ -10,19 +10,16 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import torch
 
 from icy.core.errors import IcyError, require_known
-from icy.core.registry import Entry
 from icy.core.surroundings import standard_state
 from icy.core.text import counted
 from icy.training.runners.base import one_thread
 
-from .cases import Check, CheckFailure, NotApplicable, Unsupported, first_line
-from .models import ModelCase
+from .cases import Case, Check, CheckFailure, NotApplicable, Unsupported, checks_of, first_line, require
 
 ICY, TORCH = Path(__file__).parents[1], Path(torch.__file__).parent  # folders of code that is not the plug-in's
 
@@ -80,7 +77,7 @@ class BoundCheck:
     name: str
     label: str
     function: Check = field(repr=False)
-    case: object = field(repr=False)
+    case: Case = field(repr=False)
     expected_failure: str = ""
 
     def __call__(self) -> str | None:
@@ -105,32 +102,26 @@ class BoundCheck:
         return CheckResult(self.name, passed, message, time.perf_counter() - started, excused)
 
 
-def bind(
-    entry: Entry, case: object, checks: Mapping[str, Check], expected: Mapping[str, str] | None
-) -> list[BoundCheck]:
+def bind(case: Case, expected: Mapping[str, str] | None) -> list[BoundCheck]:
     """Bind every check to a case. If the factory takes wrong arguments, return only a check that reports this.
 
     Args:
-        entry: the plug-in's registry entry; its factory may declare `expected_failures`.
-        case: argument of the checks.
-        checks: the checks by name.
+        case: the plug-in under test; its factory may declare `expected_failures`.
         expected: for each check that the plug-in cannot pass, the reason, by the name of the check.
 
     Raises:
         UnknownNameError: an expected failure that is not a check.
     """
+    entry, checks = case.entry, checks_of(type(case))
     declared = {**getattr(entry.load(), "expected_failures", {}), **(expected or {})}
     for name in declared:
         require_known("check", name, checks)
-    if why := entry.misfit(case.task.options if isinstance(case, ModelCase) else ()):
-        return [BoundCheck("signature", entry.qualified, partial(_refuse, f"{why}. No other check can run."), case)]
+    if why := entry.misfit(getattr(case, "options", None) or ()):
+        sentence = f"{why}. No other check can run."
+        return [BoundCheck("signature", entry.qualified, lambda case: require(False, sentence), case)]
     return [
         BoundCheck(name, entry.qualified, function, case, declared.get(name, "")) for name, function in checks.items()
     ]
-
-
-def _refuse(sentence: str, case: object) -> None:
-    raise CheckFailure(sentence)
 
 
 @standard_state()
@@ -211,10 +202,10 @@ def message_or_reference(messages: Mapping[str, str], name: str) -> str:
 
 def _sentence(error: Exception) -> str:
     """Return the error, and the line of the plug-in that raised it."""
-    if isinstance(error, CheckFailure | IcyError):
-        return str(error)
-    sentence = ". ".join([f"{type(error).__name__}: {first_line(error)}", *getattr(error, "__notes__", ())]).rstrip(".")
-    frames = traceback.extract_tb(error.__traceback__)
+    known = isinstance(error, CheckFailure | IcyError)
+    first = str(error) if known else f"{type(error).__name__}: {first_line(error)}"
+    sentence = ". ".join(part.rstrip(".") for part in (first, *getattr(error, "__notes__", ())))
+    frames = [] if known else traceback.extract_tb(error.__traceback__)
     at = next((f for f in reversed(frames) if not Path(f.filename).is_relative_to(TORCH)), None)
     if at is None or Path(at.filename).is_relative_to(ICY):
         return f"{sentence}."

@@ -1,38 +1,32 @@
-"""Checks of simulated players of the study. The first line of each docstring is the claim that the check tests."""
+"""Checks of simulated players of the study."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 from joblib.externals.loky.backend.reduction import dumps
 
 from icy.core.errors import InvalidSettingError
-from icy.core.registry import Entry
 from icy.study.game import StudyGame, StudyGameSettings, instance_of
 from icy.study.players.player import StudyPlayer
 from icy.study.players.sitting import play
 
-from .cases import CheckFailure, check_made_by_name, named, require, same_random_state
+from .cases import Case, CheckFailure, require
 
 SHORT = {"examples": 14, "held_out_at": (5, 9, 13), "interval": 3}  # games of checks
 
 
 @dataclass(frozen=True)
-class StudyPlayerCase:
+class StudyPlayerCase(Case):
     """A simulated player under test.
 
     Attributes:
-        entry: the player's registry entry.
         seed: seed of the simulated persons.
-        registered: whether the registry knows the player.
     """
 
-    entry: Entry
-    seed: int = 0
-    registered: bool = True
+    seed: int = field(default=0, kw_only=True)
 
     def make(self) -> StudyPlayer:
         """Make the player."""
@@ -45,56 +39,34 @@ class StudyPlayerCase:
         settings = StudyGameSettings.of(preset, dataset=dataset, grammar="perm", **SHORT)
         return StudyGame(settings, instance_of(settings, self.seed), self.seed)
 
-    def games(self) -> Iterator[StudyGame]:
-        """Yield short games of all datasets and presets."""
+    def require_same_game(self, player: StudyPlayer, what: str) -> None:
+        """Fail the check unless a player plays a game like a new player."""
+        first, again = (play(self.game(), one, self.seed) for one in (self.make(), player))
+        require(first.events == again.events, what)
+
+    def use(self) -> None:
+        """Play a game."""
+        play(self.game(), self.make(), self.seed)
+
+    def check_answers(self) -> None:
+        """Every answer can be sent: text of letters a to z, not empty and not too long."""
         for dataset, preset in product(("synth", "eng"), ("clean", "published")):
-            yield self.game(dataset, preset)
+            try:
+                play(self.game(dataset, preset), self.make(), self.seed)
+            except InvalidSettingError as error:
+                raise CheckFailure(str(error)) from error
 
+    def check_same_seed_same_game(self) -> None:
+        """A seed gives the same game every time."""
+        self.require_same_game(self.make(), "Two new players of one seed play differently.")
 
-def check_answers(case: StudyPlayerCase) -> None:
-    """Every answer can be sent: text of letters a to z, not empty and not too long."""
-    for game in case.games():
-        try:
-            play(game, case.make(), case.seed)
-        except InvalidSettingError as error:
-            raise CheckFailure(str(error)) from error
+    def check_begin_forgets(self) -> None:
+        """A player that has played before plays like a new player."""
+        used = self.make()
+        play(self.game(preset="published"), used, self.seed + 1)
+        self.require_same_game(used, "After another game it plays differently; `begin` must forget earlier games.")
 
-
-def check_same_seed_same_game(case: StudyPlayerCase) -> None:
-    """A seed gives the same game every time."""
-    game = case.game()
-    first, again = (play(game, case.make(), case.seed) for _ in range(2))
-    require(first.events == again.events, "Two new players of one seed play differently.")
-
-
-def check_begin_forgets(case: StudyPlayerCase) -> None:
-    """A player that has played before plays like a new player."""
-    used = case.make()
-    play(case.game(preset="published"), used, case.seed + 1)
-    first, again = (play(case.game(), player, case.seed) for player in (case.make(), used))
-    require(first.events == again.events, "After another game it plays differently; `begin` must forget earlier games.")
-
-
-def check_random_state_untouched(case: StudyPlayerCase) -> None:
-    """Playing does not change the global random state of torch, NumPy and Python."""
-    game, player = case.game(), case.make()
-    with same_random_state("Playing"):
-        play(game, player, case.seed)
-
-
-def check_pickles(case: StudyPlayerCase) -> None:
-    """The player can be sent to another process, and plays the same there."""
-    here = case.make()
-    there: StudyPlayer = pickle.loads(dumps(here))
-    first, again = (play(case.game(), player, case.seed) for player in (here, there))
-    require(first.events == again.events, "A player that was sent to another process plays differently.")
-
-
-STUDY_PLAYER_CHECKS = named(
-    check_made_by_name,
-    check_answers,
-    check_same_seed_same_game,
-    check_begin_forgets,
-    check_random_state_untouched,
-    check_pickles,
-)
+    def check_pickles(self) -> None:
+        """The player can be sent to another process, and plays the same there."""
+        sent: StudyPlayer = pickle.loads(dumps(self.make()))
+        self.require_same_game(sent, "A player that was sent to another process plays differently.")

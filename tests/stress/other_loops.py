@@ -1,12 +1,11 @@
 """Count the models that work in other training loops: `python -m tests.stress.other_loops`, into other-loops.md.
 
 Run the checks of `icy.testing.other_loops`, and the checks of float64 and copies, on every sender and receiver.
-With `--before CHECKOUT`, a folder that holds another version of icy, also run them on its models.
+With `--before CHECKOUT`, a folder that holds another version of icy, also run those that it has on its models.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import logging
 import os
@@ -16,11 +15,9 @@ import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 HERE = Path(__file__).parent
 ROOT, PAGE = HERE.parents[1], HERE / "other-loops.md"
-CHECKS = HERE.parents[1] / "icy" / "testing" / "other_loops.py"
 COLUMNS = {
     "autocast": "autocast",
     "float64": "float64",
@@ -34,7 +31,6 @@ COLUMNS = {
     "vmap": "torch.func.vmap",
     "compile": "torch.compile",
     "export": "torch.export",
-    "distributed": "DDP",
 }
 WORDS = ("works", "not supported", "fails", "does not apply")
 LIMIT = 120  # seconds for a check
@@ -46,53 +42,28 @@ def measure() -> Found:
     """Return what every check found of every model of the icy that is imported."""
     import torch
 
-    import icy.testing.cases as cases
-    from icy.core.registry import registry
-    from icy.testing import MODEL_CHECKS, ModelCase
-    from icy.testing.contracts import bound_checks
+    from icy.testing import NotApplicable, Unsupported, bound_checks
 
     torch.set_num_threads(1)
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")
-    if not hasattr(cases, "Unsupported"):  # an older icy
-        cases.Unsupported = type("Unsupported", (cases.NotApplicable,), {})  # type: ignore[attr-defined,misc]
-    spec = importlib.util.spec_from_file_location("icy.testing.other_loops", CHECKS)
-    assert spec is not None
-    assert spec.loader is not None
-    others = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = others
-    spec.loader.exec_module(others)
-
-    def in_another_loop(case: ModelCase, is_short: bool = False) -> Any:
-        return others.OtherLoopCase(
-            make=lambda seed: case.make(case.seed + seed),
-            inputs=case.examples(16)[0],
-            shape=case.shape,
-            learns=getattr(case.make(), "learns_by_gradient", True),
-            ready=case.ready,
-            short=None if is_short else in_another_loop(case.with_task(word_length=1), is_short=True),
-        )
-
-    every = {**MODEL_CHECKS, **others.other_loop_checks(in_another_loop)}
-    models = {
-        check.label: check.case for check in bound_checks([e.qualified for e in registry.entries("sender", "receiver")])
-    }
+    checks = bound_checks(["sender/*", "receiver/*"])
     signal.signal(signal.SIGALRM, _too_long)
     found: Found = {}
     for name in COLUMNS:
-        for label, case in models.items():
+        for check in (check for check in checks if check.name == name):
             word, error = "works", ""
             signal.alarm(LIMIT)
             try:
-                every[name](case)
-            except cases.Unsupported as lack:
+                check()
+            except Unsupported as lack:
                 word, error = "not supported", str(lack)
-            except cases.NotApplicable as why:
+            except NotApplicable as why:
                 word, error = "does not apply", str(why)
             except Exception as failure:
                 word, error = "fails", f"{type(failure).__name__}: {failure}"
             signal.alarm(0)
-            found.setdefault(name, {})[label] = [word, error.partition("\n")[0]]
+            found.setdefault(name, {})[check.label] = [word, error.partition("\n")[0]]
         print(name, {word: _count(found[name], word) for word in WORDS}, file=sys.stderr, flush=True)
     return found
 

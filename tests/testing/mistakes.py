@@ -12,6 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from icy.testing import CONTRACTS, checks_of
+from icy.testing.other_loops import OtherLoopCase
+
+OTHER_LOOPS = {name.removeprefix("check_") for name in vars(OtherLoopCase) if name.startswith("check_")}
+
+EVERY: Iterable[str] = ("every check",)  # in `Kind.also`
+
 Plugin = Callable[..., Any]
 Change = Callable[[Any, Tensor, Tensor], Tensor]  # of a plug-in, its first input and its first output
 
@@ -22,23 +29,24 @@ class Kind:
 
     Attributes:
         name: name of the kind, as `icy.testing.check` takes it.
-        checks: its checks, without those of other training loops.
         wrong: wrong plug-ins, by the check that finds them.
         plain: a plug-in as a stranger would write it.
         messages: what checks of the plain plug-in say.
         also: checks that a wrong plug-in may fail too, by the check that finds it.
-        unfailing: checks that no plug-in fails.
         mark: mark of the tests of wrong plug-ins; "" for the default suite.
     """
 
     name: str
-    checks: Iterable[str]
     wrong: Mapping[str, Plugin]
     plain: Plugin
     messages: Mapping[str, str] = field(default_factory=dict)
     also: Mapping[str, Iterable[str]] = field(default_factory=dict)
-    unfailing: frozenset[str] = frozenset()
     mark: str = ""
+
+    @property
+    def checks(self) -> set[str]:
+        """Names of the checks of the kind."""
+        return {*checks_of(CONTRACTS[self.name])}
 
 
 def _unseed(plugin: Any) -> None:
@@ -119,7 +127,8 @@ def changed(plain: type, change: Change) -> type:
     return type("Changed", (plain,), {name: method})
 
 
-def shared_mistakes(plain: type, checks: Iterable[str]) -> dict[str, Plugin]:
-    """Return plug-ins that fail those of `checks` that several kinds share, by check."""
+def shared_mistakes(plain: type, kind: str) -> dict[str, Plugin]:
+    """Return plug-ins that fail those checks of a kind that several kinds share, by check."""
+    checks = checks_of(CONTRACTS[kind])
     made = {check: spoiled(plain, spoil) for check, spoil in SPOILED.items() if check in checks}
     return made | {check: changed(plain, change) for check, change in CHANGES.items() if check in checks}

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from icy import testing
 from icy.core.errors import IncompatibleError
 from icy.models.cells import Cell, State
-from icy.testing import CELL_CHECKS
-from tests.testing.mistakes import Kind, shared_mistakes
+from tests.testing.mistakes import EVERY, Kind, shared_mistakes
 
 NO_SCAN = "does not apply: the cell has `scans = False`"
 
@@ -164,7 +163,6 @@ class FalselyBroadcasts(Plain):
 
 KIND = Kind(
     "cell",
-    CELL_CHECKS,
     {
         "made_by_name": NoCell,
         "gates": WrongWidth,
@@ -172,18 +170,18 @@ KIND = Kind(
         "project_is_weigh_and_a_constant": NotLinear,
         "unfed_is_a_zero_input": UnfedOtherwise,
         "inert_parameters": Miscounts,
-        "finite_over_many_steps": Overflows,
+        "finite_output": Overflows,
         "reads_input_and_state": Forgetful,
         "scan_equals_steps": ScansOtherwise,
         "other_sizes": EvenSizes,
         "every_family": NeverOne,
         "stacked_equals_separate": FalselyBroadcasts,
-        **shared_mistakes(Plain, CELL_CHECKS),
+        **shared_mistakes(Plain, "cell"),
         "inputs_unchanged": WritesGates,
     },
     Plain,
     {"stacked_equals_separate": "trains as: vmap", "scan_equals_steps": NO_SCAN},
-    also={"made_by_name": CELL_CHECKS},
+    also={"made_by_name": EVERY},
     mark="contract",
 )
 
@@ -199,4 +197,5 @@ def test_the_line_to_mend_is_named() -> None:
 
     results = {r.name: r for r in testing.check(Broken, "cell", raise_on_failure=False)}
     assert results["states"].message.startswith("ZeroDivisionError: my own fault (line ")
-    assert results["every_family"].message.startswith("In sender/HierAutoReg:Broken: ZeroDivisionError: my own fault")
+    family = "ZeroDivisionError: my own fault. The family is sender/HierAutoReg:Broken (line "
+    assert results["every_family"].message.startswith(family)

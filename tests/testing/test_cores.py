@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from icy import testing
 from icy.s2b.agents.cores import Core, State
-from icy.testing import CORE_CHECKS
-from tests.testing.mistakes import Kind, changed, shared_mistakes
+from tests.testing.mistakes import EVERY, Kind, changed, shared_mistakes
 
 
 class Plain(Core):
@@ -104,7 +103,6 @@ class Overflows(Plain):
 
 KIND = Kind(
     "core",
-    CORE_CHECKS,
     {
         "made_by_name": NoCore,
         "output_shape": TooWide,
@@ -112,16 +110,17 @@ KIND = Kind(
         "unroll_equals_steps": UnrollsOtherwise,
         "resets": ResetsAll,
         "latents": Misread,
-        "states_are_per_episode": Mixes,
+        "examples_independent": Mixes,
         "remembers_its_episode": Forgetful,
-        "finite_over_many_steps": Overflows,
-        "single_precision": changed(Plain, lambda core, x, y: y.double()),
-        **shared_mistakes(Plain, CORE_CHECKS),
+        "finite_output": Overflows,
+        **shared_mistakes(Plain, "core"),
+        "float64": changed(Plain, lambda core, x, y: y.double()),
     },
     Plain,
     also={  # an episode that mixes with others depends on them, and so on
-        "made_by_name": CORE_CHECKS,
-        "resets": {"latents", "states_are_per_episode", "remembers_its_episode"},
+        "made_by_name": EVERY,
+        "resets": {"latents", "examples_independent", "remembers_its_episode"},
+        "finite_output": {"float64"},
         "states": {"resets", "remembers_its_episode"},
     },
 )

@@ -14,7 +14,6 @@ from icy import metrics, testing
 from icy.core.registry import Entry, registry
 from icy.languages.language import Language
 from icy.metrics import Score, Table
-from icy.testing import METRIC_CHECKS
 from tests.testing.mistakes import Kind
 
 
@@ -123,7 +122,6 @@ WRONG = {
 
 KIND = Kind(
     "metric",
-    METRIC_CHECKS,
     WRONG,
     plain,
     {"documented_range": "from 0 to 1", "choices_are_conventions": "tried power=2"},

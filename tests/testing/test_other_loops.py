@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, distributed, nn
+from torch import Tensor, nn
 
-from icy.testing import CheckFailure, NotApplicable, Unsupported
-from icy.testing.other_loops import OTHER_LOOP_CHECKS, OtherLoopCase
+from icy.core.registry import Entry
+from icy.testing import CheckFailure, NotApplicable, Unsupported, checks_of
+from icy.testing.other_loops import OtherLoopCase
 from tests.helpers import mark_others
 from tests.testing import derivatives
+from tests.testing.mistakes import OTHER_LOOPS
 
 SIZE = 3
 
@@ -72,47 +76,56 @@ class LooksAtNumbers(Good):
         return scores if scores.sum().item() > 0 else scores * 2
 
 
-class Spare(Good):
-    def __init__(self) -> None:
-        super().__init__()
-        self.spare = nn.Linear(2, 2)
+@dataclass(frozen=True)
+class AnyCase(OtherLoopCase[nn.Module]):
+    """A module of this file in another loop."""
+
+    def create(self, seed: int, **options: Any) -> object:
+        return self.entry.load()()
+
+    def draw_inputs(self, module: nn.Module) -> tuple[Tensor, ...]:
+        return (self.batch(),)
+
+    def outputs(self, module: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        return (module(*given),)
+
+    def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
+        inputs = torch.linspace(-1, 1, 5 * SIZE).view(1, 5, SIZE)
+        return inputs, inputs
 
 
-def case_of(module: Callable[[], nn.Module]) -> OtherLoopCase:
-    def make(seed: int) -> nn.Module:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            return module().eval()
-
-    return OtherLoopCase(make, torch.linspace(-1, 1, 5 * SIZE).view(5, SIZE), (SIZE,))
+CHECKS = checks_of(AnyCase)  # before long ones are left out
 
 
-LONG = ("compile", "export", "distributed")
-NAMES = mark_others("contract", OTHER_LOOP_CHECKS, lambda name: name not in LONG)
+def run(name: str, module: type[nn.Module]) -> None:
+    CHECKS[name](AnyCase(Entry("cell", "any", module, "", "", origin=__name__)))
+
+
+LONG = ("compile", "export")
+NAMES = mark_others("contract", sorted(OTHER_LOOPS), lambda name: name not in LONG)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_plain_module_passes(name: str) -> None:
-    OTHER_LOOP_CHECKS[name](case_of(Good))
+    run(name, Good)
 
 
 WRONG = [
     (OneType, "autocast"), (AlwaysSingle, "bfloat16"), (NeedsExamples, "empty_batch"),
     (KeepsOutsideState, "state_dict"), (WrongCurvature, "second_derivatives"), (OtherwiseInTransforms, "func_grad"),
     (OtherwiseInTransforms, "vmap"), (OtherwiseInTransforms, "compile"), (OtherwiseInTransforms, "export"),
-    (Spare, "distributed"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("module", "name"), mark_others("contract", WRONG, lambda case: case[1] not in LONG))
 def test_a_wrong_module_is_found_out(module: type[nn.Module], name: str) -> None:
     with pytest.raises((CheckFailure, RuntimeError, IndexError)) as caught:
-        OTHER_LOOP_CHECKS[name](case_of(module))
+        run(name, module)
     assert not isinstance(caught.value, NotApplicable)
 
 
 def test_every_check_has_a_module_that_fails_it() -> None:
-    assert {name for _, name in WRONG} == set(OTHER_LOOP_CHECKS)
+    assert {name for _, name in WRONG} == OTHER_LOOPS
 
 
 OPTIONAL = [(FirstDerivativesOnly, "second_derivatives"), (LooksAtNumbers, "vmap"), (LooksAtNumbers, "export")]
@@ -121,15 +134,4 @@ OPTIONAL = [(FirstDerivativesOnly, "second_derivatives"), (LooksAtNumbers, "vmap
 @pytest.mark.parametrize(("module", "name"), mark_others("contract", OPTIONAL, lambda case: case[1] not in LONG))
 def test_optional_parts_may_be_missing(module: type[nn.Module], name: str) -> None:
     with pytest.raises(Unsupported, match=r"^no "):
-        OTHER_LOOP_CHECKS[name](case_of(module))
-
-
-@pytest.mark.contract
-def test_a_process_group_of_the_caller_is_left_alone() -> None:
-    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
-    try:
-        with pytest.raises(NotApplicable, match="in use"):
-            OTHER_LOOP_CHECKS["distributed"](case_of(Good))
-        assert distributed.is_initialized()
-    finally:
-        distributed.destroy_process_group()
+        run(name, module)

@@ -11,10 +11,9 @@ import pytest
 from icy import testing
 from icy.core.errors import IncompatibleError
 from icy.s2b import Action, BatchedGame, Player, Seat, Seen
-from icy.testing import PLAYER_CHECKS
 from icy.testing.cases import CheckFailure, NotApplicable
 from icy.testing.players import require_same_actions
-from tests.testing.mistakes import Kind
+from tests.testing.mistakes import EVERY, Kind
 
 
 class Listens(Player):
@@ -139,11 +138,10 @@ WRONG = {
 
 KIND = Kind(
     "listener",
-    PLAYER_CHECKS,
     WRONG,
     Listens,
     {"plays_every_game": "plays all", "utters": "does not apply: only speakers have `utter`"},
-    also={"made_by_name": PLAYER_CHECKS},
+    also={"made_by_name": EVERY},
     mark="contract",
 )
 
@@ -151,7 +149,7 @@ KIND = Kind(
 @pytest.mark.contract
 def test_a_strangers_speaker_passes() -> None:
     results = {r.name: r for r in testing.check(Speaks, "speaker")}
-    assert set(results) == set(PLAYER_CHECKS)
+    assert set(results) == KIND.checks
     assert results["plays_every_game"].message == "plays all"
     assert not results["utters"].excused
 

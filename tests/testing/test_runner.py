@@ -13,12 +13,7 @@ from icy.core.registry import Entry, registry
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import Sender
 from icy.models.layers import Linear, flat_one_hot
-from icy.testing import (
-    GRAMMAR_CHECKS,
-    MODEL_CHECKS,
-    ContractError,
-    parametrize_with_checks,
-)
+from icy.testing import CONTRACTS, ContractError, checks_of, parametrize_with_checks
 from tests.testing.helpers import Plain, Unused
 
 
@@ -97,8 +92,8 @@ def test_one_failure_of_many_checks_is_reported_once() -> None:
     with pytest.raises(ContractError) as caught:
         testing.check(Stops, "sender")
     first, *others = str(caught.value).splitlines()[1:]
-    assert "  output_shape: sender/Stops cannot be made: ValueError: no such size" in first
-    assert {line.partition(": ")[2] for line in others} == {"as output_shape"}
+    assert "  made_by_name: sender/Stops cannot be made: ValueError: no such size" in first
+    assert {line.partition(": ")[2] for line in others} == {"as made_by_name"}
     assert len(others) == sum(not r.passed for r in caught.value.results) - 1 > 10
 
 
@@ -122,21 +117,10 @@ def test_decorator_names_and_marks_each_check() -> None:
     ids = [parameter.id for parameter in mark.args[1]]
     assert "sender/FC1L-pickles" in ids
     assert "grammar/rot-chains" in ids
-    assert len(ids) == len(MODEL_CHECKS) + len(GRAMMAR_CHECKS)
+    assert len(ids) == sum(len(checks_of(CONTRACTS[kind])) for kind in ("sender", "grammar"))
     (marked,) = (
         p
         for p in parametrize_with_checks("sender/FC1L", {"pickles": "why not"}).mark.args[1]
         if p.id.endswith("pickles")
     )
     assert [m.kwargs["reason"] for m in marked.marks] == ["why not"]
-
-
-def test_functions_of_one_kind_answer_with_a_warning() -> None:
-    with pytest.warns(FutureWarning, match="icy.testing.check_world is now icy.testing.check"):
-        old = testing.check_world
-    assert [r.name for r in old("thing")] == [r.name for r in testing.check("thing", "world")]
-    with pytest.warns(FutureWarning, match="check_model"):
-        old = testing.check_model
-    assert old(Unused, side="sender", raise_on_failure=False)
-    with pytest.raises(AttributeError, match="no attribute 'check_things'"):
-        testing.check_things  # noqa: B018

@@ -7,8 +7,7 @@ from typing import Any
 
 from icy.study.players.player import Item, StudySeat
 from icy.study.players.simulated import Composer
-from icy.testing import STUDY_PLAYER_CHECKS
-from tests.testing.mistakes import Kind
+from tests.testing.mistakes import EVERY, Kind
 
 
 class Plain(Composer):
@@ -68,7 +67,6 @@ class NoPlayer:
 
 KIND = Kind(
     "study-player",
-    STUDY_PLAYER_CHECKS,
     {
         "made_by_name": NoPlayer,
         "answers": Mute,
@@ -79,8 +77,8 @@ KIND = Kind(
     },
     Plain,
     also={
-        "made_by_name": STUDY_PLAYER_CHECKS,
+        "made_by_name": EVERY,
         "same_seed_same_game": {"begin_forgets", "pickles"},
-        "answers": set(STUDY_PLAYER_CHECKS) - {"made_by_name"},
+        "answers": EVERY,
     },
 )

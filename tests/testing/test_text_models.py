@@ -11,8 +11,7 @@ import pytest
 from icy import testing
 from icy.s2b import TextReply, TextRequest
 from icy.s2b.text.scripted import YesModel, as_json
-from icy.testing import TEXT_MODEL_CHECKS
-from tests.testing.mistakes import Kind
+from tests.testing.mistakes import EVERY, Kind
 
 
 def function(name: str, settings: Any) -> Callable[[TextRequest], TextReply]:
@@ -70,20 +69,20 @@ class Stubborn(YesModel):
         return super().answer(requests)
 
 
+WRONG = {
+    "made_by_name": lambda name, settings: 5,
+    "answers_every_request": Texts,
+    "keeps_nothing": Remembering,
+    "identity": Changing,
+    "random_state_untouched": Drawing,
+    "plays": Stubborn,
+}
 KIND = Kind(
     "text-model",
-    TEXT_MODEL_CHECKS,
-    {
-        "made_by_name": lambda name, settings: 5,
-        "answers_every_request": Texts,
-        "keeps_nothing": Remembering,
-        "identity": Changing,
-        "random_state_untouched": Drawing,
-        "plays": Stubborn,
-    },
+    WRONG,
     function,
     {"answers_every_request": "4 of 8 answers are valid"},  # it gives no messages
-    also=dict.fromkeys(TEXT_MODEL_CHECKS, TEXT_MODEL_CHECKS),
+    also=dict.fromkeys(WRONG, EVERY),
 )
 
 
@@ -95,8 +94,8 @@ def results(model: Any) -> dict[str, Any]:
     ("model", "said"),
     [
         (Texts, "return an icy.s2b.TextReply"),
-        (Bools, "A decision must be a whole number or None, not True"),
-        (Ending, "`finish` must be a text such as 'stop' or 'length', or None, not ['stop']"),
+        (Bools, "wrong type: Expected `int | null`, got `bool` - at `$.decision`"),
+        (Ending, "wrong type: Expected `str | null`, got `array` - at `$.finish`"),
         (Lazy, "yield each place once"),
     ],
 )
@@ -110,7 +109,7 @@ def test_models_of_icy_keep_the_contract(name: str) -> None:
     assert {result.passed for result in found.values()} == {True}
     excused = {name for name, result in found.items() if result.excused}
     if name in ("http", "transformers"):
-        assert excused == set(TEXT_MODEL_CHECKS)
+        assert excused == KIND.checks
         assert "is named by" in found["plays"].message
     elif name == "scripted-oracle":
         assert excused == {"answers_every_request", "keeps_nothing", "random_state_untouched"}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from icy.cli.commands import check
-from icy.testing import CELL_CHECKS, contracts
+from icy.testing import CONTRACTS, Case, checks_of
 from tests.cli.helpers import assert_one_sentence, run
 
 pytestmark = pytest.mark.usefixtures("without_long_checks")
@@ -33,25 +33,32 @@ def test_checks_that_take_too_long_are_left_out_and_the_output_says_so(
     """A check that never ends is stopped; --full, for which it ends here, runs all."""
     waits = [] if "--full" in more else [1]
 
-    def waiting(case: Any) -> None:
-        while waits:
-            pass
+    @dataclass(frozen=True)
+    class Waits(Case):
+        representation: str | None = None
 
-    def fine(case: Any) -> None:
-        assert torch.get_num_threads() == 1
+        def make(self) -> None: ...
 
-    checks = {"fine": fine, "waits": waiting, "comes_last": fine}
-    monkeypatch.setitem(contracts.CONTRACTS, "sender", (checks, contracts.CONTRACTS["sender"][1]))
+        def use(self) -> None:
+            assert torch.get_num_threads() == 1
+
+        def check_waits(self) -> None:
+            while waits:
+                pass
+
+        def check_comes_last(self) -> None: ...
+
+    monkeypatch.setitem(CONTRACTS, "sender", Waits)
     monkeypatch.setattr(check, "SECONDS", 0.3)
     result = run("check", "sender/CliGood", "--plugin", plugin, *more)
     assert result.exit_code == 0
     if waits:
-        assert "keeps its contract: 1 check. 2 checks from waits on left out after 0." in result.stdout
+        assert "keeps its contract: 2 checks. 2 checks from waits on left out after 0." in result.stdout
         assert "--full runs them." in result.stdout
         assert "comes_last" not in result.stdout
         assert result.stdout.count("left out") == (6 if more else 1)
     else:
-        assert result.stdout == "sender/CliGood keeps its contract: 3 checks.\n"
+        assert result.stdout == "sender/CliGood keeps its contract: 4 checks.\n"
 
 
 @pytest.mark.contract
@@ -68,7 +75,7 @@ def test_check_every_kind() -> None:
     result = run("check", "cell/minGRU", "topsim", "speaker/posdis", "listener/nearest", "--representation", "gumb")
     assert result.exit_code == 0
     for line in (
-        f"cell/minGRU keeps its contract: {len(CELL_CHECKS)} checks.",
+        f"cell/minGRU keeps its contract: {len(checks_of(CONTRACTS['cell']))} checks.",
         "pass  documented_range  from -1 to 1",
         "speaker/posdis keeps its contract: 11 checks.",
         "skip  utters  does not apply: only speakers have `utter`",
