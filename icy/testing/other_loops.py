@@ -105,7 +105,7 @@ class OtherLoopCase(TrainedCase[M]):
         }
         with _optional("second derivatives"):
             first = _gradients(module, module(inputs), create_graph=True)
-            found = _gradients_of(module, sum(((g * along[name]).sum() for name, g in first.items()), torch.zeros(())))
+            found = _gradients_of(module, torch.stack([(g * along[name]).sum() for name, g in first.items()]).sum())
         sides = []
         for sign in (1, -1):
             moved = copy.deepcopy(module)

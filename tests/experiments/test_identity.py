@@ -35,7 +35,7 @@ from icy.study.spec import StudySpec
 from icy.training.behavior import same_behavior
 from icy.training.cards import code_for_card
 from tests.helpers import TINY
-from tests.testing import test_cores, test_perceptions, test_study_players, test_worlds
+from tests.testing import test_cores, test_games, test_study_players
 
 SIZES: dict[str, Any] = {**TINY, "seeds": 1, "workers": 1}
 cells = count()
@@ -283,15 +283,15 @@ def test_a_grammar_and_a_cell_depend_on_what_they_capture() -> None:
 @pytest.mark.parametrize(
     ("kind", "of_kind", "spec"),
     [
-        ("core", test_cores, lambda: S2BSpec(core="mine", quick=True, out="r")),
+        ("core", test_cores.Plain, lambda: S2BSpec(core="mine", quick=True, out="r")),
         ("speaker", "posdis", lambda: S2BSpec(speaker="mine", quick=True, out="r")),
-        ("world", test_worlds, lambda: GamesSpec(world="mine", quick=True, out="r")),
-        ("perception", test_perceptions, lambda: GamesSpec(perception="mine", quick=True, out="r")),
-        ("study-player", test_study_players, lambda: StudySpec(player="mine", quick=True, out="r")),
+        ("world", test_games.PlainWorld, lambda: GamesSpec(world="mine", quick=True, out="r")),
+        ("perception", test_games.PlainPerception, lambda: GamesSpec(perception="mine", quick=True, out="r")),
+        ("study-player", test_study_players.Plain, lambda: StudySpec(player="mine", quick=True, out="r")),
     ],
 )
 def test_other_parts_of_users_are_followed_too(kind: str, of_kind: Any, spec: Callable[[], RunSpec]) -> None:
-    plain = registry.get(of_kind, kind).load() if isinstance(of_kind, str) else of_kind.KIND.plain
+    plain = registry.get(of_kind, kind).load() if isinstance(of_kind, str) else of_kind
 
     def plan(number: int) -> tuple[set[str], set[bool]]:
         entry = Entry(kind, "mine", type("Mine", (plain,), {"number": number}), "", "", origin="__main__")
@@ -318,7 +318,7 @@ def test_an_error_of_a_world_is_left_to_the_training() -> None:
     def observe(*_: object) -> None:
         raise ValueError
 
-    plain: Any = test_worlds.KIND.plain
+    plain: Any = test_games.PlainWorld
     entry = Entry("world", "mine", type("Mine", (plain,), {"observe": observe}), "", "", origin="m")
     with registry.holding(entry):
         made_by = [
@@ -406,7 +406,7 @@ def test_a_saved_model_is_loaded_only_into_the_same_model() -> None:
 
 def test_a_saved_agent_is_loaded_only_with_the_same_code() -> None:
     def version(number: int) -> str:
-        plain: Any = test_cores.KIND.plain
+        plain: Any = test_cores.Plain
         registry.add(Entry("core", "mine", type("Mine", (plain,), {"number": number}), "", "", origin="__main__"))
         return registry.get("mine", "core").full_version
 
