@@ -17,7 +17,7 @@ from icy.core.text import listed
 from icy.records.load import with_current_names
 from icy.records.long_table import options_of
 
-from .repeats import without_repeats
+from .order import without_repeats
 
 if TYPE_CHECKING:
     import pandas as pd

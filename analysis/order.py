@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from icy.analysis.row_types import SortKey
 from icy.core.registry import SIDES
-from icy.core.text import natural
+from icy.core.text import counted, listed, natural
 from icy.languages.names import is_language, short_name
-
-if TYPE_CHECKING:
-    import pandas as pd
+from icy.records.long_table import EXTRA, ROW
+from icy.training.combinations import SAME_FOR_RECEIVERS
 
 ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")  # grammars, as in the papers' tables
 # Grammars that an architecture with a compositional bias learns well, and badly (arrows of Perkins21's tables 9 to 11).
@@ -86,3 +88,56 @@ def place_of(name: str, value: Any) -> tuple[int, str]:
     """
     usual = ORDERED.get(name, ())
     return usual.index(value) if value in usual else len(usual), value if isinstance(value, str) else ""
+
+
+# -- names of columns of the long table, and their values, as text for titles, labels and axes -------------------------
+
+
+LETTERS = {"vocab_size": "V", "word_length": "w", "hidden_size": "E"}  # the papers' letters for sizes
+
+
+def heading(name: str) -> str:
+    """Return the name of a column with spaces, as in "word length"."""
+    return name.replace("_", " ")
+
+
+def text_of(value: Any) -> str:
+    """Return a setting as text: floats without trailing zeros, "-" for missing or empty values."""
+    return "-" if pd.isna(value) or value == "" else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def range_text(values: pd.Series[int]) -> str:
+    """Return the range of counts as text, such as "3-5", or "3" if all are equal."""
+    low, high = int(values.min()), int(values.max())
+    return str(low) if low == high else f"{low}-{high}"
+
+
+# -- runs that repeat others, because they differ only in a factor that their model does not have ----------------------
+
+
+log = logging.getLogger(__name__)
+FACTORS = ("hidden_size", "representation")
+
+
+def without_repeats(results: pd.DataFrame) -> pd.DataFrame:
+    """Return a long table without rows that trained the network of another row, with a warning.
+
+    A model without a hidden layer has the same number of parameters and the same results at every hidden size, and a
+    receiver has the same results under several representations. Other tables are returned as they are.
+    """
+    if not {"model", "grammar", "seed", "parameters", "steps", *FACTORS} <= set(results):
+        return results
+    names = [name for name in (*ROW, "role", "grammar", "seed", "parameters", "steps", "value", "accuracy", *EXTRA)
+             if name in results and name != "hidden_size"]  # fmt: skip
+    facts = results[names].astype(object)
+    receivers = results["model"].astype(str).str.startswith("receiver/")
+    facts["representation"] = facts["representation"].mask(
+        receivers & facts["representation"].isin(SAME_FOR_RECEIVERS), SAME_FOR_RECEIVERS[0]
+    )
+    repeated = facts.duplicated() & ~results.duplicated([*names, "hidden_size"])
+    if repeated.any():
+        log.warning(
+            "%s of %s left out: they repeat other runs, as their hidden size or representation has no effect.",
+            *(counted(int(repeated.sum()), "run"), listed(sorted(set(results["model"][repeated].astype(str))))),
+        )
+    return results[~repeated]

@@ -78,7 +78,7 @@ class TableCell:
         log: for ratios, their summary on the log scale, or the summary of their quotients to reference ratios.
         p: for differences, the p-value of a paired test, corrected for the number of cells of the table; for metrics,
             the p-value of a permutation test; else NaN.
-        resolution: relative uncertainty of a run's ratio from its evaluations (`icy.records.resolution`), as root mean
+        resolution: relative uncertainty of a run's ratio from its evaluations (`icy.records.long_table`), as root mean
             square over runs; NaN if unknown.
         coarse: whether `resolution` is larger than the relative standard deviation over seeds.
         row_seeds: number of seeds of the row in a table, if this cell has fewer; else 0.

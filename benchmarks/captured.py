@@ -15,7 +15,7 @@ from benchmarks.harness import Where, fastest, matching, rate, waiting
 from icy.core.machine import device_name
 from icy.core.text import markdown_table
 from icy.models.kernels import triton_steps
-from icy.training.cuda_graphs import WARM_UP
+from icy.training.stack import WARM_UP
 from results.pages import describe_versions, read_options
 
 MOST_KERNELS = 25  # number of kernels to print

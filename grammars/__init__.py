@@ -16,9 +16,9 @@ from . import (
     shuf,  # noqa: F401  (imported to register)
     shufdet,  # noqa: F401  (imported to register)
 )
-from .cached import cached_language
 from .grammar import Corruption, Grammar, WordTable
 from .languages import (
+    cached_language,
     canonical_name,
     check_side,
     expand_grammars,

@@ -31,6 +31,7 @@ from .experiments.e2e import e2e as e2e
 from .experiments.e2e import end_to_end as end_to_end
 from .experiments.iterate import iterate as iterate
 from .experiments.probe import probe as probe
+from .experiments.progress import Watcher as Watcher
 from .experiments.report import report as report
 from .experiments.reproduce import reproduce as reproduce
 from .experiments.reproduction import Reproduction as Reproduction
@@ -41,7 +42,6 @@ from .experiments.search.result import SearchResult as SearchResult
 from .experiments.search.search import search as search
 from .experiments.sweep import sweep as sweep
 from .experiments.train import train as train
-from .experiments.watcher import Watcher as Watcher
 from .grammars import make_language as make_language
 from .languages.language import Language as Language
 from .languages.meanings import MeaningSpace as MeaningSpace

@@ -34,7 +34,7 @@ register_cell(
 )
 register_cell(
     "minGRU",
-    "icy.models.gated_linear:MinGRUCell",
+    "icy.models.cells:MinGRUCell",
     description="Minimal GRU, linear in its state; its gates only read the input, so it needs a family that feeds it.",
     source="Feng et al. 2024",
 )

@@ -33,7 +33,7 @@ IMPORTS: dict[str, tuple[str, ...]] = {  # the modules of names in annotations
     "pathlib": ("Path",),
     "typing": ("Any", "Literal", "TypedDict", "Unpack", "overload"),
     "icy.config.options": ("ChainOptions", "EndToEndOptions", "ProbeOptions", "RunOptions"),
-    "icy.config.types": (
+    "icy.config.settings": (
         *("Draws", "Engine", "Grammars", "Numbers", "OrderName", "Paths", "Presets", "Protocols", "Rerun"),
         *("Representations", "RunnerName", "SamplerName", "SideName", "Spaces", "SplitName", "SymbolsName"),
         "TrackerName",
@@ -42,8 +42,8 @@ IMPORTS: dict[str, tuple[str, ...]] = {  # the modules of names in annotations
     "icy.s2b.environments.spaces": ("ActionsName", "MessagesName", "ObservationsName"),
     "icy.s2b.settings": ("Compat", "Query"),
     "icy.s2b.stimuli": ("Stimuli", "Truncation"),
+    "icy.experiments.progress": ("Watcher",),
     "icy.experiments.results": ("EndToEndResult", "ProbeResult"),
-    "icy.experiments.watcher": ("Watcher",),
 }
 HEAD = '"""Written by `python -m tests.stubs`; change the specs and settings instead."""'
 PAIR = ["sender", "receiver", "pretrain"]

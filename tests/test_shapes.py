@@ -18,7 +18,7 @@ from torch.autograd import Function
 import icy
 from icy.core.errors import InvalidSettingError
 from icy.core.representations import cross_entropy
-from icy.metrics.entropy import entropy
+from icy.metrics.information import entropy
 from tests.shapes import ROOMS, ShapeError, is_checked, is_private
 
 # pandas and torch are imported when they are needed, by functions without shapes
@@ -99,7 +99,7 @@ def test_what_passed_once_is_checked_again_with_other_sizes() -> None:
 
 def test_a_wrong_result_is_refused() -> None:
     from icy.core.representations import Soft
-    from icy.models.symbols import SymbolFeedback
+    from icy.models.recurrent import SymbolFeedback
 
     class Summed(Soft):
         def feed_back(self, scores: Any, step: int = 0, training: bool = True) -> Any:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from icy.analysis.order import in_order
+from icy.analysis.order import LETTERS, in_order
 from icy.analysis.row_types import Facts, Series
-from icy.analysis.wording import LETTERS
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.core.files import whole_file
 from icy.core.machine import circumstances, now

@@ -33,13 +33,12 @@ from icy.core.errors import InvalidSettingError, require_known
 from icy.grammars import make_language
 from icy.languages.language import Language
 from icy.metrics import nearest_grammar
-from icy.metrics.estimated_grammars import GRAMMARS
+from icy.metrics.nearest import GRAMMARS
 from icy.records.kinds import job_kind, kind_of
 from icy.records.load import Results, long_of
 from icy.records.long_table import ROW
 
-from .labels import place_labels
-from .panels import lines_of, records_of
+from .panels import lines_of, place_labels, records_of
 
 SHOWN = {"accuracy": "survival", "distinct": "distinct messages", "topsim": "topsim"}  # measures, and their labels
 TOKENS = ("accuracy", "agreement", "seen_accuracy", "unseen_accuracy")  # measures that are shares of equal tokens

@@ -15,8 +15,18 @@ from icy.analysis.table_cells import LEAST_RATIO, checked_spread
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .labels import place_labels
-from .panels import MOST_NAMED, Point, ResultBlock, blocks, describe_tradeoff, front, measured, ranked, refuse_crowd
+from .panels import (
+    MOST_NAMED,
+    Point,
+    ResultBlock,
+    blocks,
+    describe_tradeoff,
+    front,
+    measured,
+    place_labels,
+    ranked,
+    refuse_crowd,
+)
 
 PANEL_HEIGHT, SMALLER = 3.4, 2.6  # inches, for one panel across and for two
 WIDER = 8.5  # width of each of several panels with a legend, in inches

@@ -8,16 +8,15 @@ from dataclasses import replace
 import pandas as pd
 
 from icy.analysis.metric_conventions import conventions_of, undefined_notes, with_reason
-from icy.analysis.order import in_order
+from icy.analysis.order import LETTERS, heading, in_order, text_of
 from icy.analysis.table_cells import TableCell, cell_of
-from icy.analysis.wording import LETTERS, heading, text_of
 from icy.config.settings import OPEN
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results
 from icy.records.long_table import ROW
 
-from .bias_notes import compared_notes
+from .bias import compared_notes
 from .by_setting import failures, results_in, spread_note
 from .printed_table import BiasTable
 from .references import numbered, pair_references

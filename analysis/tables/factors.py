@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from icy.analysis.repeats import without_repeats
+from icy.analysis.order import text_of, without_repeats
 from icy.analysis.row_types import Facts
 from icy.analysis.statistics import CONFIDENCE, Mask, Values, holm, log_summary, student
-from icy.analysis.wording import text_of
 from icy.config.protocols import BASELINE
 from icy.core.choices import typed_text
 from icy.core.errors import IncompatibleError

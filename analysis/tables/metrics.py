@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from icy.analysis.order import in_order
+from icy.analysis.order import in_order, range_text
 from icy.analysis.table_cells import NOTED, SPREADS, TableCell, cell_of_values, checked_spread
-from icy.analysis.wording import range_text
 from icy.core.conventions import lower_is_better, read_conventions
 from icy.core.text import listed
 

@@ -29,9 +29,8 @@ from icy.config.protocols import BASELINE
 from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, UnknownNameError
 from icy.core.text import listed
-from icy.records.load import ATLAS, Results, long_of
+from icy.records.load import ATLAS, Results, long_of, select
 from icy.records.long_table import ROW
-from icy.records.select import select
 
 from .references import IDENTITY, matched_rows, numbered, training_differences
 

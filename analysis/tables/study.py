@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from icy.analysis.literature.people import PUBLISHED
-from icy.analysis.order import in_order
+from icy.analysis.order import in_order, range_text, text_of
 from icy.analysis.people import chance_p, cluster_bootstrap, equivalence_p, exact_interval, permutation_p, printed
 from icy.analysis.row_types import Facts, Row
 from icy.analysis.statistics import Values, holm
 from icy.analysis.table_cells import TableCell, cell_of, finite, p_text
-from icy.analysis.wording import range_text, text_of
 from icy.config.protocols import BASELINE
 from icy.core.checks import boolean_column
 from icy.core.text import counted, listed

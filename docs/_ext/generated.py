@@ -24,7 +24,7 @@ from papers import papers
 import icy
 from icy.analysis.order import in_order
 from icy.cli.options import described  # the docstring's description of each attribute
-from icy.config.presets import Departure
+from icy.config.settings import Departure
 from icy.core.registry import CORE, PERCEPTION, PLAYERS, SIDES, TEXT_MODEL, WORLD, Entry, registry
 from icy.core.text import markdown_table
 from icy.grammars import grammar_sides

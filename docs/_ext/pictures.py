@@ -48,7 +48,7 @@ def draw_all(folder: Path) -> list[Path]:
 
 def placement() -> Figure:
     """Draw a sender of the atlas among the others."""
-    from icy.records.select import select
+    from icy.records.load import select
 
     where = {"meanings": "3x4", "representation": "soft"}
     return icy.atlas().place(select(icy.atlas().to_dataframe(), ["sender/Transformer"], where=where)).plot()

@@ -12,10 +12,8 @@ from icy.core.errors import IcyError, InvalidSettingError, UnknownNameError
 from icy.core.processes import hides_interrupt, interrupt_text
 from icy.version import __version__
 
-from .exit_codes import Interrupted, exit_code_of, same_command
+from .exit_codes import Interrupted, exit_code, exit_code_of, interruptible, mend_streams, same_command
 from .groups import LazyGroup, words_after
-from .interrupts import exit_code, interruptible
-from .streams import mend_streams
 
 # name: (module, help)
 COMMANDS = {
@@ -145,9 +143,9 @@ class Main(LazyGroup):
         return sys.exit(code)
 
     def _main_shell_completion(self, *args: Any, **extra: Any) -> None:
-        from . import completion  # registers a completion for bash that understands ':' in names
+        from . import groups  # registers a completion for bash that understands ':' in names
 
-        completion.register()
+        groups.register()
         super()._main_shell_completion(*args, **extra)
 
 
@@ -163,7 +161,7 @@ def _registered_command(ctx: click.Context | None, name: str) -> click.Command |
         return None
     from icy.records.kinds import job_kind
 
-    from .job_command import job_command
+    from .session import job_command
 
     return job_command(job_kind(name))
 

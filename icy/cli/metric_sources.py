@@ -153,8 +153,7 @@ def rename_duplicates(sources: Sequence[MetricSource]) -> list[MetricSource]:
 
 def _row_names(records: Sequence[Record]) -> list[str]:
     """Return model and grammar, and further values that distinguish records with the same model and grammar."""
-    from icy.analysis.order import without_hashes
-    from icy.analysis.wording import LETTERS, text_of
+    from icy.analysis.order import LETTERS, text_of, without_hashes
 
     def shown(column: str, value: object) -> str:
         """Return a value as the end of a name: a text as it is, a number with the name of its column."""

@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from icy.analysis.style import STYLES, plot_style
-from icy.config.types import RepresentationName
+from icy.config.settings import RepresentationName
 from icy.core.checks import number_or_text, parse_count
 from icy.core.choices import typed
 from icy.core.errors import InvalidSettingError, quoted
@@ -25,7 +25,7 @@ from icy.experiments.sweep_file import OPTIONS
 from icy.records.load import MEASURES, Results
 from icy.records.store import RERUN
 
-from . import completion
+from . import groups
 
 Decorator = Callable[[Any], Any]
 Assignments = Sequence[tuple[str, object]]
@@ -122,7 +122,7 @@ class Several(click.Option):
 
 @dataclasses.dataclass(frozen=True)
 class Selection:
-    """The values of the options that select results: models, grammars and `where` (see `icy.records.select.select`).
+    """The values of the options that select results: models, grammars and `where` (see `icy.records.load.select`).
 
     `measure` is the measure of tables without a column for it.
     """
@@ -135,7 +135,7 @@ class Selection:
     def read(self, results: Sequence[str]) -> Results:
         """Read results from folders or files, by default the folder icy-results, and return the selected ones."""
         from icy.experiments.results import read_results
-        from icy.records.select import select
+        from icy.records.load import select
 
         found = read_results(results or ["icy-results"], self.measure)
         chosen: Results = select(found, self.model, self.grammar, self.where)
@@ -244,9 +244,9 @@ class SpecOptions:
         if names := [name for part in parts for name in _names(part)]:
             metavar = metavar or ("|".join(names) if not shown.get("brackets", True) else None)
             return {"type": click.Choice(names), "metavar": metavar}
-        if (metavar or "").endswith("...]") or (of_many and int in parts):  # as `icy.config.types.Numbers`
+        if (metavar or "").endswith("...]") or (of_many and int in parts):  # as `icy.config.settings.Numbers`
             return {"cls": Several, "metavar": metavar or "N[,N...]"}
-        complete = getattr(completion, shown["completes"]) if "completes" in shown else None
+        complete = getattr(groups, shown["completes"]) if "completes" in shown else None
         value = _value(of_many or parts, shown)
         return {"multiple": bool(of_many), "metavar": metavar, "type": value, "shell_complete": complete}
 

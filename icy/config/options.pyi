@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
-from icy.config.types import (
+from icy.config.settings import (
     Draws,
     Engine,
     Grammars,

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from .settings import Grammars, SamplerName, SideName
 from .specs import MODELS, ProbeSpec, option
-from .types import Grammars, SamplerName, SideName
 
 
 @dataclass(frozen=True)

@@ -4,20 +4,90 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, get_args
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 from icy.core.checks import LARGEST_NUMBER
 from icy.core.errors import InvalidSettingError, quoted, require_known
 from icy.core.fields import check_fields, setting
+from icy.core.streams import DrawsName
+from icy.languages.language import Language
+from icy.languages.meanings import MeaningSpace
 
-from .presets import RUN_KINDS, Departure
-from .types import Engine, NormalisationName, SymbolsName
+# -- types of the fields of specs and settings. A Literal is the only list of its names, except where a table also -----
+
+# describes each name; the tests then compare both.
+
+
+Paths = str | Path | Iterable[str | Path]
+Numbers = int | str | Iterable[int]
+Grammars = str | Path | Language | Iterable[str | Path | Language]
+Meanings = str | MeaningSpace | tuple[int, int]
+
+ProtocolName = Literal["budget", "acquire", "generalise"]
+RepresentationName = Literal["soft", "gumb", "discr", "gs", "qt", "cb"]
+PresetName = Literal["default", "published"]
+Protocols = ProtocolName | Literal["all"] | Iterable[ProtocolName]
+Representations = RepresentationName | Literal["all"] | Iterable[RepresentationName]
+Presets = PresetName | Literal["all"] | Iterable[PresetName]
+Draws = DrawsName | Literal["all"] | Iterable[DrawsName]
+Spaces = Meanings | Iterable[Meanings]
+NormalisationName = Literal["sigmoid", "batch"]  # normalization of QT's scores
+SymbolsName = Literal["V+1", "V"]
+SplitName = Literal["random", "combinations"]
+SideName = Literal["sender", "receiver"]
+RunnerName = Literal["local", "ray"]
+Rerun = Literal["missing", "failed", "always", "never"]
+TrackerName = Literal["tensorboard", "mlflow", "wandb"]
+SamplerName = Literal["tpe", "random"]
+OrderName = Literal["longest", "given"]
+Engine = Literal[
+    "auto", "native", "broadcast", "vmap", "loop",
+    "auto+plain", "auto+graph", "broadcast+plain", "broadcast+graph",
+    "vmap+plain", "vmap+graph", "loop+plain", "loop+graph",
+]  # fmt: skip
+
+
+# -- presets: named sets of settings in which the authors' programs differ from their papers ---------------------------
+
+
+OLD_PRESETS: Mapping[str, str] = {"metarg24": "near32"}
+"""Current names of presets of S2B agents, by their names in older records. New records do not have the old names: the
+current preset "metarg24" has the settings of the old "metarg22", and is saved under that name."""
+
+RUN_KINDS = ("probe", "e2e")  # training of a sender or receiver alone, or of a pair
+
+
+SCHEMES: Mapping[str, Mapping[str, Any]] = {
+    "ren20": {"interaction": 4000},
+    "elberg25": {"interaction": 4000},
+    "cheng23": {"generations": 1, "interaction": 0},
+    "li19-gradual": {"population": 5, "replacement": "gradual"},
+    "li19-simultaneous": {"population": 5, "replacement": "simultaneous"},
+}
+"""Options of `icy.iterate` as in papers, by name. The numbers of updates and the sizes of populations are icy's."""
+
+
+@dataclass(frozen=True)
+class Departure:
+    """A change that a preset makes to the default settings, and its reason.
+
+    Attributes:
+        settings: the changed settings, by name.
+        reason: why the published numbers need the change.
+        kinds: kinds of training with this change.
+    """
+
+    settings: Mapping[str, Any]
+    reason: str
+    kinds: tuple[str, ...] = RUN_KINDS
+
 
 LARGEST_FLOAT = sys.float_info.max
 
-# How a stack of replicates is run (icy.training.learners), and how its updates are issued (icy.training.cuda_graphs).
+# How a stack of replicates is run (icy.training.learners), and how its updates are issued (icy.training.stack).
 # Settings of the grid of evaluations, and all settings that a game from scratch does not depend on.
 CHECKS = ("check_growth", "check_every", "clock")
 PRETRAINING_SETTINGS = (*CHECKS, "max_steps", "steps_from_zero")

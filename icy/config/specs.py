@@ -2,7 +2,7 @@
 
 The fields of a spec are the arguments of the function and, with `-` for `_`, the options of the command; the text under
 "Attributes" is their help. The metadata of a field has the differences of the command line: `flags` in place of
-`--name`; `metavar`; `help`; `completes`, a function of `icy.cli.completion`; `names` in place of the names in its type;
+`--name`; `metavar`; `help`; `completes`, a function of `icy.cli.groups`; `names` in place of the names in its type;
 `minimum` of a number; `exponents` for numbers such as 1e6; and `brackets`, False for no brackets around names.
 """
 
@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from icy.core.errors import require_known
 from icy.core.fields import current_names, described, setting, spell_out_arguments
 
-from .presets import SCHEMES
 from .protocols import SCRATCH
-from .settings import STACKINGS
-from .types import (
+from .settings import (
+    SCHEMES,
+    STACKINGS,
     Draws,
     Engine,
     Grammars,

@@ -20,8 +20,7 @@ from icy.records.record import Record
 from icy.training.job import Job, Reading
 
 from .plan import Plan
-from .progress import Clock, ProgressWatcher, RowProgress
-from .watcher import Watcher, Watchers
+from .progress import Clock, ProgressWatcher, RowProgress, Watcher, Watchers
 
 BAR = 10  # characters
 NOTEBOOK_WIDTH = 100  # characters

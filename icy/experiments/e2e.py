@@ -8,9 +8,8 @@ from typing import Unpack, cast
 
 from icy.config.options import EndToEndOptions
 from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol
-from icy.config.settings import OPEN, TrainingSettings, settings_for
+from icy.config.settings import OPEN, Grammars, TrainingSettings, settings_for
 from icy.config.specs import EndToEndSpec, spell_out
-from icy.config.types import Grammars
 from icy.core.checks import seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry, without_choices
@@ -22,20 +21,18 @@ from icy.languages.frequencies import EQUAL, Frequencies
 from icy.models.creation import cannot_use
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
-from icy.training.lengths import Lengths
 from icy.training.pairs.pair_job import PairJob
-from icy.training.populations import Population
+from icy.training.populations import Lengths, Population
 from icy.training.tasks import PairEntry, PairTask
 
 from .display import with_progress
 from .idle import without_idle
 from .plan import make_plan
-from .pretrained import with_saved_models
+from .progress import Watcher
 from .results import EndToEndResult
 from .run import run_plan
 from .user_languages import UserGrammars, with_space
-from .user_models import Models, with_model_names
-from .watcher import Watcher
+from .user_models import Models, with_model_names, with_saved_models
 
 SCRATCH_UPDATES = 50_000  # the updates of Perkins21 table 6
 

@@ -15,7 +15,7 @@ from icy.core.machine import resolve_device
 from icy.core.registry import SIDES, registry
 from icy.core.text import several, words
 from icy.core.types import Fields
-from icy.training.same_networks import OF_MESSAGES
+from icy.training.combinations import OF_MESSAGES
 
 log = logging.getLogger(__name__)
 S = TypeVar("S", bound=RunSpec)

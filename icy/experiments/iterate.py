@@ -6,10 +6,8 @@ from dataclasses import replace
 from typing import Unpack, cast
 
 from icy.config.options import ChainOptions
-from icy.config.presets import SCHEMES
-from icy.config.settings import settings_for
+from icy.config.settings import SCHEMES, Grammars, settings_for
 from icy.config.specs import ChainSpec, spell_out
-from icy.config.types import Grammars
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.surroundings import standard_state
@@ -26,12 +24,12 @@ from .display import with_progress
 from .e2e import pair_entries, pair_parameter_counts
 from .plan import make_plan
 from .probe import parameter_counts, usable_models
+from .progress import Watcher
 from .results import ProbeResult
 from .run import run_plan
 from .trackers.make import watching
 from .user_languages import UserGrammars
 from .user_models import Models, with_model_names
-from .watcher import Watcher
 
 NO_TARGET = "none"
 RECEIVERS = "receiver/"  # beginning of names and wildcards of receivers

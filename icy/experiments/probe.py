@@ -9,9 +9,8 @@ from typing import Unpack
 
 from icy.config.options import ProbeOptions
 from icy.config.protocols import BASELINE, Protocol, get_protocol
-from icy.config.settings import TrainingSettings, settings_for, with_budget
+from icy.config.settings import Grammars, TrainingSettings, settings_for, with_budget
 from icy.config.specs import ProbeSpec, spell_out
-from icy.config.types import Grammars
 from icy.core.checks import FIRST_SEED, hidden_list, seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry, without_choices
@@ -31,11 +30,11 @@ from icy.training.tasks import Task
 from .display import with_progress
 from .idle import without_idle
 from .plan import make_plan
+from .progress import Watcher
 from .results import ProbeResult
 from .run import run_plan
 from .user_languages import UserGrammars, with_space
 from .user_models import Models, with_model_names
-from .watcher import Watcher
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from icy.config.options import ReproduceOptions
+from icy.config.settings import RepresentationName
 from icy.config.specs import RETRIES, RUNNING, EndToEndSpec, ReproduceSpec, SweepSpec, spell_out
-from icy.config.types import RepresentationName
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.fields import current_names
@@ -26,11 +26,11 @@ from .display import with_progress
 from .expected_updates import ExpectedUpdates
 from .idle import warn_of_idle
 from .plan import Plan, plan_rows, planned
+from .progress import Watcher
 from .reproduction import Reproduction
 from .results import ProbeResult
 from .run import run_plan
 from .sweep import make_sweep
-from .watcher import Watcher
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -290,7 +290,7 @@ def printed_floors(cells: pd.DataFrame) -> pd.DataFrame:
 
 @cache
 def _floors(world: str, rule_length: int, words: int, length: int) -> dict[str, Any]:
-    from icy.games.floors import cbm_floor
+    from icy.games.evaluation import cbm_floor
 
     phrases = _phrases(world, rule_length)
     chance = cbm_floor(phrases, words, length, unmatched="assigned")["cbm"]

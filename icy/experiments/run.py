@@ -13,17 +13,16 @@ from dataclasses import replace
 from icy.core.errors import IncompatibleError
 from icy.core.processes import interrupt_with, sweep_scratch
 from icy.core.text import counted, listed
-from icy.records.claims import Claims, sweep_claims
 from icy.records.long_table import tables_of, tables_show, write_tables
 from icy.records.record import Record
-from icy.records.store import CHECKPOINTS, Store
+from icy.records.store import CHECKPOINTS, Claims, Store, sweep_claims
+from icy.training.combinations import warn_of_same_networks
 from icy.training.job import Job, Replicate
 from icy.training.runners.base import LocalRunner, Runner, deal, one_thread
-from icy.training.same_networks import warn_of_same_networks
 
 from .plan import Plan, Row, called
+from .progress import Watcher
 from .results import ProbeResult, result_class
-from .watcher import Watcher
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0  # between two checks of the other runs in the folder

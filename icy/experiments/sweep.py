@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Unpack, get_args
 
 from icy.config.options import SweepOptions
+from icy.config.settings import OrderName
 from icy.config.specs import RUNNING, ProbeSpec, RunSpec, SweepSpec, names, spell_out
-from icy.config.types import OrderName
 from icy.core.checks import parse_whole
 from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, require_known, unknown
 from icy.core.fields import current_names
@@ -29,11 +29,11 @@ from icy.training.combinations import combinations, warn_of_refused
 from .display import with_progress
 from .idle import warn_of_idle, warn_of_idle_retries, without_idle
 from .plan import Plan, Row, plan_rows, planned, store_of
+from .progress import Watcher
 from .results import ProbeResult
 from .run import require_engine, run_plan
 from .sweep_file import read_sweep as read_sweep
 from .user_models import Models, with_model_names
-from .watcher import Watcher
 
 log = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ from icy.records.kinds import job_kind
 
 from .display import with_progress
 from .plan import make_plan
+from .progress import Watcher
 from .results import ProbeResult
 from .run import run_plan
 from .trackers.make import watching
-from .watcher import Watcher
 
 
 @standard_state()

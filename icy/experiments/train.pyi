@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Unpack, overload
 
 from icy.config.options import ChainOptions, EndToEndOptions, ProbeOptions, RunOptions
-from icy.config.types import Grammars, Numbers
+from icy.config.settings import Grammars, Numbers
+from icy.experiments.progress import Watcher
 from icy.experiments.results import EndToEndResult, ProbeResult
-from icy.experiments.watcher import Watcher
 
 class ChainArguments(ChainOptions, total=False):
     model: str | Iterable[str]

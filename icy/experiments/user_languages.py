@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from icy.config.protocols import BASELINE
+from icy.config.settings import Grammars, Meanings
 from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec
-from icy.config.types import Grammars, Meanings
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.processes import scratch_folder
 from icy.core.text import counted, words

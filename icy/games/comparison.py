@@ -3,34 +3,197 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import torch
+from jaxtyping import Bool, Integer
+from numpy.typing import NDArray
+from torch import Tensor
+
 from icy.core.checks import whole_number
 from icy.core.conventions import conventions_json
-from icy.core.errors import InvalidSettingError, UnknownNameError, unknown
+from icy.core.errors import InvalidSettingError, UnknownNameError, require_known, unknown
 from icy.core.fields import changed_fields, checked
+from icy.core.noise import counter_hash, shift
 from icy.core.progress import track
+from icy.core.streams import stream, stream_key
 from icy.core.surroundings import standard_state
 from icy.core.text import counted
 
-from .final import evaluate_agents
-from .game_task import GameTask
-from .oracles import ORACLES, make_oracle
-from .playing import Agents, TrainedAgents
+from .evaluation import Spoken, matching
+from .final import SavedAgents, evaluate_agents, kept_agents
+from .game_task import IMAGE_AXES, GameTask
+from .playing import Agents, Answers, TrainedAgents, batches
 from .registered import game_conventions
-from .saved_agents import SavedAgents, kept_agents
-from .settings import GamesLearningSettings
-from .spoken import Spoken
-from .turn_settings import TurnSettings
-from .turns import Turns, rules_of
-from .worlds.factory import make_world
+from .rules import FREE, Rules, RuleSource
+from .settings import GamesLearningSettings, TurnSettings
+from .turns import TEST, TurnBatch, Turns, rules_of
+from .worlds.world import make_world
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# -- oracles: agents that know the rules, with ideal, holistic or random languages -------------------------------------
+
+
+Demanded = Integer[Tensor, "*stack turn attr"]
+TABLE_SEED = 0
+MOST_MESSAGES = 2**62  # largest number of messages of a holistic language, which are numbered
+
+
+def match_candidates(demanded: Demanded, batch: TurnBatch) -> Bool[Tensor, "*stack turn candidate"]:
+    """Return which candidates have all values that a rule demands."""
+    values = demanded[..., None, :]
+    return ((values == FREE) | (values == batch.objects[0, 0])).all(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Ideal:
+    """Agents with one word per concept. A message has the words of the rule's concepts, in the order of attributes.
+
+    Attributes:
+        rules: rules of the game.
+        known: number of concepts in a message; by default all concepts of the phrase.
+        length: number of words in a message; by default the number of concepts.
+
+    Raises:
+        InvalidSettingError: messages are too short for the concepts.
+    """
+
+    rules: Rules
+    known: int | None = None
+    length: int | None = None
+
+    def __post_init__(self) -> None:
+        needed = self.rules.length if self.known is None else self.known
+        if self.length is not None and self.length < needed:
+            raise InvalidSettingError(
+                f"The ideal language needs {counted(needed, 'word')} per message, one per concept, and a message has "
+                f"{self.length}; take longer messages."
+            )
+
+    def play(self, batch: TurnBatch) -> Answers:
+        """Play turns. The listener chooses the candidates with all concepts in the message."""
+        words = self.words(batch.rules[0, 0])
+        return Answers(words, match_candidates(self.understood(words), batch))
+
+    def words(self, demanded: Demanded) -> Integer[Tensor, "*stack turn length"]:
+        """Return the messages for rules: the indices of the demanded concepts."""
+        first = torch.tensor(self.rules.world.first_concepts, device=demanded.device, dtype=torch.int64)
+        words = (demanded + first)[demanded != FREE].view(*demanded.shape[:-1], self.rules.length)
+        return words[..., : self.known]
+
+    def understood(self, words: Integer[Tensor, "*stack turn length"]) -> Demanded:
+        """Return the values that a message demands; FREE for other attributes."""
+        sizes = self.rules.world.sizes
+        attribute = torch.tensor(
+            [a for a, size in enumerate(sizes) for _ in range(size)], device=words.device, dtype=torch.int64
+        )
+        value = torch.tensor([v for size in sizes for v in range(size)], device=words.device, dtype=torch.int64)
+        values = torch.full((*words.shape[:-1], len(sizes)), FREE, device=words.device, dtype=torch.int64)
+        return values.scatter(-1, attribute[words], value[words])
+
+
+class Holistic:
+    """Agents with one random message per rule. There are as many different words as concepts.
+
+    Args:
+        rules: rules of the game.
+        length: number of words in a message; by default the number of concepts of a rule.
+
+    Raises:
+        InvalidSettingError: there are fewer messages than rules.
+    """
+
+    def __init__(self, rules: Rules, length: int | None = None) -> None:
+        base, length = len(rules.concepts), rules.length if length is None else length
+        if base**length < rules.count:
+            raise InvalidSettingError(
+                f"There are {base**length} messages of {counted(length, 'word')}, too few for {rules.count} rules; "
+                "take longer messages."
+            )
+        distinct = min(length, int(math.log(MOST_MESSAGES, base)))  # words that distinguish rules
+        draws = stream(TABLE_SEED, "games", "holistic")
+        numbers = draws.choice(base**distinct, rules.count, replace=False)
+        self._places = base ** np.arange(distinct - 1, -1, -1)
+        words = numbers[:, None] // self._places % base
+        rest = draws.integers(base, size=(rules.count, length - distinct))
+        self.rules, self.table = rules, torch.from_numpy(np.concatenate([words, rest], 1))
+        order = np.argsort(numbers)
+        self._sorted, self._rule = torch.from_numpy(numbers[order]), torch.from_numpy(order)
+
+    def play(self, batch: TurnBatch) -> Answers:
+        """Play turns. The listener knows the rule of each message."""
+        words = self.table[batch.numbers[0, 0].cpu()]
+        numbers = (words[..., : len(self._places)] * torch.from_numpy(self._places)).sum(-1)
+        rule = self._rule[torch.searchsorted(self._sorted, numbers)]
+        return Answers(words, match_candidates(self.rules.table[rule.to(self.rules.table.device)], batch))
+
+
+@dataclass(frozen=True, eq=False)
+class Random:
+    """Agents with random words and random answers.
+
+    Attributes:
+        rules: rules of the game, with as many different words as concepts.
+        length: number of words in a message; by default the number of concepts of a rule.
+    """
+
+    rules: Rules
+    length: int | None = None
+
+    def play(self, batch: TurnBatch) -> Answers:
+        """Play turns with random words and answers."""
+        keys = batch.keys[0, 0]
+        places = torch.arange(self.length or self.rules.length, device=keys.device)
+        own = counter_hash(keys[:, :1] ^ stream_key(TABLE_SEED, "games", "random words"), places)
+        answers = counter_hash(keys ^ stream_key(TABLE_SEED, "games", "random answers"), torch.zeros_like(keys))
+        return Answers(shift(own, 33) % len(self.rules.concepts), (shift(answers, 33) & 1).bool())
+
+
+ORACLES: dict[str, tuple[Callable[[Rules, int], Agents], str]] = {
+    "ideal": (
+        lambda rules, length: Ideal(rules, length=length),
+        "A word for every concept, and a listener that knows them.",
+    ),
+    "literal": (
+        lambda rules, length: Ideal(rules, known=1, length=length),
+        "The same language, with only the first word of each message.",
+    ),
+    "holistic": (Holistic, "A random message for every phrase, and a listener that knows them."),
+    "random": (Random, "Random words and random answers."),
+}
+
+
+def make_oracle(name: str, rules: RuleSource, message_length: int | None = None) -> Agents:
+    """Create an oracle by the name of its language.
+
+    Args:
+        name: name in ORACLES: "ideal", "literal", "holistic" or "random".
+        rules: rules of the game.
+        message_length: number of words in a message of the game; by default the number of concepts of a rule.
+
+    Returns:
+        The agents. They need no training, because their language is given.
+
+    Raises:
+        UnknownNameError: no oracle has this name.
+        InvalidSettingError: the language is not possible with these rules or messages.
+    """
+    require_known("oracle", name, ORACLES)
+    if not isinstance(rules, Rules):
+        raise InvalidSettingError(
+            "Oracles need rules that are conjunctions of concepts, not formulas; take rules='conjunctions'."
+        )
+    return ORACLES[name][0](rules, rules.length if message_length is None else message_length)
+
 
 log = logging.getLogger(__name__)
 Names = str | Path | Sequence[str | Path]  # names of oracles; folders or files of trained agents
@@ -260,3 +423,77 @@ def compare(
         used = conventions_json(game_conventions({"settings": {"setup": player.setup.config()}}))
         rows.append({**about, "distractor_kind": player.distractor_kind, **scores, "conventions": used})
     return pd.DataFrame(rows)
+
+
+# -- show turns as text: the rule, the message with its translation, and the chosen objects ----------------------------
+
+
+UNMATCHED_WORD = "-"  # shown for a word without a matched concept
+
+
+@dataclass(frozen=True)
+class ShownTurn:
+    """A turn as text.
+
+    Attributes:
+        rule: the rule of the targets.
+        words: the words of the message.
+        concepts: the concept that best matches each word in the whole language, or UNMATCHED_WORD.
+        chosen_targets: number of chosen targets, and number of targets.
+        chosen_distractors: number of chosen distractors, and number of distractors.
+    """
+
+    rule: str
+    words: Sequence[str]
+    concepts: Sequence[str]
+    chosen_targets: tuple[int, int]
+    chosen_distractors: tuple[int, int]
+
+    def lines(self, number: int) -> list[str]:
+        """Return the turn as lines of text, for a person to read."""
+        return [
+            f"turn {number}: {self.rule}",
+            f"  message: {' '.join(self.words)} (best matching concepts: {', '.join(self.concepts)})",
+            "  chosen: {} of {} targets, {} of {} distractors".format(*self.chosen_targets, *self.chosen_distractors),
+        ]
+
+
+def show_turns(player: GameAgents, count: int) -> list[ShownTurn]:
+    """Let agents play the first `count` turns of an evaluation, and return these turns as text."""
+    _, spoken = player.evaluate()
+    name = player.setup.word_name
+    translation = matching(spoken, name=name).details["translation"]
+    concepts = dict(zip(translation["word"], translation["concept"], strict=True))
+    shown: list[ShownTurn] = []
+    targets, distractors = player.setup.turns.targets, player.setup.turns.distractors
+    for batch in _first(player, count):
+        answers = player.agents.play(batch)
+        for rule, message, chosen in zip(batch.numbers[0, 0].tolist(), answers.words, answers.chosen, strict=True):
+            words = [name(word) for word in message.tolist()]
+            right, wrong = int(chosen[:targets].sum()), int(chosen[targets:].sum())
+            meanings = [concepts.get(word, UNMATCHED_WORD) for word in words]
+            text = player.turns.rules.name(rule)
+            shown.append(ShownTurn(text, words, meanings, (right, targets), (wrong, distractors)))
+    return shown[:count]
+
+
+def _first(player: GameAgents, count: int) -> list[TurnBatch]:
+    """Return the batches with the first `count` turns of an evaluation."""
+    size = player.setup.learning.batch_size
+    return list(batches(player.turns, TEST, -(-count // size) * size, size))
+
+
+def images_of(player: GameAgents, count: int) -> NDArray[np.float32] | None:
+    """Return the candidates of the first turns as images [turn, candidate, channel, y, x]; None without images."""
+    world = player.setup.made_world
+    if len(world.shape) != IMAGE_AXES:
+        return None
+    shown = [world.observe(batch.objects[0, 0], batch.keys[0, 0]) for batch in _first(player, count)]
+    return torch.cat(shown)[:count].cpu().numpy()
+
+
+def values_of(player: GameAgents, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the candidates' values in the first turns [turn, candidate, attr], and each turn's rule as a table row."""
+    shown = _first(player, count)
+    objects, rules = (torch.cat([getattr(b, name)[0, 0] for b in shown])[:count] for name in ("objects", "rules"))
+    return objects.cpu().numpy(), rules.cpu().numpy()

@@ -2,18 +2,162 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import compress
 
 import numpy as np
+from jaxtyping import Bool, Float64, Int64
+from numpy.typing import NDArray
 
+from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, require_known
+from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.metrics import Table, ami, cbm, topsim
 from icy.metrics.score import Score
 
-from .floors import LANGUAGES, RATES, cbm_floor
-from .spoken import Spoken
+# -- phrases and messages of turns, as input of metrics ----------------------------------------------------------------
+
+
+END = 0  # last word of every message in a file, as in the authors' files
+UNSIGNED = 2**64
+
+
+@dataclass(frozen=True, eq=False)
+class Spoken:
+    """Phrases and messages, with a row per turn.
+
+    Attributes:
+        rules: number of the turn's rule [turn].
+        phrases: mask of the concepts in the turn's rule [turn, concept].
+        words: number of the word at each position [turn, length].
+        concepts: names of the concepts.
+        objects: vectors that topsim uses as meanings instead of phrases, if any [turn, size].
+    """
+
+    rules: Int64[NDArray[np.int64], " turn"]
+    phrases: Bool[NDArray[np.bool_], "turn concept"]
+    words: Int64[NDArray[np.int64], "turn length"]
+    concepts: Sequence[str]
+    objects: Float64[NDArray[np.float64], "turn size"] | None = None
+
+    def __post_init__(self) -> None:
+        counts = {len(self.rules), len(self.phrases), len(self.words)}
+        if len(counts) > 1 or not counts.pop():
+            raise InvalidSettingError(
+                f"Every turn has one rule, one phrase and one message, and there must be at least one turn; there are "
+                f"{len(self.rules)} rules, {len(self.phrases)} phrases and {len(self.words)} messages."
+            )
+        if self.phrases.shape[1] != len(self.concepts):
+            raise InvalidSettingError(
+                f"Every concept has a name; there are {self.phrases.shape[1]} concepts and {len(self.concepts)} names."
+            )
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    @cached_property
+    def named(self) -> list[list[str]]:
+        """Names of the concepts of every phrase."""
+        return [list(compress(self.concepts, phrase)) for phrase in self.phrases.tolist()]
+
+    @cached_property
+    def tokens(self) -> Int64[NDArray[np.int64], "turn length"]:
+        """Words, renumbered from 0 in their order, because 64-bit words may have negative numbers."""
+        codes = np.unique(self.words, return_inverse=True)[1]
+        return codes.reshape(self.words.shape).astype(np.int64)
+
+    @property
+    def unique_words(self) -> int:
+        """Number of different words."""
+        return int(self.tokens.max()) + 1
+
+    def to_lines(self) -> str:
+        """Return the turns as text in the format of the authors' program (CBM24).
+
+        Every line is a JSON list of a message and a phrase, ["w.w.0", "c.c"]. Words are numbered from 1, and 0 ends a
+        message. `icy metrics` reads this format.
+        """
+        messages = [".".join(str(w % UNSIGNED + 1) for w in row) + f".{END}" for row in self.words.tolist()]
+        lines = [json.dumps([m, ".".join(map(_undotted, p))]) for m, p in zip(messages, self.named, strict=True)]
+        return "\n".join(lines) + "\n"
+
+
+def _undotted(concept: str) -> str:
+    """Replace dots and spaces in a concept's name, because they separate names in files of messages."""
+    return concept.replace(".", "-").replace(" ", "-")
+
+
+# -- floors: scores of random languages. Their words have no meaning ---------------------------------------------------
+
+
+RATES = ("ambiguity_rate", "paraphrase_rate", "unmatched_rate", "precision", "recall")
+LANGUAGES = 5  # random languages; a floor is the mean over them
+DRAWN_FOR = ("turn", "phrase")
+
+
+def random_words(
+    turns: int, length: int, words: int, seed: int = 0, language: int = 0
+) -> Int64[NDArray[np.int64], "turn length"]:
+    """Draw messages of random words, independently and uniformly.
+
+    Args:
+        turns: number of messages.
+        length: number of words per message.
+        words: number of different words.
+        seed: seed of the draws.
+        language: number of the language, which selects the stream of random numbers.
+    """
+    count = whole_number("number of words", words)
+    return stream(seed, "games", "random words", language).integers(count, size=(turns, length))
+
+
+@standard_state()
+def cbm_floor(
+    spoken: Spoken,
+    words: int | None = None,
+    length: int | None = None,
+    drawn_for: str = "turn",
+    languages: int = LANGUAGES,
+    unmatched: str = "matched",
+) -> dict[str, float]:
+    """Return the CBM of random languages on the same phrases: the means of "cbm" and of each rate in RATES.
+
+    Compare scores with this floor. With 1,000 turns and few words, random words are by chance more frequent with one
+    concept than with others, and count as matched. With few phrases, a language with one fixed message per phrase has a
+    higher floor.
+
+    Args:
+        spoken: phrases and messages.
+        words: number of different words; by default as many as in `spoken`.
+        length: number of words per message; by default as in `spoken`.
+        drawn_for: "turn": draw a message for each turn; "phrase": draw one message per phrase, a holistic language.
+        languages: number of random languages; the floor is NaN if it is 0.
+        unmatched: see `icy.metrics.cbm`.
+
+    Returns:
+        The mean over the random languages of "cbm" and of each rate in RATES, shares from 0 to 1.
+
+    Raises:
+        UnknownNameError: `drawn_for` is another name.
+    """
+    require_known("way to draw messages", drawn_for, DRAWN_FOR)
+    count, size = words or spoken.unique_words, length or spoken.words.shape[1]
+    rules = np.unique(spoken.rules, return_inverse=True)[1].ravel()
+    scores = []
+    for language in range(languages):
+        messages = random_words(len(spoken), size, count, language=language)
+        if drawn_for == "phrase":
+            messages = messages[rules]
+        score = cbm(spoken.named, messages, concepts="items", unmatched=unmatched)
+        scores.append([score.value, *(score.details[name] for name in RATES)])
+    means = np.mean(scores, 0).tolist() if scores else [math.nan] * (1 + len(RATES))
+    return dict(zip(("cbm", *RATES), means, strict=True))
+
 
 TOPSIM_OF = ("phrase", "targets", "embedding")
 UNMATCHED = ("matched", "assigned")

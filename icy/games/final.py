@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -14,20 +15,17 @@ from torch import Tensor
 
 from icy.core.machine import git_revision, software
 from icy.core.surroundings import standard_state
-from icy.records.record import LANGUAGES, as_json
-from icy.training.cards import code_for_card
+from icy.records.record import LANGUAGES, Record, as_json
+from icy.training.cards import SavedModel, code_for_card
 from icy.training.job import Outcome, Replicate
 from icy.training.weights import pack_weights, restore
 
-from .evaluation import language_scores, matching
+from .evaluation import Spoken, language_scores, matching
 from .game_task import GameTask
+from .jobs import GameJob
 from .model import GameModel, make_game_model
 from .playing import Agents, PlayedTurns, TrainedAgents, batches, play
-from .spoken import Spoken
 from .turns import TEST, TEST_SEEN, Turns
-
-if TYPE_CHECKING:
-    from .game_job import GameJob
 
 
 @dataclass
@@ -142,3 +140,59 @@ def _objects(agents: Agents, turns: Turns, setup: GameTask) -> NDArray[np.float6
 def load_game_model(setup: GameTask, seed: int, weights: dict[str, Tensor]) -> GameModel:
     """Create agents with these weights. Errors as for `icy.training.weights.restore`."""
     return cast(GameModel, restore(make_game_model(setup, seed), weights, setup.model))
+
+
+# -- trained agents of games in files ----------------------------------------------------------------------------------
+
+
+def model_of_record(record: Record, weights: Mapping[str, Tensor]) -> GameModel:
+    """Load the trained agents of a record. Errors as for `icy.training.weights.restore`."""
+    setup = GameTask.of_config(record["config"]["settings"]["setup"])
+    return load_game_model(setup, record["seed"], dict(weights))
+
+
+@dataclass(frozen=True)
+class SavedAgents(SavedModel):
+    """A trained sender and receiver in a file."""
+
+    kind = GameJob.kind
+    what = "agents"
+
+    @property
+    def setup(self) -> GameTask:
+        """The game that the agents were trained to play."""
+        return GameTask.of_config(self.card["setup"])
+
+    @property
+    def distractor_kind(self) -> str:
+        """Kind of distractors in training."""
+        return str(self.card["grammar"])
+
+    def model(self, setup: GameTask | None = None) -> GameModel:
+        """Load the agents, in evaluation mode.
+
+        Args:
+            setup: task of the game to play; by default the task of the training.
+
+        Raises:
+            StoreError: the file is damaged, or was written by another version.
+        """
+        return load_game_model(self.setup if setup is None else setup, self.card["seed"], self.weights())
+
+
+def kept_agents(path: str | Path, **where: Any) -> list[SavedAgents]:
+    """Find the trained agents in a results folder, a pack, or a .safetensors file.
+
+    Args:
+        path: the folder, pack or file.
+        **where: select agents with these values of their records' fields, as in seed=124, representation="qt",
+            rule_length=4.
+
+    Returns:
+        An entry per trained pair. Weights are read only when they are used, so a list of many pairs is cheap.
+
+    Raises:
+        StoreError: no agents match.
+        UnknownNameError: the records have no field of this name.
+    """
+    return SavedAgents.find(path, **where)

@@ -17,16 +17,15 @@ from icy.core.machine import make_current, require_allocation
 from icy.core.noise import counter_hash
 from icy.core.streams import stream_key
 from icy.core.types import State
-from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
 from icy.training.learners import Learner, make_learner
-from icy.training.lockstep import Lockstep, in_groups
+from icy.training.lockstep import Checkpoints, Lockstep, in_groups
 
 from .evaluation import matching, similarity
 from .final import GameProgress, evaluate_replicate
-from .game_job import GameJob
 from .game_task import GameTask
+from .jobs import GameJob
 from .model import GameModel, game_loss, make_game_model
 from .native_game import NativeGame
 from .playing import make_spoken, observe_objects, pack_objects

@@ -14,11 +14,9 @@ from icy.core.fields import changed_fields, checked, stored_names
 from icy.core.registry import PERCEPTION, SIDES, WORLD, Entry, registry
 from icy.core.types import Choices, Fields
 
-from .settings import GamesLearningSettings
+from .settings import GamesLearningSettings, TurnSettings
 from .spec import OLD_NAMES
-from .turn_settings import TurnSettings
-from .worlds.factory import make_world
-from .worlds.world import World
+from .worlds.world import World, make_world
 
 IMAGE_AXES = 3  # axes of an image
 

@@ -2,30 +2,202 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import cast
 
-from icy.core.checks import seed_list, whole_number
-from icy.core.errors import require_known, unknown
-from icy.core.fields import checked
-from icy.core.registry import PERCEPTION, SIDES, WORLD, registry, without_choices
-from icy.core.representations import options_of
-from icy.core.text import names_in
-from icy.core.types import Choices, Fields
-from icy.training.combinations import jobs_of_each
-from icy.training.job import Replicate
+import torch
+from torch import Tensor, nn
 
-from .game_job import GameJob
-from .game_task import GameTask, default_perception, default_word_size, require_words
-from .presets import find_preset
-from .settings import GamesLearningSettings
+from icy.core.checks import seed_list, whole_number
+from icy.core.errors import IncompatibleError, InvalidSettingError, require_known, unknown
+from icy.core.fields import checked
+from icy.core.registry import PERCEPTION, SIDES, WORLD, Entry, registry, without_choices
+from icy.core.representations import options_of
+from icy.core.text import counted, names_in
+from icy.core.types import Choices, Fields
+from icy.records.record import Record
+from icy.training.combinations import jobs_of_each
+from icy.training.job import Job, Replicate
+
+from .game_task import IMAGE_AXES, GameTask, default_perception, default_word_size, require_words
+from .model import GameModel, make_game_model
+from .presets import find_preset, preset_changes
+from .settings import DISTRACTOR_KINDS, GamesLearningSettings, TurnSettings
 from .spec import GamesSpec
-from .trial import REPRESENTATIONS, require_fitting_parts
-from .turn_settings import DISTRACTOR_KINDS, TurnSettings
 from .turns import Turns
-from .worlds.factory import make_world
-from .worlds.world import World
+from .worlds.world import World, make_world
+
+# -- jobs that train agents in multi-target games ----------------------------------------------------------------------
+
+
+CONVOLUTIONS = 4  # time per operation relative to matrix products, measured with conv4 on one core
+POOLED = 10  # pixels per use of a weight of conv4, approximately; later layers have fewer positions
+
+
+@dataclass(frozen=True)
+class GameJob(Job):
+    """A job that trains one task as a stack of replicates, each with a seed and a kind of distractors.
+
+    Attributes:
+        task: the agents and their game.
+    """
+
+    task: GameTask
+    checkpoints: bool = field(default=True, kw_only=True)
+
+    kind = "games"
+
+    @property
+    def name(self) -> str:
+        """Names of sender and receiver."""
+        return self.task.model
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Registry entries of the world, the perception, the sender and the receiver."""
+        entries = list(self.task.entries.values())
+        return [*super().entries, *entries, *(entry.cell for entry in entries if entry.cell is not None)]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sizes of the game that are columns of tables."""
+        task, turns = self.task, self.task.turns
+        return {
+            "rule_length": turns.rule_length,
+            "targets": turns.targets,
+            "distractors": turns.distractors,
+            "message_length": task.message_length,
+        }
+
+    def config(self, replicate: Replicate) -> Choices:
+        """Return the configuration of a replicate: all settings that can change its numbers.
+
+        `options` has the settings that differ from the preset, and `settings` all of them.
+        """
+        task = self.task
+        return {
+            "model": self.name,
+            "grammar": replicate.condition,
+            "seed": replicate.seed,
+            "representation": task.representation,
+            "vocab_size": task.word_size,
+            "hidden_size": task.sender_hidden,
+            "world": task.world,
+            **self.sizes,
+            "options": self._options(),
+            "settings": {"setup": task.config()},
+        }
+
+    def _options(self) -> Choices:
+        """Return the settings that differ from the preset, except those with their own record field."""
+        usual = preset_changes(self.preset, self.task.world, self.task.representation)
+        nothing = object()
+        return {name: value for name, value in self.task.changes().items() if usual.get(name, nothing) != value}
+
+    def versions(self, replicate: Replicate) -> dict[str, str]:
+        """Return the versions of the kind of job, the world, and the parts of the agents."""
+        return super().versions(replicate) | {kind: e.full_version for kind, e in self.task.entries.items()}
+
+    def behavior(self) -> dict[str, Fields]:
+        """Return the behavior of the world and the parts of the agents that are code of users."""
+        from .model import behaviors  # imports torch
+
+        return behaviors(self.task)
+
+    def length(self, baseline: float | None) -> int | None:
+        """Return the number of updates."""
+        return self.task.steps
+
+    @property
+    def update_cost(self) -> float:
+        """Relative cost of an update: parameters x objects (x positions, for images)."""
+        turns, shape = self.task.turns, self.task.made_world.shape
+        positions = CONVOLUTIONS * math.prod(shape[1:]) / POOLED if len(shape) == IMAGE_AXES else 1
+        return super().update_cost * positions * (turns.targets + turns.distractors) * self.task.learning.batch_size
+
+    def conditions_text(self) -> str | None:
+        """Return the kinds of distractors as a sentence."""
+        kinds = sorted({r.condition for r in self.replicates})
+        return f"Distractors: {' and '.join(kinds)}." if kinds else None
+
+    def summary(self, record: Record) -> str:
+        """Return a short text with the result of a replicate."""
+        scores = cast("Choices", record)
+        return (
+            f"accuracy {scores['accuracy']:.3f}, CBM {scores['cbm']:.2f} (chance {scores['cbm_floor']:.2f}) after "
+            f"{counted(scores['steps'], 'update')}"
+        )
+
+
+# -- check that the parts of a game's agents fit together, before training ---------------------------------------------
+
+
+REPRESENTATIONS = ("gs", "qt", "cb", "soft", "gumb")  # representations through which gradients pass
+TURNS = 2  # turns of the check
+
+
+@torch.no_grad()
+def require_fitting_parts(task: GameTask) -> GameModel:
+    """Create the agents of a game, run each part once as a check, and return the agents.
+
+    Raises:
+        InvalidSettingError: no gradient passes through the representation, or it has too many words.
+        IncompatibleError: a part does not learn by gradient, fails on its input, or has an output of the wrong shape.
+    """
+    if task.representation.lower() not in REPRESENTATIONS:
+        raise InvalidSettingError(
+            f"Gradients do not pass through the representation '{task.representation}', and agents need them to learn; "
+            f"choose {', '.join(REPRESENTATIONS[:-1])} or {REPRESENTATIONS[-1]}."
+        )
+    for side in SIDES:
+        _require_representation(registry.get(getattr(task, side), side), task.representation)
+    model = make_game_model(task, 0).eval()
+    model.channel.word_count(task.words)  # raises if there are too many words to number
+    for side in SIDES:
+        _require_gradient(getattr(model, side), side, task)
+    objects = torch.rand(TURNS, *task.made_world.shape, dtype=torch.float32, device="cpu")
+    seen = _checked_output(f"{PERCEPTION}/{task.perception}", model.sender_sees, objects, (task.sender_hidden,))
+    name = registry.get(task.sender, "sender").qualified
+    described = torch.cat([seen] * task.parts, -1).unsqueeze(-2)
+    takes = f"the input of a sender is weights over values, of shape {tuple(described.shape)}"
+    scores = _checked_output(name, model.sender, described, (task.message_length, task.words + 1), takes)
+    name = registry.get(task.receiver, "receiver").qualified
+    message = model.channel.message(scores, None)
+    takes = f"the input of a receiver is weights over symbols, of shape {tuple(message.shape)}"
+    _checked_output(name, model.receiver, message, (1, task.receiver_hidden), takes)
+    return model
+
+
+def _require_representation(entry: Entry, representation: str) -> None:
+    if not entry.works_with(representation.lower()):
+        own = " or ".join(entry.representations)
+        raise IncompatibleError(
+            f"{entry.qualified} works with the representation {own} only; it cannot play with {representation}."
+        )
+
+
+def _require_gradient(model: nn.Module, side: str, task: GameTask) -> None:
+    if not getattr(model, "learns_by_gradient", True):
+        name = registry.get(getattr(task, side), side).qualified
+        raise IncompatibleError(
+            f"{name} stores examples and does not learn by gradient, so it cannot play; choose another {side}."
+        )
+
+
+def _checked_output(name: str, part: nn.Module, inputs: Tensor, expected: tuple[int, ...], takes: str = "") -> Tensor:
+    """Run a part. Raise an error if it fails, or if its output has the wrong shape."""
+    try:
+        output: Tensor = part(inputs)
+    except Exception as error:
+        requirement = takes or f"its input is objects of shape {tuple(inputs.shape)}"
+        why = str(error).strip().partition("\n")[0].rstrip(".")
+        raise IncompatibleError(f"{name} cannot play: {requirement}, and it failed ({why}).") from error
+    if tuple(output.shape) != (TURNS, *expected):
+        raise IncompatibleError(f"{name} has an output of shape {tuple(output.shape)}, not {(TURNS, *expected)}.")
+    return output
+
 
 OWN_OPTIONS = ("rule_length", "targets", "distractors", "distractor_kind")  # settings of turns with their own options
 KINDS = {"world": WORLD, "sender": SIDES[0], "receiver": SIDES[1]}  # axes of registered names

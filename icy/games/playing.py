@@ -14,8 +14,8 @@ from torch import Tensor
 from icy.core.noise import counter_hash
 from icy.core.streams import stream_key
 
+from .evaluation import Spoken
 from .model import GameModel
-from .spoken import Spoken
 from .turns import EVALUATION_SEED, TurnBatch, Turns
 from .worlds.world import World
 

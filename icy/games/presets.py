@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from icy.config.presets import Departure
+from icy.config.settings import Departure
 from icy.core.errors import require_known
 
 KINDS = ("games",)

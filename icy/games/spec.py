@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from icy.config.settings import Numbers
 from icy.config.specs import RunSpec
-from icy.config.types import Numbers
 
 OLD_NAMES = {"channel": "representation", "channel_options": "representation_options"}  # of tasks too
 

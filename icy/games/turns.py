@@ -21,7 +21,7 @@ from icy.core.streams import stream_key
 from .formulas import Formulas
 from .native_turns import can_draw, draw_objects
 from .rules import Rules, RuleSource, RuleSplit
-from .turn_settings import TurnSettings
+from .settings import TurnSettings
 from .worlds.world import World
 
 TRAINING, VALIDATION, TEST, TEST_SEEN = "training", "validation", "test", "test-seen"

@@ -11,7 +11,7 @@ from icy.languages.codes import Weights, together
 from icy.languages.table import Table
 from icy.languages.tokens import PAD
 
-from .entropy import shares_of
+from .information import shares_of
 from .score import Score, undefined, why_unvaried
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from icy.languages.codes import number, together
 from icy.languages.table import Table
 from icy.languages.tokens import PAD
 
-from .entropy import entropy
-from .entropy import mutual_information as information
+from .information import entropy
+from .information import mutual_information as information
 from .labels import message_labels
 from .repeated import of_repeated_rows
 from .score import Score, undefined, why_unvaried

@@ -17,8 +17,7 @@ from icy.languages.containers import unpacked
 from icy.languages.language import Language
 from icy.languages.table import Table
 
-from .entropy import NOTHING, entropy
-from .information import information_matrix
+from .information import NOTHING, entropy, information_matrix
 from .score import Score, undefined, why_unvaried
 
 VARIANCES = ("one_hot", "ordinal")

@@ -17,7 +17,7 @@ from icy.languages.codes import Codes, count_varying, together
 from icy.languages.table import Table
 
 from .disentanglement import read_codes
-from .entropy import NOTHING, mutual_information, shares_of
+from .information import NOTHING, mutual_information, shares_of
 from .repeated import of_repeated_rows
 from .score import Score, undefined, why_unvaried
 

@@ -9,8 +9,7 @@ from icy.core.progress import track
 from icy.languages.codes import Codes, Weights, mean_of_rows, number, together
 from icy.languages.table import Table
 
-from .entropy import NOTHING, conditional_entropy, entropy
-from .information import best_rows, information_matrix
+from .information import NOTHING, best_rows, conditional_entropy, entropy, information_matrix
 from .score import Score, undefined, why_unvaried
 
 SEARCHES = ("exhaustive", "greedy", "resnick")

@@ -87,7 +87,7 @@ class Record(TypedDict, total=False):
         population_curve: points of updates, worst_accuracy and sender_agreement, one per evaluation (since 0.2).
         max_length: largest length of messages that the sender may end early; missing for messages of a fixed length
             (since 0.2).
-        length_cost: cost of a token of these messages (since 0.2); see icy.training.lengths.Lengths.
+        length_cost: cost of a token of these messages (since 0.2); see icy.training.populations.Lengths.
         mean_length: mean number of tokens before the end token, over all meanings by their frequencies (since 0.2).
         length_by_rank: Spearman's correlation of the length of a message with the rank of its meaning by frequency, if
             frequencies differ; None if all messages have the same length (since 0.2).

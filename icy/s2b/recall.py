@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 from numpy.typing import ArrayLike, NDArray
 
-from icy.config.presets import Departure
+from icy.config.settings import Departure
 from icy.core.checks import whole_number
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.fields import check_fields, setting

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, Self, cast, get_args
 
-from icy.config.presets import Departure
+from icy.config.settings import Departure
 from icy.config.specs import names
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, quoted, unknown

@@ -14,7 +14,7 @@ from icy.core.errors import IcyError
 from icy.core.noise import counter_hash
 from icy.core.streams import stream, stream_key
 from icy.games import World
-from icy.games.worlds.factory import make_from_entry
+from icy.games.worlds.world import make_from_entry
 
 from .cases import require
 from .modules import SEEDS, TensorCase, Tensors

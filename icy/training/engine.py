@@ -16,14 +16,12 @@ from icy.core.types import State
 from icy.records.record import FAILURES
 
 from .batches import EQUALLY, Batches
-from .checkpoints import Checkpoints
-from .cuda_graphs import WARM_UP
 from .job import Outcome, Reading, Replicate
-from .learners import Learner, accuracy, make_learner, supervised_loss
-from .lockstep import Lockstep, in_groups
+from .learners import Learner, accuracy, make_learner, supervised_loss, warn_of_probabilities
+from .lockstep import Checkpoints, Lockstep, in_groups
 from .native import NativeLearner
-from .probabilities import warn_of_probabilities
 from .probe_job import ProbeJob
+from .stack import WARM_UP
 from .task_models import make_model as make_model
 from .task_models import representation_of as representation_of
 from .tasks import Task

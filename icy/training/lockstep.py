@@ -3,17 +3,271 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import json
+import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Generic, TypeVar
 
+import torch
+
+from icy.core.errors import IncompatibleError, StoreError, what_and_where
+from icy.core.files import write_atomically
+from icy.core.machine import out_of_memory
+from icy.core.text import counted, listed
 from icy.core.types import State
+from icy.records.store import CHECKPOINTS, RECORDS, STALE_SECONDS
 
-from .checkpoints import Checkpoints, sweep_checkpoints
 from .job import Job, Outcome, Replicate
 from .learners import Learner
+
+# -- checkpoints of long trainings, saved in the results folder to resume after an interruption ------------------------
+
+
+log = logging.getLogger(__name__)
+SECONDS = 30.0  # between two checkpoints
+SHARE = 0.05  # largest fraction of the time spent on checkpoints
+FORMAT = 1  # format of a replicate's state; training does not resume from other formats
+UPDATES = "updates"  # key of the number of updates in a replicate's state
+L = TypeVar("L", bound=Learner)
+
+
+class Pace:
+    """Schedules checkpoints: twice a minute, or less often if saving takes long."""
+
+    def __init__(self) -> None:
+        self._saved, self._cost = time.perf_counter(), 0.0
+
+    def due(self, seconds: float | None = None) -> bool:
+        """Return whether a checkpoint is due.
+
+        Args:
+            seconds: minimum time since the last checkpoint; by default SECONDS.
+        """
+        least = SECONDS if seconds is None else seconds
+        return time.perf_counter() - self._saved > max(least, self._cost / SHARE)
+
+    @contextlib.contextmanager
+    def saving(self) -> Iterator[None]:
+        """Measure the time of saving within the block."""
+        began = time.perf_counter()
+        yield
+        self._saved = time.perf_counter()
+        self._cost = self._saved - began
+
+
+class Checkpoint:
+    """The checkpoint of one training: a file in the results folder until the record is written.
+
+    Args:
+        folder: the results folder.
+        key: key of the training's record.
+        label: name of the training in warnings.
+        used: whether to save checkpoints and to resume from them.
+    """
+
+    def __init__(self, folder: str | Path, key: str, label: str, used: bool = True) -> None:
+        self.path = Path(folder) / CHECKPOINTS / f"{key}.pt"
+        self.label, self.used = label, used
+        self._pace = Pace()
+
+    @property
+    def due(self) -> bool:
+        """Whether a checkpoint is due: twice a minute, or less often if saving takes long."""
+        return self.used and self._pace.due()
+
+    def save(self, state: State) -> None:
+        """Save a state of tensors, numbers, text, and lists and dicts of these. The file is written atomically.
+
+        If the file cannot be written, a warning is logged.
+        """
+        with self._pace.saving():
+            buffer = io.BytesIO()
+            torch.save(state, buffer)
+            try:
+                write_atomically(self.path, buffer.getbuffer())
+            except StoreError as error:
+                log.warning("No checkpoint of %s was saved: %s", self.label, error)
+
+    def load(self) -> State | None:
+        """Return the saved state, with its tensors on the CPU; None if there is no readable checkpoint."""
+        if not self.used or not self.path.exists():
+            return None
+        try:
+            state: State = torch.load(self.path, map_location="cpu", weights_only=True)
+        except Exception as error:  # any damage: training then starts again
+            damage = f"it is damaged ({type(error).__name__})"
+            self.refuse(error if out_of_memory(error) else StoreError(damage))
+            return None
+        return state
+
+    def refuse(self, error: Exception, others: int = 0) -> None:
+        """Warn that training cannot resume from this state and from `others` more states of the stack."""
+        if out_of_memory(error):
+            raise error  # the runner handles this
+        more = f" and {counted(others, 'other')} of its stack" if others else ""
+        why = what_and_where(error).rstrip(".")
+        log.warning("The checkpoint %s%s cannot be used, so training starts again: %s.", self.path, more, why)
+
+    def forget(self) -> None:
+        """Remove the file."""
+        _remove(self.path)
+
+
+@dataclass
+class Resumed(Generic[L]):
+    """A stack that was resumed from checkpoints, or a new stack.
+
+    Attributes:
+        learner: learner of its replicates.
+        updates: number of updates so far.
+        own: additional states of the replicates, in order; empty for a new stack.
+    """
+
+    learner: L
+    updates: int = 0
+    own: list[State] = field(default_factory=list)
+
+
+class Checkpoints:
+    """The checkpoints of a job that trains stacks: a file per replicate, so that stacks may change on resuming.
+
+    The files are read once, when the job begins.
+
+    Args:
+        job: the job; None for a stack without checkpoints.
+        files: the checkpoint of each replicate; by default a file named after the key of its record.
+    """
+
+    def __init__(self, job: Job | None = None, files: Mapping[Replicate, Checkpoint] | None = None) -> None:
+        self._of: dict[Replicate, Checkpoint] = {}
+        self._known: dict[Replicate, State] = {}
+        self._job, self._used, self._pace = job, job is not None and job.checkpoints, Pace()
+        if job is None:
+            return
+        self._of = {r: checkpoint_of(job, r) for r in job.replicates} if files is None else dict(files)
+        for r, checkpoint in self._of.items():
+            if (state := read_state(checkpoint)) is not None:
+                self._known[r] = state
+
+    @property
+    def due(self) -> bool:
+        """Whether the stack's checkpoints are due: twice a minute, or less often if saving takes long."""
+        return self._used and self._pace.due()
+
+    def groups(self) -> list[tuple[Replicate, ...]]:
+        """Return groups of replicates with equal numbers of updates, in descending order of updates.
+
+        Replicates with more updates than their unfinished baseline come last. This happens if the baseline's
+        checkpoint was damaged.
+        """
+        ahead = _ahead_of_baselines(self._job, self._known) if self._job is not None else set()
+        far: dict[tuple[bool, int], list[Replicate]] = {}
+        for replicate in self._of:
+            far.setdefault((replicate not in ahead, self.updates(replicate)), []).append(replicate)
+        return [tuple(far[place]) for place in sorted(far, reverse=True)]
+
+    def updates(self, replicate: Replicate) -> int:
+        """Return the number of updates in the checkpoint of a replicate."""
+        return self._known[replicate][UPDATES] if replicate in self._known else 0
+
+    def save(self, learner: Learner, updates: int, own: Mapping[Replicate, State]) -> None:
+        """Save a checkpoint of every replicate of a stack.
+
+        Args:
+            learner: learner of the replicates.
+            updates: number of updates so far.
+            own: additional states of the replicates, in the order of the stack: numbers, text, tensors, and lists and
+                dicts of these.
+        """
+        with self._pace.saving():
+            for place, (replicate, rest) in enumerate(own.items()):
+                about = {"format": FORMAT, UPDATES: updates, "how": self._how(learner)}
+                self._of[replicate].save({**about, "learner": learner.state(place), "own": rest})
+
+    def resumed(self, replicates: Sequence[Replicate], make: Callable[[], L], own: Collection[str]) -> Resumed[L]:
+        """Return a stack from its checkpoints; a new stack if there are none, or if another engine saved them.
+
+        Args:
+            replicates: the replicates in order; their checkpoints have equal steps.
+            make: makes a new learner of the replicates.
+            own: names in the additional state of each replicate.
+        """
+        learner = make()
+        states = [state for r in replicates if (state := self._known.pop(r, None)) is not None]
+        if not states or len(states) < len(replicates):
+            return Resumed(learner)
+        try:
+            if different := {state["how"] for state in states} - {self._how(learner)}:
+                raise IncompatibleError(f"it was trained {listed(sorted(different))}, and now {self._how(learner)}")
+            if any(set(state["own"]) != set(own) for state in states):
+                raise IncompatibleError("another version of icy saved it")
+            learner.resume([state["learner"] for state in states])
+        except Exception as error:  # for example, other content in the file
+            self._of[replicates[0]].refuse(error, len(replicates) - 1)
+            return Resumed(make())
+        updates = states[0][UPDATES]
+        log.info("Resuming after update %s with %s.", updates, counted(len(states), "replicate"))
+        return Resumed(learner, updates, [state["own"] for state in states])
+
+    def _how(self, learner: Learner) -> str:
+        """Return a phrase with the engine and device of a stack. Both affect the last bits of its results."""
+        assert self._job is not None
+        return f"by the engine '{learner.engine.partition('+')[0]}' on {self._job.device.partition(':')[0]}"
+
+    def forget(self, replicate: Replicate) -> None:
+        """Remove the checkpoint of a replicate."""
+        self._of[replicate].forget()
+
+
+def checkpoint_of(job: Job, replicate: Replicate) -> Checkpoint:
+    """Return the checkpoint of a replicate of a job."""
+    label = f"{job.name} on {replicate.condition}, seed {replicate.seed}"
+    return Checkpoint(job.folder, job.key(replicate), label, job.checkpoints)
+
+
+def read_state(checkpoint: Checkpoint) -> State | None:
+    """Return the state of a replicate, if this version of icy saved it."""
+    state = checkpoint.load()
+    if state is not None and not (isinstance(state, dict) and state.get("format") == FORMAT):
+        checkpoint.refuse(IncompatibleError("another version of icy saved it"))
+        return None
+    return state
+
+
+def _ahead_of_baselines(job: Job, known: Mapping[Replicate, State]) -> set[Replicate]:
+    """Return the replicates with more updates than their unfinished baseline."""
+    waiting = {r.seed: r for r in job.replicates if job.is_baseline(r) and r.seed not in job.baselines}
+    updates = {seed: known.get(baseline, {}).get(UPDATES, 0) for seed, baseline in waiting.items()}
+    return {r for r, state in known.items() if state[UPDATES] > updates.get(r.seed, state[UPDATES])}
+
+
+def sweep_checkpoints(folder: str | Path) -> None:
+    """Remove temporary files of killed processes, and checkpoints of replicates with a newer result on file.
+
+    Checkpoints of failed replicates are kept, as after a killed worker: `--rerun failed` resumes from them.
+    """
+    folder = Path(folder)
+    for path in (folder / CHECKPOINTS).glob("*.pt"):
+        record = folder / RECORDS / f"{path.stem}.json"
+        with contextlib.suppress(OSError, ValueError):  # other processes may have removed it
+            if record.stat().st_mtime >= path.stat().st_mtime and not json.loads(record.read_bytes()).get("failed"):
+                _remove(path)
+    for path in (folder / CHECKPOINTS).glob(".*.tmp"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > STALE_SECONDS:
+                _remove(path)
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # other processes may have files in the folder, or have removed it
+        path.parent.rmdir()
+
 
 DRAWN_AT_ONCE = 64  # most batches in memory
 LONGEST = 5.0  # most seconds of updates in a call, so that checkpoints are not delayed

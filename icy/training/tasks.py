@@ -9,8 +9,7 @@ from icy.core.registry import Entry
 from icy.core.types import Fields
 from icy.languages.meanings import MeaningSpace
 
-from .lengths import Lengths
-from .populations import Population
+from .populations import Lengths, Population
 
 
 @dataclass(frozen=True)

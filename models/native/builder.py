@@ -4,8 +4,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .slabs import BLOCK, At, Code, Field, Operation, Slab, Space, padded
-from .values import MatrixView, RowPanel, Steps, Stops, Tokens, Turned, Value, Weights, Zero
+from .slabs import (
+    BLOCK,
+    At,
+    Code,
+    Field,
+    MatrixView,
+    Operation,
+    RowPanel,
+    Slab,
+    Space,
+    Steps,
+    Stops,
+    Tokens,
+    Turned,
+    Value,
+    Weights,
+    Zero,
+    padded,
+)
 
 FACTORS = 6  # factors of one LINEAR
 GAP = 32  # numbers between slabs, so that equal columns of panels do not share lines of the cache

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from . import operations as _operations  # noqa: F401  # registers the handlers of functions
 from .builder import Builder, NotNativeError
-from .lower import Lowering, ScorePlace
-from .merge import finish_products, gather_sums, join_products
+from .lower import Lowering, ScorePlace, finish_products, gather_sums, join_products
 from .slabs import WIDTH, At, Code, Operation, Slab, number, place
 from .trace import trace
 

@@ -5,8 +5,7 @@ from torch import Tensor, nn
 
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import MeaningScores, Receiver
-from icy.models.convolution import Convolution, pool_relu
-from icy.models.layers import Linear, Message, SymbolEmbedding, as_symbol_weights
+from icy.models.layers import Convolution, Linear, Message, SymbolEmbedding, as_symbol_weights, pool_relu
 
 SHORT = 4  # a sequence of at most this length goes to the last layer
 

@@ -3,10 +3,8 @@
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import MeaningScores, Receiver
 from icy.models.cells import State
-from icy.models.hierarchy import Stop, StopGate, WordEnds, damp, mix
 from icy.models.layers import Linear, Message, SymbolEmbedding
-from icy.models.recurrent import CellFactory
-from icy.models.symbols import message_gates
+from icy.models.recurrent import CellFactory, Stop, StopGate, WordEnds, damp, message_gates, mix
 
 
 class Hier(Receiver):

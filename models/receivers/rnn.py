@@ -6,8 +6,7 @@ from torch import Tensor
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import MeaningScores, Receiver
 from icy.models.layers import Linear, Message, SymbolEmbedding
-from icy.models.recurrent import CellFactory, Recurrent
-from icy.models.symbols import by_position, message_gates
+from icy.models.recurrent import CellFactory, Recurrent, by_position, message_gates
 
 
 class RNN(Receiver):

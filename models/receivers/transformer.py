@@ -5,8 +5,7 @@ from torch import nn
 from icy.languages.meanings import MeaningSpace
 from icy.models.attention import Positions, Sinusoids, at_positions, pre_norm_layers
 from icy.models.base import MeaningScores, Receiver
-from icy.models.layer_norm import LayerNorm
-from icy.models.layers import Linear, Message, SymbolEmbedding, as_symbol_weights
+from icy.models.layers import LayerNorm, Linear, Message, SymbolEmbedding, as_symbol_weights
 
 
 class Transformer(Receiver):

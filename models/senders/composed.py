@@ -12,10 +12,9 @@ from icy.languages.meanings import MeaningSpace
 from icy.models.attention import position_codes, pre_norm_layers
 from icy.models.base import Meanings, MessageScores, Sender
 from icy.models.cells import GRUCell
-from icy.models.hierarchy import WordEnds
-from icy.models.layer_norm import LayerNorm
 from icy.models.layers import (
     AttributeEmbedding,
+    LayerNorm,
     Linear,
     MeaningEmbedding,
     SymbolEmbedding,
@@ -24,7 +23,7 @@ from icy.models.layers import (
     linear,
 )
 from icy.models.layers import Meanings as Values
-from icy.models.recurrent import CellFactory
+from icy.models.recurrent import CellFactory, WordEnds
 
 from .fc import FC1L
 from .hier import HierAutoReg, HierZero

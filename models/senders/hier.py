@@ -6,10 +6,17 @@ from icy.core.representations import DISCRETE, SOFT, Representation
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import Meanings, MessageScores, Sender, time_last
 from icy.models.cells import State, Unfed
-from icy.models.hierarchy import Stop, StopGate, WordEnds, mix
 from icy.models.layers import Linear, MeaningEmbedding
-from icy.models.recurrent import CellFactory
-from icy.models.symbols import SampledFeedback, SymbolFeedback, apply_folded
+from icy.models.recurrent import (
+    CellFactory,
+    SampledFeedback,
+    Stop,
+    StopGate,
+    SymbolFeedback,
+    WordEnds,
+    apply_folded,
+    mix,
+)
 
 UNFED_INPUT = 1  # published cells without an input have an input of size 1 that is always zero
 

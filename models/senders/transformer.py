@@ -8,12 +8,10 @@ from torch import Tensor, nn
 
 from icy.core.representations import DISCRETE, SOFT, Representation, largest, one_hot
 from icy.languages.meanings import MeaningSpace
-from icy.models.attention import Cache, Positions, PreNormLayer, Sinusoids, at_positions, pre_norm_layers
+from icy.models.attention import Cache, DecoderLayer, Positions, PreNormLayer, Sinusoids, at_positions, pre_norm_layers
 from icy.models.base import Meanings, MessageScores, Sender, time_last
-from icy.models.decoder import DecoderLayer
-from icy.models.layer_norm import LayerNorm
-from icy.models.layers import Linear, MeaningEmbedding, SymbolEmbedding
-from icy.models.symbols import SampledFeedback, SymbolFeedback, allowed
+from icy.models.layers import LayerNorm, Linear, MeaningEmbedding, SymbolEmbedding
+from icy.models.recurrent import SampledFeedback, SymbolFeedback, allowed
 
 
 class _TransDec(Sender):

@@ -29,8 +29,8 @@ from icy.config.protocols import reached_at
 from icy.core.machine import device_name
 from icy.core.text import markdown_table
 from icy.records.load import load_records
+from icy.records.long_table import answers_of
 from icy.records.record import Record, checks_of
-from icy.records.resolution import answers_of
 from icy.training.engine import Run
 from results.pages import describe_versions, fill_template, read_options
 

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from icy.analysis.wording import heading, text_of
+from icy.analysis.order import heading, text_of
 
 
 def test_headings_have_spaces() -> None:

@@ -14,8 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from icy.cli import interrupts
-from icy.cli.interrupts import exit_code, interruptible, what_happened
+from icy.cli import exit_codes
+from icy.cli.exit_codes import exit_code, interruptible, what_happened
 from icy.core.processes import NOTHING, interrupted_with
 from tests.cli.helpers import run
 
@@ -41,8 +41,8 @@ def test_an_end_that_takes_long_is_interrupted_too(monkeypatch: pytest.MonkeyPat
     with interruptible(whole=False):
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
-        later = time.monotonic() + interrupts.PATIENCE_SECONDS + 1
-        monkeypatch.setattr(interrupts, "time", SimpleNamespace(monotonic=lambda: later))
+        later = time.monotonic() + exit_codes.PATIENCE_SECONDS + 1
+        monkeypatch.setattr(exit_codes, "time", SimpleNamespace(monotonic=lambda: later))
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         assert exit_code() == 143  # of the first
@@ -79,7 +79,7 @@ def test_an_interrupt_that_python_drops_comes_again(capsys: pytest.CaptureFixtur
 
 LATE = """
 import os, signal, sys
-from icy.cli.interrupts import interruptible
+from icy.cli.exit_codes import interruptible
 class Late:
     def __del__(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from icy.config import types
+from icy.config import settings
 from icy.config.protocols import PROTOCOLS
 from icy.config.settings import PRESETS
 from icy.core.registry import SIDES
@@ -21,14 +21,14 @@ from icy.s2b.settings import COMPATS, Compat
 from tests import stubs
 
 LITERALS: list[tuple[Any, Iterable[str]]] = [
-    (types.ProtocolName, PROTOCOLS),
-    (types.RepresentationName, REPRESENTATIONS),
-    (types.PresetName, PRESETS),
-    (types.SplitName, SPLITS),
-    (types.SideName, SIDES),
-    (types.Rerun, RERUN),
-    (types.TrackerName, TRACKERS),
-    (types.NormalisationName, NORMALISATIONS),
+    (settings.ProtocolName, PROTOCOLS),
+    (settings.RepresentationName, REPRESENTATIONS),
+    (settings.PresetName, PRESETS),
+    (settings.SplitName, SPLITS),
+    (settings.SideName, SIDES),
+    (settings.Rerun, RERUN),
+    (settings.TrackerName, TRACKERS),
+    (settings.NormalisationName, NORMALISATIONS),
     (Compat, COMPATS),
 ]
 

@@ -14,7 +14,7 @@ from icy.core.registry import registry
 from icy.core.text import several, words
 from icy.models import create_sender
 from icy.models.cells import GRUCell
-from icy.records.select import select
+from icy.records.load import select
 
 pytestmark = pytest.mark.usefixtures("forgetting")
 CHOICES = {"net": ("flat", "deep"), "cell": ("GRU",), "layers": (1, 2), "tied": (False, True)}

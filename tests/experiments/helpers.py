@@ -9,7 +9,7 @@ from typing import Any
 import icy
 from icy.config.specs import EndToEndSpec
 from icy.experiments.plan import make_plan
-from icy.experiments.watcher import Watcher
+from icy.experiments.progress import Watcher
 from tests.helpers import TINY
 
 SMALL_PAIR: dict[str, Any] = {

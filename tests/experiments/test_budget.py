@@ -14,8 +14,7 @@ from icy.config.specs import ProbeSpec
 from icy.experiments.expected_updates import ExpectedUpdates, Updates
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_spec
-from icy.records.long_table import to_long
-from icy.records.resolution import resolution_of
+from icy.records.long_table import resolution_of, to_long
 from tests.helpers import numbers
 
 TINY: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 32, "seeds": 1, "target": 0.7, "workers": 1}

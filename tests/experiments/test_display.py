@@ -21,8 +21,7 @@ from icy.experiments.display import (
     with_progress,
 )
 from icy.experiments.plan import Plan, make_plan
-from icy.experiments.progress import ProgressWatcher
-from icy.experiments.watcher import Watcher, Watchers
+from icy.experiments.progress import ProgressWatcher, Watcher, Watchers
 from icy.training.job import Reading, Replicate
 
 

@@ -23,7 +23,7 @@ from icy.core.code import digest_of, parts_of, same_code
 from icy.core.entry import Entry
 from icy.core.errors import StoreError
 from icy.core.registry import registry
-from icy.experiments import identity
+from icy.experiments import plan
 from icy.experiments.plan import make_plan
 from icy.experiments.user_models import with_model_names
 from icy.games.spec import GamesSpec
@@ -66,7 +66,7 @@ def _alone(forgetting: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WIDTH", "")
     monkeypatch.setattr(nn.Flatten, "forward", nn.Flatten.forward)
-    monkeypatch.setattr(identity, "_warned", set())
+    monkeypatch.setattr(plan, "_warned", set())
     monkeypatch.syspath_prepend(tmp_path)
     before = {*sys.modules}
     yield

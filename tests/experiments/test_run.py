@@ -19,11 +19,10 @@ from icy.config.specs import ProbeSpec
 from icy.core.errors import IncompatibleError
 from icy.experiments import run
 from icy.experiments.plan import make_plan
-from icy.experiments.watcher import Watcher
+from icy.experiments.progress import Watcher
 from icy.models.native import calls
-from icy.records.claims import Claims
 from icy.records.record import Record
-from icy.records.store import Store
+from icy.records.store import Claims, Store
 from icy.training.engine import train as real_train
 from icy.training.job import Job
 from icy.training.runners.base import LocalRunner

@@ -18,8 +18,8 @@ from icy.core.errors import InvalidSettingError, StoreError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.languages.language import Language
+from icy.records.load import select
 from icy.records.pack import add_to_pack
-from icy.records.select import select
 from icy.training.engine import Run
 from tests.cli.helpers import assert_one_sentence, run
 from tests.experiments.helpers import Counter

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import icy
-from icy.experiments.watcher import Watcher, Watchers
+from icy.experiments.progress import Watcher, Watchers
 from tests.helpers import TINY
 
 

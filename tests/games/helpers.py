@@ -7,14 +7,14 @@ from typing import Any
 
 import torch
 
+from icy.games.evaluation import Spoken
 from icy.games.game_stack import GameStack
 from icy.games.jobs import game_jobs
 from icy.games.playing import batches, make_spoken
+from icy.games.settings import TurnSettings
 from icy.games.spec import GamesSpec
-from icy.games.spoken import Spoken
-from icy.games.turn_settings import TurnSettings
 from icy.games.turns import Turns
-from icy.games.worlds.factory import make_world
+from icy.games.worlds.world import make_world
 
 TINY: dict[str, Any] = {
     "rule_length": 2, "targets": 3, "steps": 12, "seeds": 2, "sender_hidden": 8, "receiver_hidden": 8, "workers": 1,

@@ -12,13 +12,21 @@ import pytest
 from icy.analysis.tables.games import evaluation_table, evaluation_tables
 from icy.core.errors import IcyError
 from icy.games import comparison
-from icy.games.comparison import GameAgents, GameOverrides, compare, one_player, players
+from icy.games.comparison import (
+    ORACLES,
+    GameAgents,
+    GameOverrides,
+    compare,
+    images_of,
+    make_oracle,
+    one_player,
+    players,
+    show_turns,
+    values_of,
+)
 from icy.games.game_task import GameTask
-from icy.games.oracles import ORACLES, make_oracle
 from icy.games.rules import Rules
-from icy.games.settings import GamesLearningSettings
-from icy.games.showing import images_of, show_turns, values_of
-from icy.games.turn_settings import TurnSettings
+from icy.games.settings import GamesLearningSettings, TurnSettings
 
 FOUR = GameOverrides(turns={"rule_length": 4, "targets": 5}, count=60)
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
-from icy.games.evaluation import MEASURES, language_scores, matching, similarity
+from icy.games.evaluation import MEASURES, Spoken, language_scores, matching, similarity
 from icy.games.registered import LANGUAGE
-from icy.games.spoken import Spoken
 from icy.metrics import cbm
 
 from .helpers import silent

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from icy.core.errors import UnknownNameError
-from icy.games.floors import RATES, cbm_floor, random_words
+from icy.games.evaluation import RATES, cbm_floor, random_words
 
 from .helpers import silent
 

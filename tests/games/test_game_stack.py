@@ -13,14 +13,14 @@ import icy
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
 from icy.games.comparison import GameOverrides, compare
+from icy.games.final import kept_agents
 from icy.games.game_stack import GameStack
-from icy.games.saved_agents import kept_agents
 from icy.games.spec import GamesSpec
 from icy.metrics import cbm
 from icy.records.store import CHECKPOINTS
-from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
 from icy.training.job import Replicate
+from icy.training.lockstep import Checkpoints
 from icy.training.native import NativeStack
 from icy.training.weights import card_of
 from tests.cores import FASTEST, NO_NATIVE, both_engines

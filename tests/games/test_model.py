@@ -16,7 +16,7 @@ from icy.core.noise import Noise, drawing_from
 from icy.core.registry import PERCEPTION, Entry, registry
 from icy.games.game_task import GameTask
 from icy.games.model import GameModel, game_loss, make_game_model
-from icy.games.turn_settings import TurnSettings
+from icy.games.settings import TurnSettings
 from icy.training.gradient import GradientLearner
 from icy.training.learners import make_learner
 

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.games.comparison import ORACLES, Holistic, Ideal, make_oracle
 from icy.games.evaluation import language_scores
-from icy.games.oracles import ORACLES, Holistic, Ideal, make_oracle
 from icy.games.playing import PlayedTurns, play
 from icy.games.rules import Rules
-from icy.games.turn_settings import TurnSettings
+from icy.games.settings import TurnSettings
 from icy.games.turns import Turns
-from icy.games.worlds.factory import make_world
+from icy.games.worlds.world import make_world
 
 
 def played(name: str, world: str, length: int, kind: str = "auto", turns: int = 500) -> PlayedTurns:

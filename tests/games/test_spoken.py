@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from icy.core.errors import InvalidSettingError
-from icy.games.spoken import Spoken
+from icy.games.evaluation import Spoken
 from icy.metrics import cbm, read_table, topsim
 
 PHRASES = np.array([[1, 0, 1], [0, 1, 1], [1, 0, 1]], dtype=bool)

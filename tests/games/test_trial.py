@@ -13,9 +13,9 @@ from torch import nn
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError
 from icy.core.registry import PERCEPTION, Entry, registry
 from icy.games.game_task import GameTask
+from icy.games.jobs import REPRESENTATIONS, require_fitting_parts
 from icy.games.model import GameModel
-from icy.games.trial import REPRESENTATIONS, require_fitting_parts
-from icy.games.turn_settings import TurnSettings
+from icy.games.settings import TurnSettings
 
 SETUP = GameTask(
     world="thing", world_options={"attributes": 1, "values": 2}, turns=TurnSettings(targets=3, distractors=2),

@@ -10,7 +10,7 @@ import icy
 from icy.core.errors import InvalidSettingError
 from icy.core.register import register_grammar
 from icy.core.registry import registry
-from icy.grammars import cached, cached_language, make_language
+from icy.grammars import cached_language, languages, make_language
 from icy.languages.meanings import MeaningSpace
 
 SPACE = MeaningSpace(3, 4)
@@ -19,14 +19,14 @@ SPACE = MeaningSpace(3, 4)
 @pytest.fixture(autouse=True)
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What is made, in order; nothing was before."""
-    monkeypatch.setattr(cached, "_cache", {})
+    monkeypatch.setattr(languages, "_cache", {})
     calls: list[Any] = []
 
     def make(*arguments: Any, **options: Any) -> Any:
         calls.append(arguments)
         return make_language(*arguments, **options)
 
-    monkeypatch.setattr(cached, "make_language", make)
+    monkeypatch.setattr(languages, "make_language", make)
     return calls
 
 
@@ -48,17 +48,17 @@ def test_what_cannot_be_made_is_an_error_each_time() -> None:
 
 
 def test_the_least_recently_used_is_removed(monkeypatch: pytest.MonkeyPatch, made: list[Any]) -> None:
-    size = make_language("rot", SPACE, 4, 2, 1).messages.nbytes + cached.BYTES_OF_ONE
-    monkeypatch.setattr(cached, "CACHE_BYTES", 2 * size)
+    size = make_language("rot", SPACE, 4, 2, 1).messages.nbytes + languages.BYTES_OF_ONE
+    monkeypatch.setattr(languages, "CACHE_BYTES", 2 * size)
     for seed in (1, 2, 1, 3):  # 3 takes the place of 2
         cached_language("rot", SPACE, 4, 2, seed)
     assert [seed for *_, seed in made] == [1, 2, 3]
-    assert [seed for *_, seed in cached._cache] == [1, 3]
+    assert [seed for *_, seed in languages._cache] == [1, 3]
     cached_language("rot", SPACE, 4, 2, 2)
     assert [seed for *_, seed in made] == [1, 2, 3, 2]
-    monkeypatch.setattr(cached, "CACHE_BYTES", size - 1)  # more than there is room for is made, and not kept
+    monkeypatch.setattr(languages, "CACHE_BYTES", size - 1)  # more than there is room for is made, and not kept
     assert cached_language("rot", SPACE, 4, 2, 5).seed == 5
-    assert not cached._cache
+    assert not languages._cache
 
 
 @pytest.mark.usefixtures("forgetting")

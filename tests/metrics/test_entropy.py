@@ -12,7 +12,7 @@ from scipy.stats import entropy as scipy_entropy
 from sklearn.metrics import mutual_info_score
 
 from icy.languages.codes import number, together
-from icy.metrics.entropy import conditional_entropy, entropy, joint_entropy, mutual_information
+from icy.metrics.information import conditional_entropy, entropy, joint_entropy, mutual_information
 
 
 @settings(deadline=None, max_examples=50)

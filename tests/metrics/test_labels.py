@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from icy.core.errors import IcyError
 from icy.metrics import ami
-from icy.metrics.entropy import entropy, mutual_information
+from icy.metrics.information import entropy, mutual_information
 
 LABELS, MESSAGES = [[0], [0], [1], [1], [2], [2]], [[0], [0], [1], [2], [3], [3]]
 

@@ -17,7 +17,7 @@ from icy.grammars.rot import Rot
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.metrics import nearest, nearest_grammar
-from icy.metrics.estimated_grammars import GRAMMARS, draw_concat
+from icy.metrics.nearest import GRAMMARS, draw_concat
 
 EXACT = ("concat", "rot", "pairsum", "perm", "shufdet")
 

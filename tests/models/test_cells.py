@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from icy.core.errors import IncompatibleError
-from icy.models.cells import Cell, DGRecvCell, DGSendCell, GRUCell, LSTMCell, RNNCell, SRUCell, State
-from icy.models.gated_linear import MinGRUCell
+from icy.models.cells import Cell, DGRecvCell, DGSendCell, GRUCell, LSTMCell, MinGRUCell, RNNCell, SRUCell, State
 from tests.models.cell_helpers import BATCH, HIDDEN, INPUTS, assert_close, gradients, random, sru_by_the_book
 
 LIBRARY: list[tuple[Callable[..., Cell], Callable[..., nn.Module]]] = [

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from icy.models.convolution import Convolution
+from icy.models.layers import Convolution
 
 
 def test_convolutions_are_initialised_as_the_librarys() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from icy.models.cells import State
-from icy.models.gated_linear import MinGRUCell
+from icy.models.cells import MinGRUCell, State
 from tests.models.cell_helpers import BATCH, HIDDEN, INPUTS, assert_close, gradients, random
 
 

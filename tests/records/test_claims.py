@@ -15,8 +15,8 @@ import filelock
 import pytest
 
 from icy.core.processes import Owner
-from icy.records import claims
-from icy.records.claims import Claims
+from icy.records import store
+from icy.records.store import Claims
 
 HERE = Owner.here()
 GONE = replace(HERE, pid=2**22 + 1)  # larger than process numbers of Linux
@@ -66,10 +66,10 @@ def test_the_claims_of_a_killed_run_are_free_at_once(tmp_path: Path, mine: Claim
 
 
 def test_the_claims_of_another_machine_hold_while_its_file_is_touched(tmp_path: Path, mine: Claims) -> None:
-    path = left_by(ELSEWHERE, tmp_path, "a", age=claims.STALE_SECONDS - 30)
+    path = left_by(ELSEWHERE, tmp_path, "a", age=store.SILENT_SECONDS - 30)
     assert mine.take("ab") == {"b"}
     assert "on node7" in str(mine.others()[0])
-    left_by(ELSEWHERE, tmp_path, "a", age=claims.STALE_SECONDS + 30)
+    left_by(ELSEWHERE, tmp_path, "a", age=store.SILENT_SECONDS + 30)
     assert mine.take("ab") == set("ab")
     assert not path.exists()
 
@@ -82,7 +82,7 @@ def test_a_run_touches_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         if path.suffix == ".json":
             touched.set()
 
-    monkeypatch.setattr(claims, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(store, "BEAT_SECONDS", 0.01)
     monkeypatch.setattr(os, "utime", touch)
     with Claims(tmp_path) as made:
         made.take("a")
@@ -116,12 +116,12 @@ def test_the_last_run_removes_the_folder(tmp_path: Path) -> None:
 
 def test_files_of_killed_runs_are_removed_without_claims(tmp_path: Path) -> None:
     left_by(GONE, tmp_path, "a")
-    claims.sweep_claims(tmp_path)
+    store.sweep_claims(tmp_path)
     assert not list(tmp_path.iterdir())
     path = left_by(ELSEWHERE, tmp_path, "a")
-    claims.sweep_claims(tmp_path)
+    store.sweep_claims(tmp_path)
     assert path.exists()
-    claims.sweep_claims(tmp_path / "none")
+    store.sweep_claims(tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
@@ -147,7 +147,7 @@ def test_without_locks_all_keys_are_free_with_a_warning(
 
 HAMMER = """
 import random, sys, time
-from icy.records.claims import Claims
+from icy.records.store import Claims
 folder, mine = sys.argv[1], []
 for turn in range(8):
     with Claims(folder) as claims:

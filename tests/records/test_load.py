@@ -11,9 +11,8 @@ import pytest
 
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.experiments.results import ProbeResult, read_results
-from icy.records.load import long_of, read_long
+from icy.records.load import long_of, read_long, select
 from icy.records.long_table import OLD_COLUMNS
-from icy.records.select import select
 from tests.helpers import long
 
 

@@ -12,9 +12,8 @@ import pytest
 
 import icy
 from icy.config.settings import TrainingSettings
-from icy.records.long_table import to_long, write_tables
+from icy.records.long_table import SHARED, crossing_uncertainty, resolution_of, to_long, write_tables
 from icy.records.record import value_of
-from icy.records.resolution import SHARED, crossing_uncertainty, resolution_of
 from icy.records.store import Store
 from tests.helpers import record
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from icy.core.errors import StoreError
-from icy.records.revisions import at_revision, revision_of
+from icy.records.versions import at_revision, revision_of
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from icy.cli.options import Assignment
 from icy.core.errors import UnknownNameError
-from icy.records.select import select
+from icy.records.load import select
 from tests.helpers import THREE, long
 
 

@@ -19,7 +19,7 @@ import torch
 
 import icy
 from icy.records.store import CHECKPOINTS
-from icy.training import checkpoints, lockstep
+from icy.training import lockstep
 from icy.training.chains import train_chains
 from icy.training.job import Job, Outcome
 
@@ -30,8 +30,8 @@ class _Killed(BaseException):
 
 def leave_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave a checkpoint after every few updates."""
-    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
-    monkeypatch.setattr(checkpoints, "SHARE", math.inf)
+    monkeypatch.setattr(lockstep, "SECONDS", 0.0)
+    monkeypatch.setattr(lockstep, "SHARE", math.inf)
     monkeypatch.setattr(train_chains, "SECONDS", 0.0)
     monkeypatch.setattr(lockstep, "DRAWN_AT_ONCE", 4)
 
@@ -88,8 +88,8 @@ def kill_at_checkpoint(call: str, out: Path, options: Mapping[str, Any], count: 
     script = f"""
 import json, sys
 import icy
-from icy.training import checkpoints, lockstep
-checkpoints.SECONDS, lockstep.DRAWN_AT_ONCE = 0.0, 4
+from icy.training import lockstep
+lockstep.SECONDS, lockstep.DRAWN_AT_ONCE = 0.0, 4
 {call}out=sys.argv[1], progress=False, **json.loads(sys.argv[2]))
 """
     environment = {**os.environ, "PYTHONPATH": str(Path(icy.__file__).parent.parent)}

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from icy.records.store import CHECKPOINTS, RECORDS
-from icy.training import checkpoints
-from icy.training.checkpoints import Checkpoint, sweep_checkpoints
+from icy.training import lockstep
+from icy.training.lockstep import Checkpoint, sweep_checkpoints
 
 STATE = {"updates": 3, "weights": torch.arange(4.0), "curve": [[0, 0.5]]}
 
@@ -38,14 +38,14 @@ def test_unused_missing_and_damaged_checkpoints_are_not_resumed(
 def test_when_one_is_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After some seconds, or more where they take long, so that they take no more than their share of the time."""
     assert not Checkpoint(tmp_path, "key", "a training").due
-    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+    monkeypatch.setattr(lockstep, "SECONDS", 0.0)
     one = Checkpoint(tmp_path, "key", "a training")
     assert one.due
     assert not Checkpoint(tmp_path, "key", "a training", used=False).due
-    monkeypatch.setattr(checkpoints, "SHARE", 1e-9)
+    monkeypatch.setattr(lockstep, "SHARE", 1e-9)
     one.save(STATE)
     assert not one.due
-    monkeypatch.setattr(checkpoints, "SHARE", math.inf)
+    monkeypatch.setattr(lockstep, "SHARE", math.inf)
     assert one.due
 
 

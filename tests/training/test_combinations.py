@@ -7,8 +7,8 @@ from typing import Any, get_args
 
 import pytest
 
+from icy.config.settings import RepresentationName
 from icy.config.specs import EndToEndSpec, ProbeSpec, SweepSpec
-from icy.config.types import RepresentationName
 from icy.core.errors import IncompatibleError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep

@@ -8,8 +8,7 @@ import pytest
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.languages.splits import Split
-from icy.training.job import Replicate
-from icy.training.job_training import check_engine
+from icy.training.job import Replicate, check_engine
 from tests.training.helpers import GENERALISE, holding_out, job, outcomes
 
 

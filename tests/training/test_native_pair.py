@@ -20,7 +20,7 @@ from icy.core.representations import REPRESENTATIONS, SOFT, Codebook, Soft
 from icy.training.gradient import GradientLearner
 from icy.training.job import Replicate
 from icy.training.learners import Learner, make_learner
-from icy.training.native_pair import NativePairLearner
+from icy.training.native import NativePairLearner
 from icy.training.pairs.game import PairStack, PlayingPair, _Tally
 from icy.training.pairs.model import Pair, make_pair, representation_of
 from icy.training.pairs.pair_job import PairJob

@@ -16,8 +16,8 @@ from icy.core.errors import IcyError
 from icy.core.noise import Noise
 from icy.core.representations import SOFT
 from icy.training.engine import make_model
+from icy.training.gradient import Adam, AgedAdam, OfTorch
 from icy.training.learners import supervised_loss
-from icy.training.optimizers import Adam, AgedAdam, OfTorch
 from tests.cores import needs_native
 from tests.training.helpers import SEEDS, SETTINGS, batches, stacked, step, task, weights
 

@@ -12,7 +12,7 @@ from torch import Tensor
 import icy
 from icy.core.entry import Entry
 from icy.core.registry import registry
-from icy.training.probabilities import are_probabilities
+from icy.training.learners import are_probabilities
 from tests.testing.helpers import Plain, PlainReceiver
 
 

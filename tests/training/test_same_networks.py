@@ -9,11 +9,11 @@ import pytest
 
 import icy
 from icy.analysis import mixed_effects
-from icy.analysis.repeats import without_repeats
+from icy.analysis.order import without_repeats
 from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, sweep_spec
-from icy.training.same_networks import warn_of_same_networks
+from icy.training.combinations import warn_of_same_networks
 
 SMALL: dict[str, Any] = {"hidden": "8,16", "quick": True, "seeds": 1, "workers": 1}
 

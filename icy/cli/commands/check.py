@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from icy.cli import completion
+from icy.cli import groups
 from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.groups import command
 from icy.cli.options import REPRESENTATIONS, Several, plugin_option
@@ -39,7 +39,7 @@ icy.testing.parametrize_with_checks makes each check a test of pytest.
 
 
 @command("check", epilog=EPILOG)
-@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=completion.checkable)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=groups.checkable)
 @plugin_option
 @click.option(
     "--representation",

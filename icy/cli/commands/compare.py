@@ -16,7 +16,7 @@ from icy.cli.options import Assignment, Selection, file_option, plot_option, sel
 from icy.cli.output import checked_file, checked_plot, format_option, note, print_data, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
-from icy.records.revisions import at_revision, revision_of
+from icy.records.versions import at_revision, revision_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,9 +106,8 @@ def compare_command(
 
 def _compared(first: Place, second: Place, selected: Selection) -> ResultsComparison:
     from icy.analysis import compare
-    from icy.records.load import long_of
+    from icy.records.load import long_of, select
     from icy.records.long_table import column_of
-    from icy.records.select import select
 
     tables = [long_of(place.results(selected.measure)) for place in (first, second)]
     first, second = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from icy.cli import completion
+from icy.cli import groups
 from icy.cli.groups import command
 from icy.cli.options import DRAWS, MEANINGS, WORD_LENGTH, Decorator, file_option, plugin_option, together
 from icy.cli.output import format_option, note, print_rows, stdout
@@ -55,7 +55,7 @@ def _language_options(meanings: str) -> Decorator:
 
 
 @command("show", epilog=SHOW_EPILOG, context_settings={"show_default": True})
-@click.argument("grammar", shell_complete=completion.grammars)
+@click.argument("grammar", shell_complete=groups.grammars)
 @_language_options(meanings="3x10")
 @click.option("--side", type=click.Choice(SIDES), help="Only grammars for this side; others are an error.")
 @format_option
@@ -145,7 +145,7 @@ def _print_block(meanings: list[str], columns: dict[str, list[str]], names: list
 
 
 @command("generate", epilog=GENERATE_EPILOG, context_settings={"show_default": True})
-@click.argument("grammar", shell_complete=completion.grammars)
+@click.argument("grammar", shell_complete=groups.grammars)
 @_language_options(meanings="5x10")
 @file_option("File to write: .parquet, .csv or .npz.", type=click.Path(path_type=Path), required=True)
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from icy.cli import completion
+from icy.cli import groups
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
 from icy.cli.metric_sources import MetricSource, as_reported_sources, has_start, metric_sources, rename_duplicates
@@ -36,12 +36,12 @@ from icy.cli.output import (
     joined,
     note,
     paper_options,
+    print_rows,
     print_table,
     save_figure,
     stderr,
     write_rows,
 )
-from icy.cli.sample_sizes import require_cbm, show_sample_sizes
 from icy.cli.session import set_up_log
 from icy.core.checks import number_or_text
 from icy.core.errors import InvalidSettingError, quoted
@@ -51,7 +51,7 @@ from icy.core.streams import DrawsName
 from icy.core.surroundings import log_level
 from icy.core.text import listed
 from icy.languages.rule import MISSING
-from icy.metrics import Table, evaluate
+from icy.metrics import Table, cbm_by_sample_size, evaluate
 from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS, Conventions, values_by_chance
 from icy.metrics.topographic.topsim import PAIRS
 
@@ -59,6 +59,58 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from icy.analysis.tables.printed_table import BiasTable
+
+
+# -- `icy metrics --by-sample-size`: concept best matching by the number of samples ------------------------------------
+
+
+METRIC = "cbm"
+
+
+def require_cbm(names: Sequence[str], others: Mapping[str, object]) -> None:
+    """Check that the only metric is cbm, and that no option without effect is given.
+
+    Args:
+        names: names of the metrics; the default metrics are accepted, and only cbm is measured.
+        others: values of options without effect, by name; false values for options that are not given.
+
+    Raises:
+        InvalidSettingError: another metric, or an option without effect.
+    """
+    if tuple(names) not in ((METRIC,), DEFAULT_METRICS):
+        raise InvalidSettingError("--by-sample-size only supports cbm: give `--metric cbm` and no other metric.")
+    if given := [name for name, value in others.items() if value]:
+        raise InvalidSettingError(f"--{given[0]} has no effect with --by-sample-size; leave it out.")
+
+
+def show_sample_sizes(
+    tables: Iterable[tuple[str, int | None, Table, Mapping[str, Any]]], format_: str, target: Path | None, quiet: bool
+) -> None:
+    """Print cbm for each segment of rows and for all rows up to its end, and write the scores to a file.
+
+    Args:
+        tables: for each language its name, its seed, its table and the arguments of `cbm_by_sample_size`.
+        format_: format of the output.
+        target: a csv or parquet file, or None.
+        quiet: if true, no line about the file is printed.
+
+    Raises:
+        InvalidSettingError: fewer rows than one segment, or an error of cbm.
+    """
+    import pandas as pd
+
+    frames: list[pd.DataFrame] = []
+    for name, seed, table, conventions in tables:
+        sizes = cbm_by_sample_size(table, **conventions)
+        frames.append(sizes.assign(language=name, language_seed=-1 if seed is None else seed))
+    rows = pd.concat(frames, ignore_index=True)
+    if rows["language_seed"].eq(-1).all():
+        rows = rows.drop(columns="language_seed")
+    first = [name for name in ("language", "language_seed") if name in rows]
+    rows = rows[[*first, *rows.columns.difference(first, sort=False)]]
+    shown = rows.map(lambda value: f"{value:.3f}" if isinstance(value, float) else str(value))
+    print_rows([str(name).replace("_", " ") for name in rows], shown.to_numpy().tolist(), format_)
+    write_rows(rows, target, quiet)
 
 
 EXACT_ROWS = 20_000  # limit for comparing all pairs by default, which takes seconds
@@ -133,7 +185,7 @@ MEASURED = together(
         default=DEFAULT_METRICS,
         show_default=True,
         metavar="NAME",
-        shell_complete=completion.metrics,
+        shell_complete=groups.metrics,
         help="Metrics by name or pattern: topsim,posdis, or all; repeatable.",
     ),
     click.option(
@@ -186,7 +238,7 @@ OUTPUT_OPTIONS = together(
 
 @command("metrics", epilog=EPILOG)
 @click.argument(
-    "sources", metavar="FILE|RESULTS|GRAMMAR...", nargs=-1, required=True, shell_complete=completion.files_and_grammars
+    "sources", metavar="FILE|RESULTS|GRAMMAR...", nargs=-1, required=True, shell_complete=groups.files_and_grammars
 )
 @MEASURED
 @FROM_GRAMMARS

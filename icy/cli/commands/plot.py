@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from icy.analysis.plots import KINDS, plot_function, plot_style
-from icy.cli import completion
+from icy.cli import groups
 from icy.cli.groups import command
 from icy.cli.options import SPREADS, Selection, file_option, selection, style_option
 from icy.cli.output import checked_plot, print_rows, save_figure
@@ -35,7 +35,7 @@ notes are printed for the caption. The style slides is 6.3 inches, a slide of 16
 
 
 @command("plot", epilog=EPILOG)
-@click.argument("kind", required=False, shell_complete=completion.plots)
+@click.argument("kind", required=False, shell_complete=groups.plots)
 @click.argument("results", nargs=-1, type=click.Path(), metavar="[RESULTS]...")
 @click.option("--list", "list_", is_flag=True, help="List the kinds of plots, with descriptions.")
 @file_option("File to write: .png, .svg or .pdf.  [default: KIND.png; KIND.pdf in the style paper]")

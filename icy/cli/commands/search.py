@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import click
 
-from icy.cli.dry_run import print_plan
 from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.groups import command
 from icy.cli.options import OUTPUT_OPTIONS, given_by_user, spec_options
 from icy.cli.output import note, print_rows
-from icy.cli.session import OutputOptions
+from icy.cli.session import OutputOptions, print_plan
 from icy.config.search_spec import SearchSpec
 from icy.core.text import counted
 from icy.experiments.search.result import MOST_SHOWN, SearchResult

@@ -15,8 +15,20 @@ from .codebook import COMMITMENT, Codebook, LearnedCodebook
 from .discrete import ANSWERS, DISCRETE, Discrete
 from .ending import LAZY_DIVISOR, LAZY_POWER, Ending, EndingDiscrete, with_ends
 from .gumbel import TEMPERATURE, Gumbel, GumbelSoftmax
-from .losses import INSIDE_LOG, SMALLEST_DEVIATION, advantage, cross_entropy, entropy, squared_error
-from .mixins import VOCABULARY, WITH_START, Answering, SpokenSymbols, Symbols, WithoutParameters
+from .losses import (
+    INSIDE_LOG,
+    SMALLEST_DEVIATION,
+    VOCABULARY,
+    WITH_START,
+    Answering,
+    SpokenSymbols,
+    Symbols,
+    WithoutParameters,
+    advantage,
+    cross_entropy,
+    entropy,
+    squared_error,
+)
 from .protocol import Answered, Losses, Meanings, Representation, Scores, Sent, StepScores, Targets, Words
 from .quantized import Quantized
 from .samples import largest, one_hot, relaxed, sampled, straight_through, without_start

@@ -11,8 +11,7 @@ from icy.core.errors import InvalidSettingError
 from icy.core.fused import traceable
 from icy.core.noise import Noise
 
-from .losses import cross_entropy
-from .mixins import Answering
+from .losses import Answering, cross_entropy
 from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets, Words
 from .samples import largest, one_hot
 

@@ -7,8 +7,7 @@ from torch import Tensor
 from icy.core.ends import counted
 from icy.core.noise import Noise
 
-from .losses import advantage, cross_entropy, entropy
-from .mixins import SpokenSymbols, end_of
+from .losses import SpokenSymbols, advantage, cross_entropy, end_of, entropy
 from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets
 from .samples import largest
 

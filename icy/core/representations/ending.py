@@ -16,8 +16,7 @@ from icy.core.noise import Noise
 
 from .discrete import ANSWERS, Discrete
 from .gumbel import Gumbel
-from .losses import advantage, cross_entropy, entropy
-from .mixins import Symbols, end_of
+from .losses import Symbols, advantage, cross_entropy, end_of, entropy
 from .protocol import Losses, Meanings, Representation, Scores, Sent, StepScores, Targets, Words
 from .soft import Soft
 

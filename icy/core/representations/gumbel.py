@@ -8,8 +8,7 @@ from icy.core.ends import counted, counted_mean
 from icy.core.fused import traceable
 from icy.core.noise import Noise, current_noise
 
-from .losses import cross_entropy, raw_squared_error, squared_error
-from .mixins import Answering, SpokenSymbols, Symbols, end_of
+from .losses import Answering, SpokenSymbols, Symbols, cross_entropy, end_of, raw_squared_error, squared_error
 from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets, Words
 from .samples import largest, one_hot, relaxed, straight_through, without_start
 

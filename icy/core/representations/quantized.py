@@ -11,7 +11,7 @@ from icy.core.errors import InvalidSettingError, require_known
 from icy.core.fused import traceable
 from icy.core.noise import Noise
 
-from .mixins import Answering, WithoutParameters
+from .losses import Answering, WithoutParameters
 from .protocol import Losses, Scores, Sent, StepScores, Targets, Words
 from .samples import one_hot
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from icy.core.ends import counted, counted_mean
 from icy.core.noise import Noise
 
-from .losses import cross_entropy
-from .mixins import Answering, SpokenSymbols, end_of
+from .losses import Answering, SpokenSymbols, cross_entropy, end_of
 from .protocol import Losses, Scores, StepScores, Targets
 
 

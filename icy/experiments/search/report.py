@@ -157,7 +157,7 @@ def picture(result: SearchResult) -> Figure:
     """Draw the first two objectives with the Pareto front, or the values of one objective by trial."""
     from matplotlib.ticker import MaxNLocator
 
-    from icy.analysis.plots.labels import place_labels
+    from icy.analysis.plots.panels import place_labels
 
     trials = sorted((trial for trial in result.trials if trial.last.known), key=lambda trial: len(trial.rungs))
     rungs, front = len(trials[-1].rungs), sorted(map(_place, result.front))

@@ -31,11 +31,11 @@ from icy.core.surroundings import standard_state
 from icy.core.types import Fields
 from icy.experiments.display import with_progress
 from icy.experiments.plan import Plan, Row, plan_rows, planned, store_of
+from icy.experiments.progress import Watcher
 from icy.experiments.run import require_engine, run_plan
 from icy.experiments.sweep_file import read_search as read_search
 from icy.experiments.trackers.make import watching
 from icy.experiments.user_models import Models, with_model_names
-from icy.experiments.watcher import Watcher
 from icy.records.long_table import write_tables
 from icy.records.record import Record
 

@@ -1,6 +1,6 @@
 """Trackers: results in TensorBoard, MLflow or Weights & Biases, in addition to the results folder.
 
-A tracker is a Watcher (`icy.experiments.watcher`). It writes a row, the tracker's run, as soon as a result is recorded.
+A tracker is a Watcher (`icy.experiments.progress`). It writes a row, the tracker's run, when a result is recorded.
 The run has the result's configuration as its parameters, the numbers with their names in results.csv, and the learning
 curve, under `curve/`, step by step. All files stay on this machine, below `tracking` in the results folder. A package
 is imported only if its tracker is requested.
@@ -28,7 +28,7 @@ from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError, StoreError, what_and_where
 from icy.core.surroundings import log_level
 from icy.experiments.plan import Plan
-from icy.experiments.watcher import Watcher
+from icy.experiments.progress import Watcher
 from icy.records.kinds import kind_of, points_of
 from icy.records.record import Record, plain_key, value_of
 

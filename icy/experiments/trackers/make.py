@@ -7,7 +7,7 @@ from pathlib import Path
 
 from icy.core.errors import require_known
 from icy.core.text import words
-from icy.experiments.watcher import Watcher, Watchers
+from icy.experiments.progress import Watcher, Watchers
 
 from .base import Tracker
 from .mlflow import MLflowTracker

@@ -15,8 +15,17 @@ from icy.languages.codes import count_varying
 from icy.languages.table import Table
 from icy.metrics.score import Score, undefined, why_unvaried
 
-from .exact import solve_additive, solve_permutation
-from .problem import Composition, FitSettings, Matrix, ReconstructionErrors, Target, TensorDistance, make_target
+from .solvers import (
+    Composition,
+    FitSettings,
+    Matrix,
+    ReconstructionErrors,
+    Target,
+    TensorDistance,
+    make_target,
+    solve_additive,
+    solve_permutation,
+)
 
 COMPOSITIONS = ("additive", "permutation", "linear")
 DISTANCES = ("l1", "l2", "cosine", "cross_entropy")
@@ -204,7 +213,7 @@ def _reconstruct(
         return solve_permutation(target)
     if composition == "additive" and distance == "l1" and preset != "published":
         return solve_additive(target)
-    from .fitted import fit_function, fit_linear, fit_published
+    from .solvers import fit_function, fit_linear, fit_published
 
     fit = replace(fit, device=resolve_device(fit.device))
     if preset == "published":

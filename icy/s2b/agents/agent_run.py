@@ -11,8 +11,8 @@ from typing import Any, cast
 from icy.core.errors import IncompatibleError
 from icy.s2b.evaluation import CONSTANT, NEVER_LISTENING, never_listening
 from icy.s2b.settings import GameSettings
-from icy.training.checkpoints import Checkpoint, sweep_checkpoints
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
+from icy.training.lockstep import Checkpoint, sweep_checkpoints
 
 from .acquisition import ease_of_acquisition
 from .agent_job import AgentJob

@@ -6,7 +6,7 @@ from typing import Any, Self, cast
 
 import torch
 
-from icy.config.presets import OLD_PRESETS
+from icy.config.settings import OLD_PRESETS
 from icy.core.entry import CORE
 from icy.core.errors import InvalidSettingError, require_known, unknown
 from icy.core.fields import changed_fields, checked, stored_names

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from icy.config.settings import Numbers
 from icy.config.specs import RunSpec
-from icy.config.types import Numbers
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from icy.config.presets import Departure
+from icy.config.settings import Departure
 from icy.core.checks import real_number, whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, require_known, unknown
 from icy.grammars import canonical_name

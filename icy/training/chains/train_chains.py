@@ -18,12 +18,11 @@ from icy.languages.language import Language
 from icy.languages.meanings import IntArray
 from icy.records.kinds import job_kind
 from icy.training import engine
-from icy.training.checkpoints import FORMAT, Checkpoint, Pace, checkpoint_of, read_state, sweep_checkpoints
 from icy.training.job import Outcome, Reading, Replicate, Report
+from icy.training.lockstep import FORMAT, Checkpoint, Pace, checkpoint_of, read_state, sweep_checkpoints
 
 from .chain_job import ChainJob, ChainProtocol, learner_of
-from .interaction import interact
-from .learner_run import Lesson, learn, learner_job, tensor_of
+from .learner_run import Lesson, interact, learn, learner_job, tensor_of
 
 SECONDS = 1.0  # chains save no checkpoint after generations that took less since the last one
 SAVED = ("rows", "curve", "updates", "seconds", "reached", "engine", "running")  # attributes of `Chain` in checkpoints

@@ -26,12 +26,11 @@ from icy.languages.meanings import IntArray, MeaningSpace
 from icy.metrics import Table, topsim
 from icy.records.record import Record, spoken_file
 from icy.training.batches import EQUALLY, Batches, MeaningPool, draw_meanings
-from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Reading, Replicate, Report
 from icy.training.learners import examples_at_once, make_learner
-from icy.training.lengths import length_measures
-from icy.training.lockstep import Lockstep
+from icy.training.lockstep import Checkpoints, Lockstep
+from icy.training.populations import length_measures
 from icy.training.tasks import PairTask
 from icy.training.weights import pack_weights
 

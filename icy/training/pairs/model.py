@@ -19,9 +19,8 @@ from icy.models.native.module import NativeModule
 from icy.records.record import Record
 from icy.training.behavior import require_same_behavior
 from icy.training.engine import make_model
-from icy.training.lengths import Lengths
-from icy.training.populations import Population
-from icy.training.probabilities import warn_of_probabilities
+from icy.training.learners import warn_of_probabilities
+from icy.training.populations import Lengths, Population
 from icy.training.tasks import PairEntry, PairTask
 from icy.training.weights import require_version, restore
 

@@ -13,7 +13,7 @@ from icy.grammars import grammar_version
 from icy.records.pack import file_in
 from icy.records.record import NOT_LEARNED, Record
 from icy.training.job import Outcome, Replicate
-from icy.training.language_job import LanguageJob
+from icy.training.probe_job import LanguageJob
 from icy.training.tasks import PairTask
 
 HAMMING = {"correlation": "spearman", "meaning": "hamming", "message": "hamming"}
@@ -140,7 +140,7 @@ class PairJob(LanguageJob):
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of the game for all pairs. The first updates are slower and not timed."""
         if self.device != "cpu":
-            from icy.training.cuda_graphs import WARM_UP  # imports torch
+            from icy.training.stack import WARM_UP  # imports torch
 
             updates = max(updates, WARM_UP + 1)  # so that an update is captured before the clock starts
         protocol = replace(self.protocol, steps=2 * updates, report_every=updates)

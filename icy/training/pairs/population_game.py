@@ -24,10 +24,9 @@ from icy.languages.language import Language
 from icy.languages.meanings import IntArray
 from icy.records.record import spoken_file
 from icy.training.batches import EQUALLY, Batches
-from icy.training.gradient import GradientLearner
+from icy.training.gradient import Adam, AgedAdam, GradientLearner, OfTorch
 from icy.training.job import Outcome, Replicate
 from icy.training.learners import examples_at_once
-from icy.training.optimizers import Adam, AgedAdam, OfTorch
 from icy.training.populations import Population, member_seed
 from icy.training.stack import Owners
 

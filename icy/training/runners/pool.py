@@ -7,17 +7,36 @@ launches operations while another computes.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import functools
+import gc
 import logging
+import multiprocessing
+import os
+import pickle
 import shutil
-from collections.abc import Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+import signal
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
+from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.backend.reduction import dumps
 from joblib.externals.loky.process_executor import BrokenProcessPool
+from threadpoolctl import threadpool_limits
 
 from icy.core import processes as signals
-from icy.core.errors import IcyError
+from icy.core.errors import IcyError, what_and_where
 from icy.core.machine import keep_memory
 from icy.core.processes import scratch_folder
 from icy.core.registry import Additions, registry
@@ -26,9 +45,306 @@ from icy.records.store import Store
 from icy.training.job import Job
 
 from .base import JobReport, RecordCallback, run_job
-from .events import EventLog, LogForwarder
-from .processes import FreshProcess, WorkerProcess, copies, to_its_end
-from .remote import KILLED, RemoteRunner, Submission, packed
+from .remote import KILLED, EventLog, LogForwarder, RemoteRunner, Submission, packed
+
+# -- processes of workers ----------------------------------------------------------------------------------------------
+
+# A fresh process imports PyTorch and icy again, which takes one to two seconds of a core for every worker. A copy
+# (fork) is ready in a hundredth of a second. It shares the memory of imported modules and of the languages of the plan.
+#
+# A copy has one thread, even if the original had several. A lock that another thread held stays locked forever, and
+# OpenMP fails without its threads. So a process is copied only under all of these conditions:
+#
+# - The system is Linux, and training is on the CPU. CUDA does not work in a copy, and macOS has its own threads in
+#   every process.
+# - Python runs a single thread. A notebook runs several. A progress display runs another, so it starts later.
+# - The system has a single thread after the first copy: no region of OpenMP has run, and no library has threads.
+#   Libraries that support copies, such as OpenBLAS, have ended their threads by then and restart them when needed.
+# - Every copy reports that it is ready, after the gradient of one number: some builds of PyTorch cannot compute
+#   gradients in a copy.
+#
+# The copies do not start threads either: PyTorch and BLAS use one thread, as in PyTorch's own workers (`DataLoader`).
+# If a condition is not met, all workers are fresh processes, started by loky, which does not need `if __name__ ==
+# "__main__"` in a user's script and can transfer models that are defined in a notebook. A killed process is also
+# replaced by a fresh process, as threads may run by then.
+
+
+PATIENCE_SECONDS = 5.0  # limit for killing or copying a process
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has only the latter
+THREADS = Path("/proc/self/task")  # an entry for each thread of this process, including threads of libraries
+READY = b"ready"
+LOOK_SECONDS = 1.0  # between two checks of the parent, in case the pipe does not report its end
+Task = Callable[..., Any]
+_running: dict[Any, int] = {}  # copies with the numbers of their parents, since a fork inherits copies of its parent
+to_its_end = threading.Lock()  # held by a task while its process must not end, even if the parent has ended
+
+
+class WorkerProcess(Protocol):
+    """A process that runs a function on request."""
+
+    def submit(self, *arguments: Any) -> Future[Any]:
+        """Run the function in the process; the future fails with BrokenProcessPool if the process is lost."""
+
+    def processes(self) -> list[Any]:
+        """Return the process in a list, which is empty while the process is starting."""
+
+    def kill(self) -> None:
+        """Kill the process and wait until it has ended, so that it cannot write at the same time as its successor."""
+
+
+class FreshProcess:
+    """A fresh process, started by loky.
+
+    Args:
+        task: the function.
+        start: called first in the process, with `arguments`.
+        *arguments: arguments of `start`.
+    """
+
+    def __init__(self, task: Task, start: Task, *arguments: Any) -> None:
+        self._task = task
+        here = os.getpid()
+        self._executor = ProcessPoolExecutor(
+            max_workers=1,
+            initializer=_begin_fresh,
+            initargs=(here, _lifeline(here)[0], start, *arguments),
+            env=dict.fromkeys(THREAD_VARIABLES, "1"),
+        )
+
+    def submit(self, *arguments: Any) -> Future[Any]:
+        """Run the function in the process."""
+        try:
+            _start_tracker()
+            with signals.delay_signals():
+                future: Future[Any] = self._executor.submit(self._task, *arguments)
+        except BrokenProcessPool as error:  # the process was killed while it was idle
+            future = Future()
+            future.set_exception(error)
+        return future
+
+    def processes(self) -> list[Any]:
+        """Return the process in a list, which is empty while the process is starting."""
+        return list((self._executor._processes or {}).values())
+
+    def kill(self) -> None:
+        """Kill the process and wait until it has ended.
+
+        The usual shutdown of loky would not return if the process was killed while it held a lock of the executor's
+        queues. Loky's own way to kill processes needs another package or program. The executor is shut down in a
+        thread, since loky may wait forever.
+        """
+        processes = self.processes()
+        _kill(processes)
+        closing = threading.Thread(target=self._executor.shutdown, kwargs={"kill_workers": True}, daemon=True)
+        closing.start()
+        closing.join(PATIENCE_SECONDS)
+        for process in processes:
+            process.join(PATIENCE_SECONDS)
+
+
+class CopiedProcess:
+    """A copy of this process.
+
+    Args:
+        task: the function.
+        start: called first in the process.
+    """
+
+    def __init__(self, task: Task, start: Task) -> None:
+        self._here, there = multiprocessing.Pipe()
+        with (
+            there,
+            signals.delay_signals(),
+            warnings.catch_warnings(action="ignore"),
+        ):  # ignore warnings of threads, which `copies` checks
+            context: Any = multiprocessing.get_context("fork")
+            here = os.getpid()
+            _lifeline(here)  # created here, so that the copy inherits it
+            self._process = context.Process(target=_serve, args=(there, task, start, here))
+            self._process.start()
+            _running[self._process] = here
+        self._sender: ThreadPoolExecutor | None = None
+
+    def ready(self, seconds: float) -> bool:
+        """Return whether the process reports within some seconds that it is ready."""
+        with contextlib.suppress(EOFError, OSError):
+            return self._here.poll(seconds) and self._here.recv_bytes() == READY
+        return False
+
+    def submit(self, *arguments: Any) -> Future[Any]:
+        """Run the function in the process."""
+        self._sender = self._sender or ThreadPoolExecutor(1)  # created when all copies have been made
+        return self._sender.submit(self._request, arguments)
+
+    def _request(self, arguments: Any) -> Any:
+        task = dumps(arguments)
+        try:
+            self._here.send_bytes(task)
+            done, result = pickle.loads(self._here.recv_bytes())
+        except (EOFError, OSError) as error:
+            raise BrokenProcessPool("The process was lost.") from error
+        if not done:
+            raise result
+        return result
+
+    def processes(self) -> list[Any]:
+        """Return the process in a list."""
+        return [self._process]
+
+    def kill(self) -> None:
+        """Kill the process and wait until it has ended."""
+        _kill([self._process])
+        self._process.join(PATIENCE_SECONDS)
+        _running.pop(self._process, None)
+        if self._sender is not None:
+            self._sender.shutdown()  # its thread ends with the process
+        self._here.close()
+
+
+def copies(count: int, task: Task, start: Task) -> list[CopiedProcess]:
+    """Return copies of this process, ready to run `task`; an empty list if copying is not safe (see this module).
+
+    Args:
+        count: number of copies.
+        task: the function.
+        start: called first in each copy.
+    """
+    if sys.platform != "linux" or threading.active_count() > 1:
+        return []
+    import torch  # imported once, before copying
+
+    if torch.cuda.is_initialized():
+        return []
+    made: list[CopiedProcess] = []
+    try:
+        # Copies inherit the limit of BLAS. Setting the limit in a copy would start threads.
+        with threadpool_limits(1, "blas"), signals.delay_signals():  # an interrupt waits until each copy is in `made`
+            alone = True
+            while alone and len(made) < count:
+                made.append(CopiedProcess(task, start))
+                alone = len(list(THREADS.iterdir())) == 1
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        safe = alone and all(copy.ready(deadline - time.monotonic()) for copy in made)
+    except OSError:  # too many processes, or too little memory
+        safe = False
+    except BaseException:
+        _end(made)
+        raise
+    if not safe:
+        _end(made)
+    return made if safe else []
+
+
+def _end(made: list[CopiedProcess]) -> None:
+    for copy in made:
+        copy.kill()
+
+
+@atexit.register
+def _end_forgotten() -> None:
+    """Kill copies that are left after an interrupt, as Python would wait for them at its end."""
+    _kill([process for process, parent in _running.items() if parent == os.getpid()])
+
+
+def _kill(processes: list[Any]) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):  # it has ended already
+            os.kill(process.pid, KILL)
+
+
+@functools.cache
+def _lifeline(parent: int) -> tuple[Connection, Connection]:
+    """Return the two ends of a pipe, by which workers notice the end of this process. Nothing is written to the pipe.
+
+    Args:
+        parent: the number of this process; a copy with its own workers has its own pipe.
+    """
+    return multiprocessing.Pipe(duplex=False)
+
+
+def _start_tracker() -> None:
+    """Start Python's resource tracker before a worker, since its start delivers signals that are held."""
+    with signals.delay_signals():
+        resource_tracker.ensure_running()
+
+
+# -- in a worker -------------------------------------------------------------------------------------------------------
+
+
+def _begin_fresh(parent: int, lifeline: Connection, start: Task, *arguments: Any) -> None:
+    """Start a fresh process."""
+    _end_with(parent, lifeline)
+    start(*arguments)
+
+
+def _end_with(parent: int, lifeline: Connection) -> None:
+    """End this worker when its parent ends. A killed parent cannot stop its workers."""
+    threading.Thread(target=_await_end, args=(parent, lifeline), daemon=True).start()
+
+
+def _await_end(parent: int, lifeline: Connection) -> None:
+    """Wait for the end of the parent, which may have ended already, and end this process.
+
+    The pipe reports the end at once, unless another fork of the parent keeps the pipe open. So the number of the parent
+    is checked once a second too; not on Windows, where the number does not change.
+    """
+    with contextlib.suppress(OSError):  # Windows raises at the end of a pipe
+        while (os.name != "posix" or os.getppid() == parent) and not lifeline.poll(LOOK_SECONDS):
+            pass
+    to_its_end.acquire()
+    os._exit(1)
+
+
+def _serve(pipe: Connection, task: Task, start: Task, parent: int) -> None:
+    """Report that the copy is ready, and run `task` for every request."""
+    lifeline, end = _lifeline(parent)
+    end.close()  # else this copy would keep the pipe open
+    _end_with(parent, lifeline)
+    gc.freeze()  # excludes objects of the original from collections, so that their memory stays shared
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))  # for libraries that are loaded later
+    start()
+    _reseed_generators()
+    _try_gradient()
+    pipe.send_bytes(READY)
+    while True:
+        try:
+            arguments = pickle.loads(pipe.recv_bytes())
+        except EOFError:
+            return
+        try:
+            answer = dumps((True, task(*arguments)))
+        except BaseException as error:
+            answer = _packed_error(error)
+        pipe.send_bytes(answer)
+
+
+def _packed_error(error: BaseException) -> bytes:
+    """Return an error as bytes, with its stack trace as a note."""
+    error.add_note("".join(traceback.format_exception(error)))
+    try:
+        content: bytes = dumps((False, error))
+        pickle.loads(content)
+    except Exception:  # an error of a plug-in that cannot be unpickled
+        content = dumps((False, IcyError(what_and_where(error))))
+    return content
+
+
+def _reseed_generators() -> None:
+    """Seed the global random generators, as in a fresh process, since copies would draw the same numbers."""
+    import numpy as np
+    import torch
+
+    np.random.seed()
+    torch.default_generator.seed()
+
+
+def _try_gradient() -> None:
+    """Compute a gradient; it raises if PyTorch cannot compute gradients in a copy."""
+    import torch
+
+    torch.ones(1, requires_grad=True, dtype=torch.float32, device="cpu").sum().backward()  # type: ignore[no-untyped-call]
+
 
 POLL_SECONDS = 0.3
 _icy_log = logging.getLogger("icy")

@@ -23,8 +23,7 @@ from icy.records.record import Record
 from icy.training.job import Job
 
 from .base import JobReport, RecordCallback, run_job
-from .events import LogForwarder
-from .remote import RemoteRunner, Submission, packed
+from .remote import LogForwarder, RemoteRunner, Submission, packed
 
 RETRIES = 2
 POLL_SECONDS = 0.5

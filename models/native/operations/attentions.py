@@ -3,9 +3,8 @@
 from icy.models import attention
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import Lowering, demands, lowers
-from icy.models.native.slabs import At, Code, Field, Slab, padded
+from icy.models.native.slabs import At, Code, Field, Head, Reading, RowPanel, Slab, Steps, Value, padded
 from icy.models.native.trace import Node
-from icy.models.native.values import Head, Reading, RowPanel, Steps, Value
 
 LONGEST = 512  # largest number of positions of an attention, and of operands of one SUM_TURNED
 

@@ -11,11 +11,9 @@ from torch.nn import functional as F
 from icy.models import base
 from icy.models.kernels import cell_steps
 from icy.models.native.builder import NotNativeError
-from icy.models.native.lower import Lowering, demands, lowers
-from icy.models.native.merge import RELU
-from icy.models.native.slabs import Code, Field, Slab
+from icy.models.native.lower import RELU, Lowering, demands, lowers
+from icy.models.native.slabs import Code, Field, MatrixView, RowPanel, Slab, Steps, Stops, Tokens, Value, Zero
 from icy.models.native.trace import Node
-from icy.models.native.values import MatrixView, RowPanel, Steps, Stops, Tokens, Value, Zero
 
 ACTIVATIONS = {"identity": 0, "tanh": 1, "relu": RELU}  # as in cells.h
 

@@ -1,22 +1,21 @@
 """Convolutions and pooling."""
 
-from icy.models import convolution
+from icy.models import layers
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import Lowering, lowers
-from icy.models.native.slabs import Code, Field, Slab
+from icy.models.native.slabs import Code, Field, Kernel, RowPanel, Slab, Steps, Value
 from icy.models.native.trace import Node
-from icy.models.native.values import Kernel, RowPanel, Steps, Value
 
 from .transformers import once
 
 
-@lowers(convolution.fold_rows)
+@lowers(layers.fold_rows)
 def _folded_kernel(low: Lowering, node: Node, parts: int, rows: Value, weight: Value) -> Value:
     assert isinstance(weight, Kernel)
     return Kernel([low.builder.linear(rows, matrix, None, 1) for matrix in weight.matrices])
 
 
-@lowers(convolution.convolve)
+@lowers(layers.convolve)
 def _convolved(low: Lowering, node: Node, parts: int, x: Value, weight: Value, bias: Value, outputs: int) -> Value:
     if not (isinstance(x, Steps) and isinstance(weight, Kernel)):
         raise NotNativeError("a convolution over something other than positions")
@@ -28,7 +27,7 @@ def _convolved(low: Lowering, node: Node, parts: int, x: Value, weight: Value, b
     return Steps(found)
 
 
-@lowers(convolution.pool_relu)
+@lowers(layers.pool_relu)
 def _pooled(low: Lowering, node: Node, parts: int, x: Value) -> Value:
     if not isinstance(x, Steps):
         raise NotNativeError("it pools something other than positions")

@@ -4,12 +4,24 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from icy.models import layers, symbols
+from icy.models import layers, recurrent
 from icy.models.native.builder import NotNativeError, columns_of
 from icy.models.native.lower import TURN, Lowering, demands, lowers, matrix_of
-from icy.models.native.slabs import BLOCK, At, Code, Space
+from icy.models.native.slabs import (
+    BLOCK,
+    At,
+    Code,
+    MatrixView,
+    RowPanel,
+    Space,
+    Steps,
+    Tokens,
+    Turned,
+    Value,
+    Weights,
+    Zero,
+)
 from icy.models.native.trace import Node, TracedOutput
-from icy.models.native.values import MatrixView, RowPanel, Steps, Tokens, Turned, Value, Weights, Zero
 
 
 @demands(
@@ -258,14 +270,14 @@ def _one_hot(low: Lowering, node: Node, parts: int, tokens: Value, values: int, 
     return Tokens(tokens.first, tokens.places, values)
 
 
-@lowers(layers.as_symbol_weights, symbols.by_position)
+@lowers(layers.as_symbol_weights, recurrent.by_position)
 def _symbols(low: Lowering, node: Node, parts: int, message: Value, values: int, *_: object) -> Value:
     if isinstance(message, Tokens):
         return Steps([Tokens(message.first + place, 1, values) for place in range(message.places)])
     return message
 
 
-@lowers(symbols.start_symbol)
+@lowers(recurrent.start_symbol)
 def _start(low: Lowering, node: Node, parts: int, like: Value, values: int) -> Value:
     panel = low.builder.panel(None, [values], False)
     low.builder.emit(Code.START, None, values, panel.slabs[0], values - 1)

@@ -9,9 +9,8 @@ from torch.nn import functional as F
 from icy.models import base, layers
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import Lowering, demands, lowers
-from icy.models.native.slabs import Code, Slab
+from icy.models.native.slabs import Code, MatrixView, RowPanel, Slab, Steps, Tokens, Value, Zero
 from icy.models.native.trace import Node
-from icy.models.native.values import MatrixView, RowPanel, Steps, Tokens, Value, Zero
 
 from .shapes import transposed
 

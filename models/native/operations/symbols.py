@@ -8,9 +8,8 @@ from icy.core import representations
 from icy.core.representations import codebook, gumbel, quantized
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import MOST_CHOICES, Lowering, lowers
-from icy.models.native.slabs import At, Code, Slab, Space
+from icy.models.native.slabs import At, Code, MatrixView, RowPanel, Slab, Space, Steps, Value
 from icy.models.native.trace import Node
-from icy.models.native.values import MatrixView, RowPanel, Steps, Value
 
 from .sums import added
 

@@ -2,12 +2,11 @@
 
 import torch
 
-from icy.models import attention, decoder, layer_norm
+from icy.models import attention, layers
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import Lowering, lowers
-from icy.models.native.slabs import Code, Slab
+from icy.models.native.slabs import Code, RowPanel, Slab, Steps, Value
 from icy.models.native.trace import Node
-from icy.models.native.values import RowPanel, Steps, Value
 
 from .cells import activated
 from .shapes import transposed
@@ -38,7 +37,7 @@ def _norm(low: Lowering, x: RowPanel, scale: RowPanel, shift: RowPanel | None) -
     return out
 
 
-@lowers(decoder.after_attention)
+@lowers(attention.after_attention)
 def _after_attention(low: Lowering, node: Node, parts: int, x: Value, *weights: Value) -> Value:
     build = low.builder
     scale1, shift1, scale2, shift2, widen, widen_bias, narrow, narrow_bias, scale3, shift3 = weights
@@ -57,7 +56,7 @@ def once(value: Value, users: int) -> RowPanel:
     return value
 
 
-@lowers(layer_norm.normalise)
+@lowers(layers.normalise)
 def _normalised(low: Lowering, node: Node, parts: int, x: Value, scale: Value, shift: Value) -> Value:
     if isinstance(x, Steps):
         return Steps([_normalised(low, node, parts, step, scale, shift) for step in x.steps])

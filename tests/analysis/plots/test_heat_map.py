@@ -14,8 +14,7 @@ from matplotlib.patches import Rectangle
 from icy.analysis import plots, style
 from icy.analysis.tables.bias import bias_table
 from icy.experiments.results import ProbeResult
-from icy.records.load import long_of
-from icy.records.select import select
+from icy.records.load import long_of, select
 from tests.analysis.plots.helpers import GRAMMARS, MODELS, acquire, all_text, budget, overlapping, texts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from icy.analysis.plots.labels import place_labels
+from icy.analysis.plots.panels import place_labels
 
 
 def test_labels_at_one_place_are_set_apart() -> None:

@@ -20,7 +20,7 @@ from icy.analysis.order import models_in_order
 from icy.analysis.plots.panels import LARGEST
 from icy.core.errors import InvalidSettingError
 from icy.experiments.results import ProbeResult
-from icy.records.select import select
+from icy.records.load import select
 from tests.analysis.plots.helpers import MODELS, acquire, all_text, budget, overlapping, sized, texts, written
 from tests.analysis.plots.test_e2e_curves import played
 from tests.analysis.plots.test_pairing_map import populations

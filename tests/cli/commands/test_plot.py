@@ -19,7 +19,7 @@ from icy.analysis import plots
 from icy.cli import main
 from icy.core.errors import InvalidSettingError
 from icy.experiments.results import ProbeResult
-from icy.records.select import select
+from icy.records.load import select
 from tests.analysis.plots.helpers import acquire, budget
 from tests.helpers import readable
 

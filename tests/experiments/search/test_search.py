@@ -12,10 +12,10 @@ import icy
 from icy import testing
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.registry import registry
+from icy.experiments.progress import Watcher
 from icy.experiments.search.report import plugin
 from icy.experiments.search.result import SearchResult
 from icy.experiments.search.search import LOCK, _alone
-from icy.experiments.watcher import Watcher
 
 from .helpers import CHOICES, SMALL, plugin_file, setup_of
 

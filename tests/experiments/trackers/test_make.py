@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 import icy
 from icy.cli import main
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
+from icy.experiments.progress import Watcher, Watchers
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.trackers.make import TRACKERS, make_tracker, watching
-from icy.experiments.watcher import Watcher, Watchers
 from tests.experiments.trackers.helpers import ONE, assert_all_there
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from icy.games.worlds.render import AT_ONCE, BOX, ELLIPSE, TRIANGLE, Figures, area, radius, render, window_for
+from icy.games.worlds.shape import AT_ONCE, BOX, ELLIPSE, TRIANGLE, Figures, area, radius, render, window_for
 
 FORMS = {"ellipse": ELLIPSE, "box": BOX, "triangle": TRIANGLE}
 

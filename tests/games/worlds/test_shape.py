@@ -12,8 +12,7 @@ from torch import Tensor
 
 from icy.core.noise import counter_hash
 from icy.games import World, make_world
-from icy.games.worlds.render import BORDER, area, radius
-from icy.games.worlds.shape import COLOURS, Shape, rgb
+from icy.games.worlds.shape import BORDER, COLOURS, Shape, area, radius, rgb
 
 COUNT = 540
 

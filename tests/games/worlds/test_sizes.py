@@ -8,8 +8,7 @@ from collections import Counter
 import pytest
 import torch
 
-from icy.games.worlds.render import area, radius
-from icy.games.worlds.sizes import FORMS, SHAPES, SIZES
+from icy.games.worlds.shape import FORMS, SHAPES, SIZES, area, radius
 
 NAMES = tuple(SHAPES)
 GRID = (torch.cartesian_prod(*[torch.arange(120)] * 2) + 0.5) / 120

@@ -15,13 +15,11 @@ from torch.utils.checkpoint import checkpoint
 import icy
 from icy.core import fused
 from icy.core.representations import cross_entropy
-from icy.models.attention import Cache
-from icy.models.convolution import convolve, pool_relu
-from icy.models.decoder import after_attention
+from icy.models.attention import Cache, after_attention
 from icy.models.kernels import cell_steps
 from icy.models.kernels.products import product
 from icy.models.kernels.sru_scan import sru_scan
-from icy.models.layer_norm import normalise
+from icy.models.layers import convolve, normalise, pool_relu
 from tests.helpers import mark_others
 from tests.models.cell_helpers import double
 

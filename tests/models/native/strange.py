@@ -12,10 +12,17 @@ from icy.core.representations import largest
 from icy.models.attention import attend_by_head, attend_newest, attend_over
 from icy.models.base import time_last
 from icy.models.cells import GRUCell, LSTMCell, RNNCell, SRUCell
-from icy.models.convolution import pool_relu
 from icy.models.kernels.cell_steps import mix, tanh
-from icy.models.layers import Linear, MeaningEmbedding, SymbolEmbedding, as_symbol_weights, flat_one_hot, linear
-from icy.models.symbols import start_symbol
+from icy.models.layers import (
+    Linear,
+    MeaningEmbedding,
+    SymbolEmbedding,
+    as_symbol_weights,
+    flat_one_hot,
+    linear,
+    pool_relu,
+)
+from icy.models.recurrent import start_symbol
 
 A, K, L, V, E = 3, 4, 6, 4, 40
 

@@ -12,9 +12,8 @@ from torch import Tensor
 
 from icy.models.native.builder import NotNativeError
 from icy.models.native.calls import Caller
-from icy.models.native.module import NativeModule
+from icy.models.native.module import NativeModule, require_same
 from icy.models.native.program import Program
-from icy.models.native.verify import require_same
 from tests.cores import needs_native
 from tests.models.native.helpers import inputs_of, make
 from tests.models.native.strange import Strange, tied

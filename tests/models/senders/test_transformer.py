@@ -13,7 +13,7 @@ from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.noise import Noise, drawing_from
 from icy.core.representations import one_hot
 from icy.models import create_receiver, create_sender
-from icy.models.decoder import DecoderLayer
+from icy.models.attention import DecoderLayer
 from tests.models.helpers import BATCH, SPACE, A, E, K, L, V, some_meanings, some_messages
 from tests.models.transformer_helpers import assert_same, plain_pre_norm, position_waves, shaken
 

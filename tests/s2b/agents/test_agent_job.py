@@ -288,8 +288,8 @@ def test_a_training_with_a_damaged_checkpoint_starts_again(tmp_path: Path) -> No
 def test_a_training_that_cannot_save_a_checkpoint_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("icy.training.checkpoints.SECONDS", 0.0)
-    monkeypatch.setattr("icy.training.checkpoints.SHARE", math.inf)
+    monkeypatch.setattr("icy.training.lockstep.SECONDS", 0.0)
+    monkeypatch.setattr("icy.training.lockstep.SHARE", math.inf)
     (tmp_path / CHECKPOINTS).write_text("no folder")
     train(tmp_path, seeds=1)
     assert "No checkpoint of pairs+ppo, seed 123" in caplog.text

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import icy
 from icy.cli import main
-from icy.config.presets import SCHEMES
+from icy.config.settings import SCHEMES
 from icy.config.specs import ChainSpec
 from icy.core.errors import InvalidSettingError
 from icy.experiments.iterate import chain_jobs
@@ -23,11 +23,10 @@ from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.records.kinds import job_kind
 from icy.records.store import CHECKPOINTS
-from icy.training import checkpoints
+from icy.training import lockstep
 from icy.training.chains import train_chains
 from icy.training.chains.chain_job import ChainProtocol, bottleneck_share
-from icy.training.checkpoints import FORMAT, checkpoint_of
-from icy.training.lockstep import Lockstep
+from icy.training.lockstep import FORMAT, Lockstep, checkpoint_of
 from icy.training.outcomes import Outcome
 from tests.pages import code, shell_commands, text
 from tests.training.resuming import killed, leave_often, resumed
@@ -193,7 +192,7 @@ def test_a_killed_chain_resumes_from_its_last_generation(monkeypatch: pytest.Mon
         return train(job, chains, *rest)
 
     monkeypatch.setattr(train_chains, "SECONDS", 0.0)
-    monkeypatch.setattr(checkpoints, "SHARE", np.inf)  # learners end before their first checkpoint
+    monkeypatch.setattr(lockstep, "SHARE", np.inf)  # learners end before their first checkpoint
     monkeypatch.setattr(train_chains, "_next_generation", counted)
     of = replace(job, folder=str(tmp_path / "killed"))
     with pytest.raises(KeyboardInterrupt):

@@ -17,8 +17,8 @@ import icy
 from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError
 from icy.experiments.plan import make_plan
+from icy.experiments.progress import Watcher
 from icy.experiments.run import run_plan
-from icy.experiments.watcher import Watcher
 from icy.training.job import Job
 from icy.training.runners import pool
 from icy.training.runners import remote as work

@@ -21,7 +21,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 import icy
 from icy.core.machine import keeps_memory
 from icy.core.registry import registry
-from icy.training.runners import pool, processes
+from icy.training.runners import pool
 from tests.helpers import numbers
 
 PROBE = {"model": ["sender/HierZero:GRU", "receiver/FC1L"], "grammar": ["perm", "proj"], "meanings": "2x3",
@@ -31,7 +31,7 @@ only_linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are c
 
 def run(script: str) -> Any:
     """Run a script in a fresh process, with one thread; return its last line, parsed as JSON."""
-    prelude = "import json, os, sys, time; from icy.training.runners import pool, processes\n"
+    prelude = "import json, os, sys, time; from icy.training.runners import pool\n"
     found = subprocess.run([sys.executable, "-c", prelude + script], capture_output=True, text=True, timeout=300)
     assert not found.returncode, found.stderr
     return json.loads(found.stdout.splitlines()[-1])
@@ -39,7 +39,7 @@ def run(script: str) -> Any:
 
 COPIES = """
 made, facts = [], []
-def copies(*given, real=processes.copies):
+def copies(*given, real=pool.copies):
     made.extend(real(*given))
     return list(made)
 def ended(*given, real=pool.run_job):
@@ -83,7 +83,7 @@ def test_fresh_processes_give_the_same_numbers_and_keep_their_memory(
     of_pool = icy.probe(**PROBE, workers=2, out=str(tmp_path / "pool"), progress=False)  # type: ignore[arg-type]
     alone = icy.probe(**PROBE, workers=1, out=str(tmp_path / "alone"), progress=False)  # type: ignore[arg-type]
     assert numbers(of_pool.records) == numbers(alone.records)
-    process = processes.FreshProcess(keeps_memory, pool._start_fresh_worker, registry.additions(), logging.WARNING)
+    process = pool.FreshProcess(keeps_memory, pool._start_fresh_worker, registry.additions(), logging.WARNING)
     assert process.submit().result()
     process.kill()
     assert not keeps_memory()
@@ -97,7 +97,7 @@ def test_nothing_is_copied_with_a_second_thread() -> None:
     other = threading.Thread(target=going.wait)
     other.start()
     try:
-        assert processes.copies(2, os.getpid, int) == []
+        assert pool.copies(2, os.getpid, int) == []
     finally:
         going.set()
         other.join()
@@ -106,12 +106,12 @@ def test_nothing_is_copied_with_a_second_thread() -> None:
 @pytest.mark.parametrize("system", ["darwin", "win32"])
 def test_nothing_is_copied_on_other_systems(monkeypatch: pytest.MonkeyPatch, system: str) -> None:
     monkeypatch.setattr(sys, "platform", system)
-    assert processes.copies(2, os.getpid, int) == []
+    assert pool.copies(2, os.getpid, int) == []
 
 
 def test_nothing_is_copied_with_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    assert processes.copies(2, os.getpid, int) == []
+    assert pool.copies(2, os.getpid, int) == []
 
 
 def test_workers_of_a_gpu_are_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ import torch
 torch.set_num_threads(2)
 torch.randn(10**7).exp()
 threads = len(os.listdir("/proc/self/task"))
-found = processes.copies(2, os.getpid, int)
+found = pool.copies(2, os.getpid, int)
 try:
     left = os.waitpid(-1, os.WNOHANG)
 except ChildProcessError:
@@ -146,8 +146,8 @@ print(json.dumps([threads, len(found), left]))
 @pytest.mark.parametrize("start", ["lambda: time.sleep(1e6)", "lambda: 1 / 0"])
 def test_nothing_is_copied_if_a_copy_is_not_ready(start: str) -> None:
     script = f"""
-processes.PATIENCE_SECONDS = 1
-print(json.dumps(len(processes.copies(2, os.getpid, {start}))))
+pool.PATIENCE_SECONDS = 1
+print(json.dumps(len(pool.copies(2, os.getpid, {start}))))
 """
     assert run(script) == 0
 
@@ -171,7 +171,7 @@ def task(what):
     if what == "exit":
         os._exit(3)
     return os.getpid(), what
-first, second = processes.copies(2, task, int)
+first, second = pool.copies(2, task, int)
 told = []
 answers = [first.submit("a").result(), first.submit("b").result(), second.submit("a").result()]
 for what in ("store", "odd", "exit", "a"):
@@ -197,7 +197,7 @@ import random, numpy as np, torch
 torch.manual_seed(5), np.random.seed(5), random.seed(5)
 def draw():
     return torch.rand(1).item(), np.random.rand(), random.random()
-made = processes.copies(2, draw, int)
+made = pool.copies(2, draw, int)
 one, two = (copy.submit().result() for copy in made)
 print(json.dumps([one, two, draw()]))
 for copy in made:
@@ -226,7 +226,7 @@ def gone(pid: int) -> bool:
 
 def started_by_one_that_is_killed(script: str) -> list[int]:
     """The processes that a script prints, which then is killed."""
-    prelude = "import json, logging, os, time; from icy.training.runners import pool, processes\n"
+    prelude = "import json, logging, os, time; from icy.training.runners import pool\n"
     end = f"\nos.kill(os.getpid(), {int(signal.SIGKILL)})"
     # To a file: a pipe would be held open by what outlives the script.
     with tempfile.TemporaryFile("w+") as printed:
@@ -238,7 +238,7 @@ def started_by_one_that_is_killed(script: str) -> list[int]:
 
 FRESH = """
 from icy.core.registry import registry
-made = processes.FreshProcess(os.getpid, pool._start_fresh_worker, registry.additions(), logging.WARNING)
+made = pool.FreshProcess(os.getpid, pool._start_fresh_worker, registry.additions(), logging.WARNING)
 made.submit()
 while not made.processes():
     time.sleep(0.001)
@@ -249,7 +249,7 @@ print(json.dumps([made.processes()[0].pid]), flush=True)
 @pytest.mark.process
 @only_linux
 def test_a_copy_ends_with_its_parent() -> None:
-    made = "made = processes.copies(1, os.getpid, pool._start_copied_worker)\n"
+    made = "made = pool.copies(1, os.getpid, pool._start_copied_worker)\n"
     (worker,) = started_by_one_that_is_killed(made + "print(json.dumps([made[0].submit().result()]), flush=True)")
     assert gone(worker)
 
@@ -267,7 +267,7 @@ def test_a_copy_ends_with_a_parent_that_is_killed_as_it_starts() -> None:
 def start():
     time.sleep(1)
     pool._start_copied_worker()
-made = processes.CopiedProcess(os.getpid, start)
+made = pool.CopiedProcess(os.getpid, start)
 print(json.dumps([made.processes()[0].pid]), flush=True)
 """)
     assert gone(worker)
@@ -278,8 +278,8 @@ print(json.dumps([made.processes()[0].pid]), flush=True)
 def test_copies_do_not_hold_the_pipe_open_that_tells_of_the_end() -> None:
     """None waits for the next look at its parent's number."""
     workers = started_by_one_that_is_killed("""
-processes.LOOK_SECONDS = 1000
-made = processes.copies(3, os.getpid, pool._start_copied_worker)
+pool.LOOK_SECONDS = 1000
+made = pool.copies(3, os.getpid, pool._start_copied_worker)
 print(json.dumps([copy.submit().result() for copy in made]), flush=True)
 """)
     assert len(workers) == 3
@@ -290,7 +290,7 @@ print(json.dumps([copy.submit().result() for copy in made]), flush=True)
 @only_linux
 def test_a_copy_ends_though_another_process_holds_the_pipe_open() -> None:
     worker, other = started_by_one_that_is_killed("""
-made = processes.copies(1, os.getpid, pool._start_copied_worker)
+made = pool.copies(1, os.getpid, pool._start_copied_worker)
 other = os.fork()
 if not other:
     time.sleep(600)
@@ -307,13 +307,13 @@ def test_a_record_that_is_being_written_is_written_to_its_end(tmp_path: Path) ->
     begun, done = tmp_path / "begun", tmp_path / "done"
     (worker,) = started_by_one_that_is_killed(f"""
 def task():
-    with processes.to_its_end:
+    with pool.to_its_end:
         print(json.dumps([os.getpid()]), flush=True)
         open({str(begun)!r}, "w").close()
         time.sleep(2)
         open({str(done)!r}, "w").close()
     time.sleep(600)
-made = processes.copies(1, task, pool._start_copied_worker)
+made = pool.copies(1, task, pool._start_copied_worker)
 made[0].submit()
 while not os.path.exists({str(begun)!r}):
     time.sleep(0.01)
@@ -328,7 +328,7 @@ while not os.path.exists({str(begun)!r}):
 def test_signals_to_all_processes_are_the_parents_to_handle(name: str) -> None:
     script = f"""
 import signal
-made = processes.copies(1, os.getpid, pool._start_copied_worker)
+made = pool.copies(1, os.getpid, pool._start_copied_worker)
 worker = made[0].submit().result()
 os.kill(worker, signal.{name})
 print(json.dumps([worker, made[0].submit().result(60)]))
@@ -344,21 +344,21 @@ made[0].kill()
 def test_an_interrupt_leaves_no_copies_to_wait_for(forgotten: str) -> None:
     make = {
         "an interrupt as copies are made": """
-real = processes.CopiedProcess
+real = pool.CopiedProcess
 class Interrupted(real):
     def __init__(self, *given):
         super().__init__(*given)
         os.kill(os.getpid(), signal.SIGINT)
         assert not len(made)  # only once it is known here
         made.append(self._process)
-processes.CopiedProcess = Interrupted
+pool.CopiedProcess = Interrupted
 try:
-    processes.copies(1, os.getpid, pool._start_copied_worker)
+    pool.copies(1, os.getpid, pool._start_copied_worker)
 except KeyboardInterrupt:
     print(json.dumps([made[0].exitcode]), flush=True)
 """,
         "a copy that nobody knows": """
-print(processes.CopiedProcess(os.getpid, pool._start_copied_worker).ready(60))
+print(pool.CopiedProcess(os.getpid, pool._start_copied_worker).ready(60))
 print("[-9]", flush=True)
 """,
     }

@@ -16,7 +16,7 @@ import pytest
 
 import icy
 from icy.core.errors import IcyError
-from icy.experiments.watcher import Watcher
+from icy.experiments.progress import Watcher
 from icy.training.job import Job
 from icy.training.runners import ray_cluster as clusters
 from tests.helpers import SMALL, numbers

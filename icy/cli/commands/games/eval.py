@@ -48,8 +48,7 @@ def eval_command(
     learned, with the changes of --game. Agents that know the rules play the same game. Each game has a table.
     """
     from icy.analysis.tables.games import evaluation_table, evaluation_tables
-    from icy.games.comparison import compare
-    from icy.games.oracles import ORACLES
+    from icy.games.comparison import ORACLES, compare
 
     target = checked_rows_file(out)
     set_up_log(stderr(), quiet, 0)

@@ -16,8 +16,7 @@ from .game_changes import changes_of, game_options
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from icy.games.comparison import GameAgents
-    from icy.games.showing import ShownTurn
+    from icy.games.comparison import GameAgents, ShownTurn
 
 EPILOG = """\b
 Examples:
@@ -35,8 +34,7 @@ Examples:
 @game_options
 def show_command(agents: str, count: int, plot: str | None, where: Assignments, quiet: bool, **given: object) -> None:
     """Show some turns: the rule, the message, the most likely meaning of each word, and the chosen objects."""
-    from icy.games.comparison import one_player
-    from icy.games.showing import show_turns
+    from icy.games.comparison import one_player, show_turns
 
     figure = None if plot is None else checked_plot(plot)
     player = one_player(agents, changes_of(given), **choice_of(where))
@@ -56,7 +54,7 @@ def show_command(agents: str, count: int, plot: str | None, where: Assignments, 
 def _draw_turns(player: GameAgents, turns: list[ShownTurn]) -> Figure:
     """Return a picture of the objects of turns."""
     from icy.analysis.plots.worlds import plot_turns_of_images, plot_turns_of_values
-    from icy.games.showing import images_of, values_of
+    from icy.games.comparison import images_of, values_of
 
     rules, targets = [turn.rule for turn in turns], player.setup.turns.targets
     if (images := images_of(player, len(turns))) is not None:

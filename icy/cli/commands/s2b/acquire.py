@@ -16,8 +16,17 @@ from icy.core.text import counted
 from icy.s2b.agents.acquisition import LOSSES, AcquisitionSettings, ease_of_acquisition
 from icy.s2b.settings import GameSettings
 
-from .evaluations import counting, measured, measuring, output_options, plugins_and_quiet
-from .game_options import SWEPT, as_published, game_options, settings_of
+from .game_options import (
+    SWEPT,
+    as_published,
+    counting,
+    game_options,
+    measured,
+    measuring,
+    output_options,
+    plugins_and_quiet,
+    settings_of,
+)
 from .players import ChosenPlayer, player_option, players_of, tables_of, varying, where_option
 
 if TYPE_CHECKING:

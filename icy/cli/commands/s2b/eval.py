@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from icy.cli import completion
+from icy.cli import groups
 from icy.cli.groups import command
 from icy.cli.options import Assignments, file_option, permutations_option, plot_option
 from icy.cli.output import checked_plot, checked_rows_file, joined, print_table, save_figure, write_rows
@@ -18,8 +18,19 @@ from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
-from .evaluations import chance_text, counting, floors, measured, measuring, output_options, plugins_and_quiet, progress
-from .game_options import SWEPT, game_options, settings_of
+from .game_options import (
+    SWEPT,
+    chance_text,
+    counting,
+    floors,
+    game_options,
+    measured,
+    measuring,
+    output_options,
+    plugins_and_quiet,
+    progress,
+    settings_of,
+)
 from .players import ChosenPlayer, player_option, players_of, tables_of, varying, where_option
 
 if TYPE_CHECKING:
@@ -126,7 +137,7 @@ def _print_evaluation(found: Sequence[pd.DataFrame], further: Sequence[str], spr
 )
 @player_option("speaker", "posdis", several=True)
 @where_option
-@click.option("--metric", "-m", "metric", multiple=True, metavar="NAME", shell_complete=completion.metrics,
+@click.option("--metric", "-m", "metric", multiple=True, metavar="NAME", shell_complete=groups.metrics,
               help="Metric to compute; repeatable.  [default: topsim, posdis, bosdis, tre, hce, cbm]")  # fmt: skip
 @click.option("--episodes", type=int, default=20, show_default=True, help="Number of episodes.")
 @click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episodes.")

@@ -15,8 +15,7 @@ from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
-from .evaluations import plugins_and_quiet
-from .game_options import game_options, settings_of
+from .game_options import game_options, plugins_and_quiet, settings_of
 from .players import ChosenPlayer, player_of, player_option, tables_of, where_option
 
 ME = "me"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from icy.cli import completion
+from icy.cli import groups
 from icy.cli.options import Assignments, Decorator, agents_option, choice_of
 from icy.cli.output import note
 from icy.core.errors import IncompatibleError
@@ -29,7 +29,7 @@ where_option = agents_option("model=pairs+ppo")
 def player_option(role: str, default: str, several: bool = False, trained: bool = True) -> Decorator:
     """Add the option for the player in a role; with `trained`, also for a trained player (`players_of`)."""
     also = "; or a results folder or a file of trained agents, which sets the default game" if trained else ""
-    complete = completion.speakers if role == "speaker" else completion.listeners
+    complete = groups.speakers if role == "speaker" else groups.listeners
     return click.option(
         f"--{role}", default=[default] if several else default, multiple=several, show_default=True, metavar="NAME",
         shell_complete=complete, help=f"See `icy list players`{also}" + ("; repeatable." if several else "."),

@@ -11,8 +11,7 @@ from icy.core.errors import StoreError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.text import counted
 
-from .evaluations import counting, plugins_and_quiet, progress
-from .game_options import game_options, settings_of
+from .game_options import counting, game_options, plugins_and_quiet, progress, settings_of
 from .players import player_of, player_option, tables_of, where_option
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from icy.cli import completion
+from icy.cli import groups
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
 from icy.cli.options import SpecOptions, given_by_user, together
@@ -24,8 +24,19 @@ from icy.s2b.text.prompt import FORMS
 from icy.s2b.text.text_model import TextModel, TextSettings, check_name, text_model
 from icy.text.interface import CUT
 
-from .evaluations import chance_text, floors, measured, output_options, plugins_and_quiet, progress
-from .game_options import SWEPT, as_published, game_options, games_of, settings_of
+from .game_options import (
+    SWEPT,
+    as_published,
+    chance_text,
+    floors,
+    game_options,
+    games_of,
+    measured,
+    output_options,
+    plugins_and_quiet,
+    progress,
+    settings_of,
+)
 from .players import player_option
 
 if TYPE_CHECKING:
@@ -70,7 +81,7 @@ text_options = together(
 
 @command("text", short_help="Evaluate text models as listeners or speakers.", epilog=EPILOG)
 @click.option("--model", "model", multiple=True, required=True, metavar="NAME|URL#MODEL",
-              shell_complete=completion.text_models, help="See `icy list text-models`; repeatable.")  # fmt: skip
+              shell_complete=groups.text_models, help="See `icy list text-models`; repeatable.")  # fmt: skip
 @click.option("--role", type=click.Choice(PLAYERS), default=LISTENER, show_default=True, help="Role of the models.")
 @player_option("speaker", "posdis", trained=False)
 @player_option("listener", "binding", trained=False)

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from icy.cli.job_command import job_command
 from icy.cli.options import Assignment
+from icy.cli.session import job_command
 from icy.records.kinds import job_kind
 
 from .game_options import Values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icy.cli.job_command import job_command
+from icy.cli.session import job_command
 from icy.records.kinds import job_kind
 
 EPILOG = """\b
