@@ -97,8 +97,8 @@ start symbol. This gives the printed numbers of parameters (3,998, 17,054, 22,15
 senders: the recurrent ones are `Composed[embedding=onehot]`, all with `symbols=V`. Whether RNNAutoReg first read the
 start symbol, as icy's does, or zero, is not known, because both fit its number of parameters. A grammar is cut (†) at
 1.4 times the largest printed ratio of its model to concat, without ratios above 100, and at least at 5 times concat's
-updates. So only a lower bound is known for hol, and for FC2L on shuf. RNNAutoReg:GRU learns concat and perm at 3x10 in
-half the printed updates, and rot in as many; the cause is not known."""
+updates. So only a lower bound is known for hol, and for FC2L on shuf. RNNAutoReg:GRU learns concat and perm in
+a third to two thirds of the printed updates, and rot at 3x10 in as many; the cause is not known."""
 RECEIVER_REMARK = f"""{READINGS_REMARK} hol is cut (†) at 15 times concat's updates, where its accuracy is read. At 3x10
 it takes fewer updates than printed; the cause is not known."""
 TABLES = [

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -413,14 +414,14 @@ def fisher(value: float, count: int) -> tuple[float, float, float]:
 
 
 def page() -> str:
-    """Return the text of the page. Claims that nothing was measured for are rows of the template."""
+    """Return the text of the page. Claims of a single measurement, or of none, are rows of the template."""
     heads = ["claim", "where", "icy's number", "command", "verdict"]
     found = {paper.__name__: list(paper()) for paper in (perkins21, icy22, cbm24, metarg)}
     tables = {name: markdown_table(heads, [one.row() for one in of], markup=True) for name, of in found.items()}
     verdicts = [one.verdict for of in found.values() for one in of]
-    verdicts += [UNKNOWN] * PAGE.with_suffix(".template.md").read_text(encoding="utf-8").count(f"| **{UNKNOWN}**:")
+    verdicts += re.findall(r"\| \*\*(\w+)\*\*: ", PAGE.with_suffix(".template.md").read_text(encoding="utf-8"))
     summary = listed([f"{verdicts.count(one)} are {one}" for one in (CONFIRMED, CONTRADICTED, UNKNOWN)])
-    records = describe_packs(RECORDS, ATLAS, GAMES)
+    records = describe_packs(RECORDS, ATLAS, GAMES, PAGE.with_suffix(".parquet"))
     return fill_template(PAGE, records=records, count=len(verdicts), summary=summary, **tables)
 
 
