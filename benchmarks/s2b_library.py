@@ -66,7 +66,8 @@ def by_icy(steps: int, seed: int) -> Player:
     )  # fmt: skip
     done = 0
     while done < steps:
-        done += int(learning._batch(learning.updates).there.sum()) * (GAME.rounds + 2) - EPISODES
+        (games,) = learning._batches[learning.updates]
+        done += int(games.there.sum()) * (GAME.rounds + 2) - EPISODES
         learning.run(1)
     return learning.listener()
 

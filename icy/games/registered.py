@@ -56,7 +56,7 @@ register_job_kind(
         ),
         curve=("steps", "accuracy", "loss", "cbm", "topsim", "words"),
         noun="agents",
-        model=f"{__package__}.saved_agents:model_of_record",
+        model=f"{__package__}.final:model_of_record",
         command="games train",
         conventions=game_conventions,
         evaluates="games eval",

@@ -331,6 +331,7 @@ def _require_tokens(found: Wholes, count: int, settings: GameSettings) -> None:
     whole = tokens.ndim == 2 and len(tokens) == count and tokens.dtype.kind in "iu"
     needed = f"`utter` must return whole numbers [{count}, tokens] for {count} stimuli"
     require(whole, f"{needed}, not {tokens.dtype} of shape {tokens.shape}.")
-    least, most = tokens.min(initial=0), tokens.max(initial=0)
-    sentence = f"Tokens must be 0..{settings.vocab_size}; `utter` returned {least} to {most}."
-    require(least >= 0 and most <= settings.vocab_size, sentence)
+    if tokens.size:
+        least, most = tokens.min(), tokens.max()
+        sentence = f"Tokens must be 0..{settings.vocab_size}; `utter` returned {least} to {most}."
+        require(least >= 0 and most <= settings.vocab_size, sentence)

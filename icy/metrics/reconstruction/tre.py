@@ -213,7 +213,7 @@ def _reconstruct(
         return solve_permutation(target)
     if composition == "additive" and distance == "l1" and preset != "published":
         return solve_additive(target)
-    from .solvers import fit_function, fit_linear, fit_published
+    from .fitted import fit_function, fit_linear, fit_published
 
     fit = replace(fit, device=resolve_device(fit.device))
     if preset == "published":
