@@ -59,7 +59,7 @@ KINDS: Mapping[str, EntryKind] = {  # all except kinds of jobs, which `icy.recor
     CORE: EntryKind("a core of agents that learn S2B", "(width, **options)", "an icy.s2b.agents.cores.Core", 1),
     WORLD: EntryKind("a world of games", "options only, each with a default", "an icy.games.World"),
     PERCEPTION: EntryKind(
-        "a perception of games", "(shape, size, **options)", "an nn.Module: [batch, *shape] -> [batch, size]", 2
+        "a perception of games", "(shape, size, **options)", "an nn.Module: [batch, ...] -> [batch, size]", 2
     ),
     STUDY_PLAYER: EntryKind("a player of the study", "(**options)", "an icy.study.players.StudyPlayer"),
     READER: EntryKind(

@@ -29,7 +29,7 @@ def _function_for(kind: str) -> RegisterFunction:
     """Return the function that registers objects of a kind, with the facts of the kind in its docstring."""
 
     def register(name: str, target: str | None = None, **fields: Unpack[EntryFields]) -> Callable[[F], F]:
-        """Register {noun}. Its factory takes {takes}, and returns {makes}.
+        """Register {noun}. Its factory takes `{takes}`, and returns {makes}.
 
         Use it as a decorator of a class or function, or pass `target="module:object"` for a factory that is imported
         when it is first called. The description defaults to the first line of the docstring. The page docs/plug-ins.md
