@@ -31,7 +31,7 @@ from benchmarks.topsim import without_native
 from icy.core import native
 from icy.core.machine import device_name
 from icy.metrics import PermutationTest, Table, permutation_test
-from icy.metrics.significance import draw_permutations
+from icy.metrics.score import draw_permutations
 from icy.metrics.topographic.permuted import permuted_topsim
 from results.pages import describe_versions, read_options
 

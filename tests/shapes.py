@@ -25,7 +25,7 @@ from beartype.door import is_bearable
 
 ROOMS = (
     "icy.core.noise", "icy.core.representations", "icy.games.formulas", "icy.games.rules", "icy.games.turns",
-    "icy.games.worlds", "icy.grammars", "icy.languages.codes", "icy.languages.table", "icy.metrics", "icy.models",
+    "icy.games.worlds", "icy.grammars", "icy.languages.table", "icy.metrics", "icy.models",
     "icy.s2b",
 )  # fmt: skip
 CALLS = 30

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icy.analysis.row_types import Facts
-from icy.core.csv_files import read_csv_table
 from icy.core.errors import UnknownNameError, quoted, unknown
+from icy.core.files import read_csv_table
 from icy.core.text import listed
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ from icy.config.protocols import SCRATCH
 from icy.core.checks import number_or_text
 from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
-from icy.core.escapes import csv_table, html, in_a_line, latex, markdown
 from icy.core.files import write_atomically
-from icy.core.text import markdown_table
+from icy.core.text import csv_table, html, in_a_line, latex, markdown, markdown_table
 
 # -- best and worst cells of a bias table's columns, for a bias toward compositionality --------------------------------
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from icy.core.errors import IcyError, InvalidSettingError
-from icy.core.escapes import printable
+from icy.core.text import printable
 from icy.experiments.plan import Plan
 from icy.experiments.results import ProbeResult
 from icy.records.load import ATLAS

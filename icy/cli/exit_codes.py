@@ -19,8 +19,8 @@ from typing import IO, Any
 import click
 
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
-from icy.core.escapes import printable
 from icy.core.processes import ENDING, hides_interrupt
+from icy.core.text import printable
 
 # -- standard streams of a command: closed streams, and an error stream without a reader -------------------------------
 

@@ -18,9 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.core.escapes import csv_cell, csv_table, in_a_line, printable
 from icy.core.text import counted as counted  # re-exported
-from icy.core.text import listed, markdown_table
+from icy.core.text import csv_cell, csv_table, in_a_line, listed, markdown_table, printable
 
 if TYPE_CHECKING:
     import pandas as pd

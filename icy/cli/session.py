@@ -18,10 +18,9 @@ from rich.text import Text
 
 from icy.cli.groups import command as icy_command
 from icy.cli.options import OUTPUT_OPTIONS, given_by_user, spec_options
-from icy.core.escapes import printable
 from icy.core.processes import interrupt_text
 from icy.core.surroundings import log_level
-from icy.core.text import counted, duration
+from icy.core.text import counted, duration, printable
 from icy.experiments.display import make_watcher
 from icy.experiments.plan import Plan, Row, make_plan
 from icy.experiments.progress import Watcher

@@ -21,8 +21,7 @@ from icy.grammars import is_grammar
 from icy.languages.frequencies import EQUAL, Frequencies, is_meanings_file, read_meanings
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
-from icy.languages.names import content_name, grammar_name, is_language, language_file, short_name
-from icy.languages.word_lengths import bounds_of
+from icy.languages.names import bounds_of, content_name, grammar_name, is_language, language_file, short_name
 from icy.records.pack import file_in
 
 S = TypeVar("S", ProbeSpec, EndToEndSpec)

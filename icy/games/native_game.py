@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
-from icy.core.native.arguments import address
+from icy.core.native import address
 from icy.core.representations import LearnedCodebook, Representation
-from icy.core.representations.codebook import attracted
+from icy.core.representations.codes import attracted
 from icy.models.base import time_last
 from icy.models.layers import flat_one_hot
 from icy.models.native import calls

@@ -8,7 +8,7 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from icy.core import native
-from icy.core.native.arguments import address
+from icy.core.native import address
 from icy.models.native.calls import PACKAGE, POINTER, TurnDraws
 
 from .rules import Rules, RuleSource

@@ -18,16 +18,14 @@ from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.streams import stream
 from icy.core.text import listed
 
-from .containers import Values, is_missing, unpacked
 from .language import Language
 from .meanings import TABLES, IntArray, MeaningSpace
 from .names import grammar_name
 from .readers import File, Found, find
-from .readers.columns import choose_columns, meanings_by_name
 from .readers.delimited import NUMBERED
 from .readers.files import plain_file
-from .readers.tables import warn_of_columns, with_points
-from .rule import Rule
+from .readers.tables import choose_columns, meanings_by_name, warn_of_columns, with_points
+from .rule import Rule, Values, is_missing, unpacked
 from .storage import reading
 from .values import NUMBER, split_lists, two_valued
 

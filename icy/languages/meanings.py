@@ -20,7 +20,7 @@ from icy.core.errors import InvalidSettingError
 from icy.core.machine import available_memory, require_memory, too_large
 from icy.core.text import counted, listed
 
-from .containers import Array
+from .rule import Array
 
 IntArray = NDArray[np.int64]
 MAX_LOG2_SIZE = 62  # meanings are numbered by 64-bit integers

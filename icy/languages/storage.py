@@ -14,9 +14,8 @@ from typing import IO, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.core.csv_files import csv_text, parse_csv
 from icy.core.errors import IcyError, StoreError
-from icy.core.files import whole_file
+from icy.core.files import csv_text, parse_csv, whole_file
 
 from .meanings import MeaningSpace
 

@@ -16,12 +16,48 @@ from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.machine import require_memory
 from icy.core.text import counted, listed
 
-from .codes import Codes, number, together
-from .containers import Array, Container, Entries, unpacked
 from .language import Language
-from .rule import Names, Rule, sorted_names, without_missing
+from .rule import Array, Container, Entries, Names, Rule, sorted_names, unpacked, without_missing
 from .tokens import PAD, cut, read_messages
 from .values import read_meanings, values_of
+
+# -- discrete variables: values numbered from 0 without gaps -----------------------------------------------------------
+
+
+Codes = Int64[NDArray[np.int64], " batch"]  # values of a discrete variable, numbered from 0 without gaps, [N]
+Weights = Real[Array, " batch"]  # number of times each row counts, [N] positive numbers: integers if all are whole
+
+
+def number(values: Shaped[Array, " batch"]) -> Codes:
+    """Number values from 0 in sorted order, without gaps: [N] -> [N]."""
+    codes: Codes = np.unique(values, return_inverse=True)[1].astype(np.int64).ravel()
+    return codes
+
+
+def count_varying(variables: Iterable[Codes]) -> int:
+    """Count the variables that have more than one value."""
+    return sum(int(codes.max()) > 0 for codes in variables)
+
+
+def together(*variables: Codes) -> Codes:
+    """Combine variables into one variable that numbers the combinations of their values.
+
+    Args:
+        *variables: at least one, [N] each.
+
+    Returns:
+        The joint variable, [N].
+    """
+    joint = variables[0]
+    for other in variables[1:]:
+        joint = number(joint * (int(other.max()) + 1) + other)
+    return joint
+
+
+def mean_of_rows(values: Shaped[Array, "batch ..."], weights: Weights | None) -> Shaped[Array, "..."]:
+    """Return the mean of values over the rows, [N, ...] -> [...]."""
+    return np.asarray(values.mean(0) if weights is None else np.average(values, 0, weights))
+
 
 MOST_WEIGHT = 2**53  # sums of whole weights below this limit are exact, as floats too
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.text import listed
 
-from .containers import Array, Entries, Values, plain
-from .rule import LARGEST, Names, Rule, sorted_names
+from .rule import LARGEST, Array, Entries, Names, Rule, Values, plain, sorted_names
 from .texts import DECIMAL, split
 
 log = logging.getLogger(__name__)
@@ -44,7 +43,7 @@ def read_messages(given: Entries, rule: Rule) -> Messages:
     """Read messages by the rule.
 
     Args:
-        given: result of `icy.languages.containers.unpacked`: one entry per row, none missing.
+        given: result of `icy.languages.rule.unpacked`: one entry per row, none missing.
         rule: options.
 
     Raises:

@@ -17,8 +17,7 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.text import listed
 
-from .containers import Array, Entries, Values
-from .rule import LARGEST, Names, Rule, sorted_names
+from .rule import LARGEST, Array, Entries, Names, Rule, Values, sorted_names
 from .texts import listed_texts
 from .tokens import is_one_hot
 
@@ -32,7 +31,7 @@ def read_meanings(given: Entries, rule: Rule) -> tuple[Meanings, tuple[Names | N
     """Read meanings by the rule.
 
     Args:
-        given: result of `icy.languages.containers.unpacked`: one entry per row, none missing.
+        given: result of `icy.languages.rule.unpacked`: one entry per row, none missing.
         rule: options.
 
     Returns:

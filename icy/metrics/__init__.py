@@ -65,14 +65,14 @@ register_metric(
 )
 register_metric(
     "ami",
-    "icy.metrics.labels:ami",
+    "icy.metrics.corpus:ami",
     description="Adjusted mutual information between whole messages and whole meanings.",
     source="Vinh et al. 2009; Mu and Goodman 2021",
     weighted=True,
 )
 register_metric(
     "tre",
-    "icy.metrics.reconstruction.tre:tre",
+    "icy.metrics.reconstruction:tre",
     description="Tree reconstruction error: how far messages are from a composition of their parts; lower is better.",
     source="Andreas 2019",
     aliases=("TRE7",),
@@ -129,7 +129,7 @@ register_metric(
 )
 register_metric(
     "npmi",
-    "icy.metrics.association:npmi",
+    "icy.metrics.context:npmi",
     description="Normalised pointwise mutual information: how strongly each attribute value goes with its best token.",
     source="Bouma 2009; Lipinski et al. 2024",
 )

@@ -16,9 +16,8 @@ from icy.core.errors import InvalidSettingError, require_known
 from icy.core.machine import require_memory
 from icy.core.streams import stream
 from icy.core.text import counted
-from icy.languages.codes import Codes, number, together
-from icy.languages.containers import plain
-from icy.languages.table import Table
+from icy.languages.rule import plain
+from icy.languages.table import Codes, Table, number, together
 from icy.languages.tokens import PAD
 
 from .score import Score

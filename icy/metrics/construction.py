@@ -11,11 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
-from icy.languages.codes import Codes, together
-from icy.languages.table import Table
+from icy.languages.table import Codes, Table, together
 from icy.languages.tokens import PAD
 
-from .labels import message_labels
+from .corpus import message_labels
 from .score import Score
 
 SAME = "the value is the same whichever meaning each message belongs to"

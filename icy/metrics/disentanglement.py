@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.streams import stream
-from icy.languages.codes import Codes, Weights, number
-from icy.languages.containers import unpacked
 from icy.languages.language import Language
-from icy.languages.table import Table
+from icy.languages.rule import unpacked
+from icy.languages.table import Codes, Table, Weights, number
 
 from .information import NOTHING, entropy, information_matrix
 from .score import Score, undefined, why_unvaried

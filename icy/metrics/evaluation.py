@@ -17,12 +17,19 @@ from icy.core.registry import Entry, registry
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.core.types import Options
-from icy.languages.table import Table
+from icy.languages.readers import read_table as read_table  # of `icy.metrics`
+from icy.languages.table import Table as Table  # of `icy.metrics`
 
 from .construction import Facts, note_of
-from .repeated import of_repeated_rows
-from .score import Score, undefined
-from .significance import PermutationTest, compare_with_chance, draw_permutations, resolve_alternative
+from .score import (
+    PermutationTest,
+    Score,
+    compare_with_chance,
+    draw_permutations,
+    of_repeated_rows,
+    resolve_alternative,
+    undefined,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

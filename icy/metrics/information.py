@@ -8,8 +8,7 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from icy.core.errors import require_known
-from icy.languages.codes import Codes, Weights, number
-from icy.languages.table import Table, names_of_attributes
+from icy.languages.table import Codes, Table, Weights, names_of_attributes, number
 from icy.languages.tokens import PAD
 
 from .score import Score, undefined, why_unvaried

@@ -13,13 +13,11 @@ from icy.core.errors import require_known
 from icy.core.progress import Report, progress, track
 from icy.core.streams import stream
 from icy.core.text import counted
-from icy.languages.codes import Codes, count_varying, together
-from icy.languages.table import Table
+from icy.languages.table import Codes, Table, count_varying, together
 
 from .disentanglement import read_codes
 from .information import NOTHING, mutual_information, shares_of
-from .repeated import of_repeated_rows
-from .score import Score, undefined, why_unvaried
+from .score import Score, of_repeated_rows, undefined, why_unvaried
 
 PARTS = ("disentanglement", "completeness", "informativeness")
 MOST_DIMENSIONS = 10  # limit for an exact importance, which needs all 2^D subsets of the dimensions

@@ -6,8 +6,7 @@ from numpy.typing import NDArray
 from icy.core.conventions import either_spelling
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.progress import track
-from icy.languages.codes import Codes, Weights, mean_of_rows, number, together
-from icy.languages.table import Table
+from icy.languages.table import Codes, Table, Weights, mean_of_rows, number, together
 
 from .information import NOTHING, best_rows, conditional_entropy, entropy, information_matrix
 from .score import Score, undefined, why_unvaried

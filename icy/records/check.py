@@ -17,9 +17,8 @@ import msgspec
 
 from icy.core.checks import LARGEST_RATIO
 from icy.core.errors import IcyError
-from icy.core.escapes import in_a_line
 from icy.core.files import is_inside
-from icy.core.text import counted, listed
+from icy.core.text import counted, in_a_line, listed
 from icy.core.types import Options
 
 from .kinds import kind_of, points_of

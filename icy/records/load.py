@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from icy.config.protocols import PROTOCOLS, EndToEndProtocol
 from icy.core.checks import LARGEST_RATIO, LARGEST_SEED, boolean_column, require_names
-from icy.core.csv_files import read_csv_table
 from icy.core.errors import InvalidSettingError, StoreError, unknown
-from icy.core.escapes import in_a_line
+from icy.core.files import read_csv_table
 from icy.core.registry import SIDES, canonical
-from icy.core.text import counted, listed, words
+from icy.core.text import counted, in_a_line, listed, words
 from icy.core.types import Options
 from icy.languages.names import short_name
 

@@ -14,11 +14,11 @@ from icy.config.protocols import BASELINE, SCRATCH
 from icy.config.settings import PRESETS, PRETRAINING_SETTINGS, TrainingSettings, settings_for
 from icy.core.choices import typed_text
 from icy.core.conventions import conventions_json
-from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
+from icy.core.text import csv_table
 from icy.core.types import Options
 from icy.languages.meanings import MeaningSpace
-from icy.languages.word_lengths import bounds_of
+from icy.languages.names import bounds_of
 
 from .kinds import job_kind, kind_of, points_of, row_of
 from .record import CROSSINGS, Record, checks_of, config_text, value_of

@@ -11,8 +11,8 @@ from typing import Any, Protocol, Required, TypedDict, runtime_checkable
 
 from icy.config.settings import TrainingSettings
 from icy.core.errors import StoreError
-from icy.core.escapes import in_a_line
 from icy.core.machine import SOFTWARE
+from icy.core.text import in_a_line
 from icy.core.types import Options
 from icy.languages.names import content_name
 

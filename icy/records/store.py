@@ -25,10 +25,10 @@ from typing import Any, Self, cast
 import filelock
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.core.escapes import in_a_line
 from icy.core.files import free_name, is_inside, require_room, write_atomically
 from icy.core.machine import SOFTWARE
 from icy.core.processes import Owner
+from icy.core.text import in_a_line
 
 from .check import LARGEST, checked, warn_left_out
 from .kinds import row_of

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icy.core.csv_files import read_csv_table
 from icy.core.entry import STUDY_PLAYER
 from icy.core.errors import InvalidSettingError
+from icy.core.files import read_csv_table
 from icy.core.registry import registry
 from icy.core.text import listed
 from icy.languages.storage import reading

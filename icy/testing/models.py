@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from icy.core.ends import UNCOUNTED, counted
 from icy.core.errors import IcyError, IncompatibleError
 from icy.core.representations import one_hot
+from icy.core.representations.losses import UNCOUNTED, counted
 from icy.core.streams import stream
 from icy.languages.meanings import MeaningSpace
 from icy.training.engine import make_model, representation_of

@@ -18,7 +18,7 @@ from icy.core.streams import DrawsName
 from icy.core.text import listed, several, words
 from icy.core.types import Choices, Fields
 from icy.languages.meanings import spaces_in
-from icy.languages.word_lengths import word_length_of
+from icy.languages.names import word_length_of
 from icy.records.record import config_text
 
 from .job import Job

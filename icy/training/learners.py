@@ -19,10 +19,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from icy.config.settings import TrainingSettings
-from icy.core.ends import UNCOUNTED
 from icy.core.errors import IcyError, IncompatibleError
 from icy.core.registry import Entry
 from icy.core.representations import WITH_START, Representation
+from icy.core.representations.losses import UNCOUNTED
 from icy.core.text import listed
 from icy.core.types import State
 from icy.models.base import MemoryModel

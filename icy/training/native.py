@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from icy.config.settings import TrainingSettings
 from icy.core import native
 from icy.core.errors import IncompatibleError
-from icy.core.native.arguments import address
+from icy.core.native import address
 from icy.core.representations import (
     WITH_START,
     Answering,

@@ -13,7 +13,7 @@ from torch import Tensor
 from icy.core import native
 from icy.core.errors import IncompatibleError
 from icy.core.fused import Context, Gradients
-from icy.core.native.arguments import address
+from icy.core.native import address
 
 from .program import Program
 

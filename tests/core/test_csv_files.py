@@ -9,8 +9,8 @@ import pytest
 
 import icy
 from icy.analysis import bias_table
-from icy.core.csv_files import csv_text, separated
-from icy.core.escapes import csv_table
+from icy.core.files import csv_text, separated
+from icy.core.text import csv_table
 from icy.records.load import read_long
 from icy.study.rows import COLUMNS, read_rows
 from tests.helpers import long, mark_others
@@ -101,4 +101,4 @@ def test_all_readers_use_one_function() -> None:
     """By default, pandas reads the name "null" as a missing value."""
     files = [file for folder in ("icy", "analysis", "models", "grammars") for file in (ROOT / folder).rglob("*.py")]
     users = [str(file.relative_to(ROOT)) for file in files if "pd.read_csv(" in file.read_text("utf-8")]
-    assert users == ["icy/core/csv_files.py"]
+    assert users == ["icy/core/files.py"]

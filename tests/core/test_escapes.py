@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from icy.core.escapes import (
+from icy.core.text import (
     csv_cell,
     csv_table,
     from_csv_cell,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import entropy as scipy_entropy
 from sklearn.metrics import mutual_info_score
 
-from icy.languages.codes import number, together
+from icy.languages.table import number, together
 from icy.metrics.information import conditional_entropy, entropy, joint_entropy, mutual_information
 
 

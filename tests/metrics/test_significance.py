@@ -16,7 +16,7 @@ from icy.core.errors import IcyError
 from icy.core.register import register_metric
 from icy.core.registry import registry
 from icy.metrics import Score, Table, evaluate, permutation_test, topsim
-from icy.metrics.significance import compare_with_chance, draw_permutations
+from icy.metrics.score import compare_with_chance, draw_permutations
 from tests.helpers import mark_others
 
 TOYS: dict[str, tuple[Any, Any]] = {

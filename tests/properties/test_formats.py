@@ -15,9 +15,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from icy.languages.containers import plain
 from icy.languages.readers import File, Found, find, read_table
-from icy.languages.readers.columns import choose_columns
+from icy.languages.readers.tables import choose_columns
+from icy.languages.rule import plain
 from icy.languages.table import Table
 from icy.metrics import ami, bosdis, cbm, mig, posdis, topsim
 from tests.properties.helpers import Rows, tables

@@ -11,8 +11,7 @@ from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
 from icy.cli.options import Selection, selection
 from icy.cli.output import format_option, print_data, print_rows
-from icy.core.escapes import in_a_line
-from icy.core.text import counted
+from icy.core.text import counted, in_a_line
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,28 +11,38 @@ from dataclasses import fields, is_dataclass, replace
 
 from icy.core.errors import InvalidSettingError, unknown
 
-from .codebook import COMMITMENT, Codebook, LearnedCodebook
-from .discrete import ANSWERS, DISCRETE, Discrete
+from .codes import COMMITMENT, Codebook, LearnedCodebook, Quantized
 from .ending import LAZY_DIVISOR, LAZY_POWER, Ending, EndingDiscrete, with_ends
-from .gumbel import TEMPERATURE, Gumbel, GumbelSoftmax
 from .losses import (
     INSIDE_LOG,
     SMALLEST_DEVIATION,
     VOCABULARY,
     WITH_START,
+    Answered,
     Answering,
+    Losses,
+    Meanings,
+    Representation,
+    Scores,
+    Sent,
     SpokenSymbols,
+    StepScores,
     Symbols,
+    Targets,
     WithoutParameters,
+    Words,
     advantage,
     cross_entropy,
     entropy,
+    largest,
+    one_hot,
+    relaxed,
+    sampled,
     squared_error,
+    straight_through,
+    without_start,
 )
-from .protocol import Answered, Losses, Meanings, Representation, Scores, Sent, StepScores, Targets, Words
-from .quantized import Quantized
-from .samples import largest, one_hot, relaxed, sampled, straight_through, without_start
-from .soft import SOFT, Soft
+from .symbols import ANSWERS, DISCRETE, SOFT, TEMPERATURE, Discrete, Gumbel, GumbelSoftmax, Soft
 
 __all__ = [
     "ANSWERS",

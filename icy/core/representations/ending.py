@@ -11,14 +11,25 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icy.core.ends import counted
 from icy.core.noise import Noise
+from icy.core.representations.losses import counted
 
-from .discrete import ANSWERS, Discrete
-from .gumbel import Gumbel
-from .losses import Symbols, advantage, cross_entropy, end_of, entropy
-from .protocol import Losses, Meanings, Representation, Scores, Sent, StepScores, Targets, Words
-from .soft import Soft
+from .losses import (
+    Losses,
+    Meanings,
+    Representation,
+    Scores,
+    Sent,
+    StepScores,
+    Symbols,
+    Targets,
+    Words,
+    advantage,
+    cross_entropy,
+    end_of,
+    entropy,
+)
+from .symbols import ANSWERS, Discrete, Gumbel, Soft
 
 LAZY_POWER, LAZY_DIVISOR = 45, 10  # beta 1 and beta 2 of Rita et al. 2020
 Base = TypeVar("Base", Soft, Gumbel, Discrete)

@@ -14,9 +14,8 @@ from icy.analysis import style
 from icy.config.settings import settings_for
 from icy.core.checks import FIRST_SEED
 from icy.core.errors import InvalidSettingError
-from icy.core.escapes import in_a_line
 from icy.core.files import write_atomically
-from icy.core.text import counted, listed, markdown_table, several
+from icy.core.text import counted, in_a_line, listed, markdown_table, several
 from icy.core.types import Fields
 from icy.experiments.probe import probe_jobs
 from icy.version import __version__

@@ -20,24 +20,29 @@ from icy.languages.language import Language
 from icy.languages.storage import reading
 from icy.languages.table import Table
 
-from . import own
-from .columns import with_columns
+from . import binary
 from .egg import with_fields
 from .files import File, Found, plain_file
-from .tables import table_of
+from .tables import table_of, with_columns
 
-READERS = {  # by module, in the order of trial
-    "own": "Languages that icy saved: csv, parquet, npz.",
-    "torch_files": "Interactions of EGG: a file, or a folder with a file per GPU; other tensors of PyTorch.",
-    "arrays": "Arrays of NumPy: npz, npy.",
-    "arrow": "Columns of parquet, feather and Arrow, also in folders.",
-    "egg": "Text logs of EGG: messages of its games, callbacks and evaluations.",
-    "json_files": "JSON and JSON lines: objects, columns, pairs, csar, CBM24, corpora without meanings.",
-    "delimited": "Tables of text: csv, tsv, of any usual separator and encoding; SCAN.",
+READERS = {  # their functions and descriptions, in the order of trial
+    "own": ("binary:read_own", "Languages that icy saved: csv, parquet, npz."),
+    "torch_files": (
+        "binary:read_torch",
+        "Interactions of EGG: a file, or a folder with a file per GPU; other tensors of PyTorch.",
+    ),
+    "arrays": ("binary:read_arrays", "Arrays of NumPy: npz, npy."),
+    "arrow": ("binary:read_arrow", "Columns of parquet, feather and Arrow, also in folders."),
+    "egg": ("egg:read", "Text logs of EGG: messages of its games, callbacks and evaluations."),
+    "json_files": (
+        "json_files:read",
+        "JSON and JSON lines: objects, columns, pairs, csar, CBM24, corpora without meanings.",
+    ),
+    "delimited": ("delimited:read", "Tables of text: csv, tsv, of any usual separator and encoding; SCAN."),
 }
 SOURCES = {"torch_files": "Kharitonov et al. 2019", "egg": "Kharitonov et al. 2019", "json_files": "CBM24, csar, ELCC"}
-for _name, _description in READERS.items():
-    register_reader(_name, f"{__name__}.{_name}:read", description=_description, source=SOURCES.get(_name, "icy"))
+for _name, (_function, _description) in READERS.items():
+    register_reader(_name, f"{__name__}.{_function}", description=_description, source=SOURCES.get(_name, "icy"))
 log = logging.getLogger(__name__)
 Columns = str | Sequence[str] | None
 
@@ -92,7 +97,7 @@ def read_language(path: Path, vocab_size: int | None, name: str | None, options:
     """Read a language; see `Language.read` for arguments and errors."""
     if path.is_file() and all(option is None for option in options.values()):
         with plain_file(path) as plain:
-            if (language := own.read(File(plain))) is not None:
+            if (language := binary.read(File(plain))) is not None:
                 return language
     table = read_table(path, **options)
     log.info("%s: %s.", path.name, table.read_as)
@@ -111,9 +116,9 @@ def find(file: File, original: Path | None = None) -> Found | Language:
     """
     order = list(READERS)
     for entry in sorted(registry.entries(READER), key=lambda e: order.index(e.name) if e.name in order else -1):
-        own = file if entry.name in READERS else replace(file, path=original or file.path)
+        binary = file if entry.name in READERS else replace(file, path=original or file.path)
         with reading(f"'{file.path}' cannot be read"):
-            found: Found | Language | None = entry.load()(own)
+            found: Found | Language | None = entry.load()(binary)
             if isinstance(found, Found):
                 return with_fields(with_columns(found, file), file)
         if found is not None:

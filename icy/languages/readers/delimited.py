@@ -9,13 +9,13 @@ import re
 from collections import Counter
 from typing import Literal
 
-from icy.core.csv_files import MISSING_WORDS, is_index, separated
 from icy.core.errors import InvalidSettingError
+from icy.core.files import MISSING_WORDS, is_index, separated
 from icy.languages.texts import whole_text
 from icy.languages.values import NUMBER
 
-from .columns import meanings_by_name, messages_by_name, require_distinct
 from .files import File, Found
+from .tables import meanings_by_name, messages_by_name, require_distinct
 
 SCAN = re.compile(r"^IN: (.+) OUT: (.+)$", re.MULTILINE)
 NAMELESS = r"(Unnamed: \d+)?"  # pandas names a column without a name when it reads it

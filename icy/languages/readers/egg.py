@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from icy.core.errors import InvalidSettingError, quoted
-from icy.languages.containers import Array, Container, unpacked
+from icy.languages.rule import Array, Container, unpacked
 from icy.languages.values import values_of
 
-from .columns import LENGTHS, NO_ATTRIBUTES, messages_by_name
 from .files import File, Found
+from .tables import LENGTHS, NO_ATTRIBUTES, messages_by_name
 
 PROBABLY = 0.02  # largest distance of 8-bit numbers from a sum of 1
 LENGTH_ERROR = 1e-3  # lengths may be sums of probabilities, such as 2.999999

@@ -15,11 +15,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from icy.core.csv_files import csv_text
 from icy.core.errors import IcyError, StoreError
+from icy.core.files import csv_text
 from icy.core.importing import load_object
 from icy.core.processes import scratch_folder
-from icy.languages.containers import Container, Entries
+from icy.languages.rule import Container, Entries
 from icy.languages.storage import reading
 
 HEAD = 1 << 16  # bytes of a file that readers use to recognize its format

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.languages.containers import Values
+from icy.languages.rule import Values
 
-from .columns import messages_by_name
 from .files import File, Found
+from .tables import messages_by_name
 
 SUFFIXES = (".json", ".jsonl", ".ndjson")
 LINES = (".jsonl", ".ndjson")

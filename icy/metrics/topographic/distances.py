@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from icy.core.errors import InvalidSettingError, quoted, require_known, unknown
-from icy.languages.codes import Codes, number
-from icy.languages.table import Table
+from icy.languages.table import Codes, Table, number
 from icy.languages.tokens import PAD
 
 from . import native

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Int64, Real
+from jaxtyping import Float32, Int64, Real
 from numpy.typing import NDArray
 
 from icy.core.machine import require_memory, usable_cores
 from icy.core.progress import Report
-from icy.languages.codes import Weights
+from icy.languages.table import Weights
 
 from . import native
 from .distances import WIDEST, Distance, Distances, Hamming, Keys, Rows
@@ -19,6 +19,7 @@ from .distances import WIDEST, Distance, Distances, Hamming, Keys, Rows
 BLOCK = 1024  # rows on either side of a block; a block fits the caches
 MOST_CELLS = 2**22  # cells of the table of counts; with more, pairs of rows are listed
 LISTED_AT_ONCE = 2**20
+ROWS_AT_ONCE = 4096  # on a GPU
 BYTES_PER_LISTED_PAIR = 80  # two distances, two ranks, and work memory for sorting
 Counts = NDArray[np.int64]
 JointCounts = Real[NDArray[Any], "x_key y_key"]
@@ -72,8 +73,6 @@ def joint_counts(
     unweighted = two.weights is None
     on_gpu = unweighted and device != "cpu"
     if on_gpu and isinstance(two.x, Hamming) and isinstance(two.y, Hamming) and _narrow(two.x, two.y):
-        from .pairs_torch import histogram_on
-
         return histogram_on(device, *_factors(two.x, two.y), shape[0] * shape[1], progress).reshape(shape)
     keys, cells = _joint_keys(two.x, two.y), shape[0] * shape[1]
     total, done = np.zeros(cells, dtype=np.int64 if unweighted else np.float64), 0
@@ -206,3 +205,38 @@ def _factors(x: Hamming, y: Hamming) -> tuple[NDArray[np.float32], NDArray[np.fl
     """Return two matrices [N, D]. Entry (i, j) of `a @ b.T` is a number for the pair of distances of rows i and j."""
     width = np.float32(len(y.values))
     return np.concatenate([x.one_hot * width, y.one_hot], 1), np.concatenate([x.one_hot, y.one_hot], 1)
+
+
+def histogram_on(
+    device: str,
+    left: Float32[NDArray[np.float32], "batch width"],
+    right: Float32[NDArray[np.float32], "batch width"],
+    cells: int,
+    progress: Report | None = None,
+) -> Int64[NDArray[np.int64], "cells={cells}"]:
+    """Count each whole number in the product of two tables, left @ right.T, which is symmetric.
+
+    Args:
+        device: any device of torch, such as "cuda".
+        left: [N, D] whole numbers.
+        right: [N, D] whole numbers.
+        cells: greater than any number in the product.
+        progress: callback, called with the number of counted pairs and the total.
+
+    Returns:
+        The count of each number from 0, [cells].
+    """
+    import torch
+
+    # Exact up to 2^24 in float32, also if products use TF32: its 11 bits hold ones and the factor of `left`.
+    one, two = (torch.from_numpy(table).to(device) for table in (left, right))
+    counts = torch.zeros(cells, dtype=torch.int64, device=device)
+    half, width = len(one), ROWS_AT_ONCE
+    for i in range(0, half, width):
+        for j in range(i, half, width):
+            found = torch.bincount((one[i : i + width] @ two[j : j + width].T).int().flatten(), minlength=cells)
+            counts += found if i == j else 2 * found
+        if progress is not None:
+            progress(min(i + width, half) * half, half * half)
+    result: NDArray[Any] = counts.cpu().numpy()
+    return result

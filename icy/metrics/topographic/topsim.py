@@ -14,8 +14,7 @@ from icy.core.progress import Report, progress_to
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.core.types import Options
-from icy.languages.codes import Weights
-from icy.languages.table import Table
+from icy.languages.table import Table, Weights
 from icy.metrics.score import Score, why_unvaried
 
 from .distances import Distances, RowDistance, Rows, meaning_distance, message_distance

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import require_known
-from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
-from icy.core.text import markdown_table
+from icy.core.text import csv_table, markdown_table
 from icy.study.columns import DECLARED, IDS, exported_columns
 from icy.study.game import GameState, StudyGame
 from icy.study.measures import MEASURES, language_measures, strange_answers

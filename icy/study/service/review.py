@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.core.escapes import csv_cell
 from icy.core.files import write_atomically
+from icy.core.text import csv_cell
 from icy.study.filters import LEAST_MS, MOST_ALIKE, MOST_STRANGE
 from icy.study.measures import strange_answers
 

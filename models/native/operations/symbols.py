@@ -5,7 +5,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icy.core import representations
-from icy.core.representations import codebook, gumbel, quantized
+from icy.core.representations.codes import attracted, emitted_code, emitted_digits
+from icy.core.representations.symbols import emitted_gumbel
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import MOST_CHOICES, Lowering, lowers
 from icy.models.native.slabs import At, Code, MatrixView, RowPanel, Slab, Space, Steps, Value
@@ -85,14 +86,14 @@ def _sampled(low: Lowering, node: Node, parts: int, scores: Value, step: int, tr
     return _drawn(low, scores, step, training, None)
 
 
-@lowers(gumbel.emitted_gumbel)
+@lowers(emitted_gumbel)
 def _emitted_gumbel(
     low: Lowering, node: Node, parts: int, scores: Value, step: int, training: bool, tau: float, hard: bool
 ) -> Value:
     return _drawn(low, scores, step, training, float(tau) if training else None, 1, hard or not training)
 
 
-@lowers(quantized.emitted_digits)
+@lowers(emitted_digits)
 def _emitted_digits(low: Lowering, node: Node, parts: int, scores: Value, levels: int, normalise: str) -> Value:
     if normalise != "sigmoid":
         raise NotNativeError(f"its words depend on the batch (normalise={normalise})")
@@ -123,7 +124,7 @@ def _nearest(low: Lowering, x: RowPanel, codes: Value) -> tuple[Slab, At]:
     return low.nearest[key], first
 
 
-@lowers(codebook.emitted_code)
+@lowers(emitted_code)
 def _emitted_code(low: Lowering, node: Node, parts: int, scores: Value, codes: Value, commitment: float) -> Value:
     build = low.builder
     x = build.examples(scores)
@@ -139,7 +140,7 @@ def _emitted_code(low: Lowering, node: Node, parts: int, scores: Value, codes: V
     return out
 
 
-@lowers(codebook.attracted)
+@lowers(attracted)
 def _attracted(
     low: Lowering, node: Node, parts: int, scores: Value, codes: Value, commitment: float, positions: int
 ) -> Value:

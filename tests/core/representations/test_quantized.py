@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.core.representations import Quantized, get_representation
-from icy.core.representations.quantized import NORMALISATIONS
+from icy.core.representations.codes import NORMALISATIONS
 
 QT, PUBLISHED = Quantized(), Quantized(normalise="batch")
 BOTH = [QT, PUBLISHED]

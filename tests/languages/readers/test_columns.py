@@ -13,7 +13,7 @@ import torch
 
 from icy.core.errors import InvalidSettingError
 from icy.languages.readers import read_table
-from icy.languages.readers.columns import choose_columns
+from icy.languages.readers.tables import choose_columns
 
 MEANINGS, MESSAGES = [0, 1, 2, 0], [4, 5, 6, 4]
 FORMATS: dict[str, Callable[[Path, dict[str, list[int]]], object]] = {

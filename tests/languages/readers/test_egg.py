@@ -13,7 +13,7 @@ import torch
 
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.languages.readers import File, Found, egg, find, read_table
-from icy.languages.readers.columns import _opened as opened
+from icy.languages.readers.tables import _opened as opened
 from icy.languages.table import Table
 from icy.languages.tokens import PAD
 from tests.languages.helpers import GRID, SYMBOLS, Save

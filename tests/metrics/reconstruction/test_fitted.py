@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 import icy
 from icy.metrics import tre
-from icy.metrics.reconstruction.fitted import _first_maps
+from icy.metrics.reconstruction_fitted import _first_maps
 from tests.metrics.reconstruction.helpers import THREE, TWO, XOR, random_table
 
 
@@ -65,7 +65,7 @@ def test_other_distances(distance: Any, expected: float) -> None:
 @pytest.mark.parametrize(("steps", "near"), [(50, 1e-5), (1000, 0.02)])  # around its end an l1 fit jumps with rounding
 def test_the_published_program(steps: int, near: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against a plain loop: frozen maps, vectors from zero, Adam at 0.01, the error before the last update."""
-    monkeypatch.setattr("icy.metrics.reconstruction.fitted.PUBLISHED_STEPS", steps)
+    monkeypatch.setattr("icy.metrics.reconstruction_fitted.PUBLISHED_STEPS", steps)
     language = icy.make_language("shufdet", "2x3", 3, 2, 1)
     found = tre(language, preset="published", seed=5)
     maps, bias = (given[0] for given in _first_maps(1, 2, 4, 5, "cpu"))
@@ -85,7 +85,7 @@ def test_the_published_program(steps: int, near: float, monkeypatch: pytest.Monk
 
 
 def test_the_first_version_of_the_published_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icy.metrics.reconstruction.fitted.PUBLISHED_STEPS", 50)
+    monkeypatch.setattr("icy.metrics.reconstruction_fitted.PUBLISHED_STEPS", 50)
     found = tre(TWO, XOR, preset="published", optimizer="rmsprop")
     assert found.value != tre(TWO, XOR, preset="published").value
     assert found.conventions["optimizer"] == "rmsprop"

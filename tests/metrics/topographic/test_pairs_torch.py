@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from icy.metrics.topographic.pairs_torch import histogram_on
+from icy.metrics.topographic.pairs import histogram_on
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
-from icy.core.native.arguments import address
+from icy.core.native import address
 from icy.core.noise import Noise, drawing_from
 from icy.core.representations import SOFT
 from icy.metrics.topographic import native as pairs

@@ -9,7 +9,7 @@ import click
 from icy.cli.groups import command
 from icy.cli.options import Assignments, choice_of, plot_option
 from icy.cli.output import checked_plot, save_figure, stdout
-from icy.core.escapes import in_a_line
+from icy.core.text import in_a_line
 
 from .game_changes import changes_of, game_options
 

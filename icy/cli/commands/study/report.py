@@ -75,8 +75,8 @@ def report_command(
 ) -> int:
     """Show people, simulated players and senders of the zoo in one table, with their intervals and contrasts."""
     from icy.analysis.tables.study import contrasts_table, report_table, study_report
-    from icy.core.escapes import csv_table
     from icy.core.files import write_atomically
+    from icy.core.text import csv_table
     from icy.study.filters import Filter
 
     figure = None if plot is None else checked_plot(plot)

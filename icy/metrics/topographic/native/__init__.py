@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from icy.core import native
 from icy.core.errors import IncompatibleError
-from icy.core.native.arguments import address
+from icy.core.native import address
 
 MOST_COLUMNS = 2**8 - 1  # for equal_columns, which has keys of one byte
 MOST_CODES = 2**8

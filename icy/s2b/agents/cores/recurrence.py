@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from icy.core import native
 from icy.core.fused import Context, Fused, usable
-from icy.core.native.arguments import address
+from icy.core.native import address
 
 PACKAGE = "icy.models.native"
 BLOCK = 32  # the number of units must be a multiple of it, as in products.h

@@ -1,4 +1,4 @@
-"""Files of torch.save: interactions of EGG, dictionaries of tensors, pairs of meanings and messages, messages alone."""
+"""Files of icy, NumPy, Arrow and PyTorch: saved languages, arrays, columns, tensors, and interactions of EGG."""
 
 from __future__ import annotations
 
@@ -14,12 +14,143 @@ import numpy as np
 
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.text import counted, listed, natural
-from icy.languages.containers import Container, unpacked
-from icy.languages.storage import reading
+from icy.languages.language import Language
+from icy.languages.rule import Array, Container, Values, unpacked
+from icy.languages.storage import CSV_HEAD, PARQUET_KEY, reading
 
-from .arrays import of_array
-from .columns import OPTIONS
 from .files import File, Found
+from .tables import OPTIONS, require_distinct
+
+# -- languages that icy saved ------------------------------------------------------------------------------------------
+
+
+def read_own(file: File) -> Language | None:
+    """Read a language that icy saved; None for other files.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    suffix = file.path.suffix.lower()
+    if suffix == ".csv":
+        own = bool(file.lines) and file.text.startswith(CSV_HEAD)
+    elif suffix == ".parquet":
+        own = file.head.startswith(b"PAR1") and _has_card(file)
+    else:
+        own = suffix == ".npz" and "card.npy" in file.members
+    return Language.load(file.path) if own else None
+
+
+def _has_card(file: File) -> bool:
+    import pyarrow.parquet
+
+    try:
+        return PARQUET_KEY in (pyarrow.parquet.read_schema(file.path).metadata or {})
+    except (OSError, ValueError):  # a damaged file; the reader of tables reports it
+        return False
+
+
+# -- arrays of NumPy: npz and npy files --------------------------------------------------------------------------------
+
+
+OBJECTS = (
+    "The file holds Python objects, which are not read, because that may run code; save lists of different lengths as "
+    'JSON lines, as in {"meaning": [0, 1], "message": [3, 4, 5]}, or fill them up to an array of numbers.'
+)
+
+
+def read_arrays(file: File) -> Found | None:
+    """Read arrays of one length; names or options choose them, and a single array holds messages without meanings.
+
+    Raises:
+        InvalidSettingError: an array holds Python objects, or no rows.
+    """
+    single = file.head.startswith(b"\x93NUMPY")
+    if not single and not any(name.endswith(".npy") for name in file.members) and file.path.suffix.lower() != ".npz":
+        return None
+    try:
+        if single:
+            return of_array(np.load(file.path, allow_pickle=False))
+        with np.load(file.path, allow_pickle=False) as arrays:
+            return Found({name: arrays[name] for name in arrays.files}, "arrays of NumPy")
+    except ValueError as error:
+        if "Object arrays" not in str(error):
+            raise
+        raise InvalidSettingError(OBJECTS) from error
+
+
+def of_array(array: Array, what: str = "an array of NumPy") -> Found:
+    """Return the columns of a structured array, or the messages that an array or a tensor holds.
+
+    Raises:
+        InvalidSettingError: the array has no rows.
+    """
+    if names := getattr(array.dtype, "names", None):
+        return Found({name: array[name] for name in names}, what)
+    if array.ndim == 0 or len(array) == 0:
+        raise InvalidSettingError(f"The file holds {what} of shape {tuple(array.shape)}, which has no rows.")
+    return Found({"messages": array}, what, meanings=(), messages=("messages",), remarks=["messages without meanings"])
+
+
+# -- columns of parquet, feather and streams of Arrow; their entries may be lists, structs and maps --------------------
+
+
+INDEX = re.compile(r"__index_level_\d+__")  # written by pandas
+MAGIC = {b"PAR1": "parquet", b"ARRO": "feather", b"FEA1": "feather", b"\xff\xff\xff\xff": "stream"}
+
+
+def read_arrow(file: File) -> Found | None:
+    """Read a parquet or feather file, a stream of Arrow, or a folder with parts; None for other files and folders.
+
+    A folder may be a partitioned table of parquet, or written by `save_to_disk` of Hugging Face's datasets.
+
+    Raises:
+        StoreError: the file is damaged.
+        InvalidSettingError: no rows, a name shared by several columns, or a folder of several data sets.
+    """
+    parts = [file.path]
+    kind = MAGIC.get(file.head[:4], "parquet" if file.path.suffix.lower() == ".parquet" else "")
+    if file.path.is_dir():
+        streams = sorted(file.path.rglob("data*.arrow"), key=lambda path: natural(path.name))
+        suffixes = {path.suffix for path in file.path.rglob("[!._]*") if path.is_file()}
+        kind = "stream" if streams else "parquet" if suffixes == {".parquet"} else ""
+        parts = streams or parts
+    if not kind:
+        return None
+    if len(folders := sorted({f"'{part.parent}'" for part in parts})) > 1:
+        raise InvalidSettingError(f"'{file.path}' holds {len(folders)} data sets; choose one: {listed(folders, 'or')}.")
+    table = _arrow_table(kind, parts)
+    require_distinct(table.column_names, "in its schema")
+    names = [name for name in table.column_names if not INDEX.fullmatch(name)]
+    if kind == "parquet" and file.path.is_file():  # pandas writes its index after the columns
+        index = (table.schema.pandas_metadata or {}).get("index_columns", ())
+        names.sort(key=lambda name: name not in index)
+    return Found({name: _entries(table[name]) for name in names})
+
+
+def _arrow_table(kind: str, parts: list[Path]) -> Container:
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    if kind == "parquet":
+        return pyarrow.parquet.read_table(*parts)
+    tables = [
+        pyarrow.ipc.open_stream(part.read_bytes()).read_all()
+        if MAGIC.get(File(part).head[:4]) == "stream"
+        else pyarrow.feather.read_table(part)
+        for part in parts
+    ]
+    return pyarrow.concat_tables(tables)
+
+
+def _entries(column: Container) -> Values:
+    entries = column.to_pylist()
+    if str(column.type).startswith("map<"):
+        return [None if pairs is None else dict(pairs) for pairs in entries]
+    return [entry.strip() or None if isinstance(entry, str) else entry for entry in entries]
+
+
+# -- files of torch.save -----------------------------------------------------------------------------------------------
+
 
 SUFFIXES = (".pt", ".pth")
 PICKLES = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))  # the start of a pickle
@@ -32,7 +163,7 @@ class _Interaction:
     """Stand-in for EGG's class Interaction; its fields become attributes."""
 
 
-def read(file: File) -> Found | None:
+def read_torch(file: File) -> Found | None:
     """Read tensors of a file, or the interactions of EGG in all files of an epoch, in the order of GPUs.
 
     A tensor of an Interaction is a column: `sender_input`, `message`, `aux_input.attributes` and so on.
