@@ -2,11 +2,11 @@
 
 import dataclasses
 import inspect
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from icy.core.checks import LARGEST_SEED, whole_number
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError, require_known
@@ -96,67 +96,45 @@ def make_language(
         raise InvalidSettingError("frequencies need words of different lengths, such as a word length of 1-4.")
     table = None if words is None else given_words(words, whole_space, vocab_size, longest)
     require_known("generator of languages (draws)", draws, get_args(DrawsName))
-    authors = draws == "authors"
-    drawn: Seed = _authors_generator(entries, whole_space, whole_seed, table, shorter) if authors else whole_seed
+    drawn: Seed = whole_seed
+    if draws == "authors":
+        own = next((entry.name for entry in entries if entry.is_users), None)
+        for refused, has in (
+            (own is not None, f"the grammar '{own}'"),
+            (len(set(whole_space.size_of_each)) > 1, f"attributes with different numbers of values ({whole_space})"),
+            (shorter, "words of different lengths"),
+        ):
+            if refused:
+                raise IncompatibleError(
+                    f"The authors' program does not have {has}: change this, or use the draws 'icy'."
+                )
+        drawn = authors_generator(whole_seed, service=table is not None)
     if shorter:
-        table = _words_of_lengths(entries, table, whole_space, vocab_size, word_length, whole_seed, frequencies)
+        if fixed := [entry.name for entry in entries if not takes_lengths(entry)]:
+            raise IncompatibleError(
+                f"The grammar '{fixed[0]}' does not accept words of different lengths ({word_length}): leave it out, "
+                "or give a single word length."
+            )
+        if table is not None:
+            raise InvalidSettingError(f"Given words have one length, not {word_length}: leave the words out.")
+        law = Frequencies(frequencies) if isinstance(frequencies, str) else frequencies
+        table = words_of_lengths(whole_space, vocab_size, word_length, whole_seed, law)
     sizes = whole_space, vocab_size, longest
     made: Any
     if _is_corruption(entries[0]):
-        made = _corrupt(entries, base_messages(*sizes, drawn, table), sizes, drawn, shorter)
+        made, uses = base_messages(*sizes, drawn, table), Counter[str]()
+        for entry in entries:
+            uses[entry.name] += 1
+            # A second use in one chain draws from another stream; the first draws the same as the corruption alone.
+            again = () if uses[entry.name] == 1 else (uses[entry.name],)
+            words_of_one = WordTable(*sizes, stream(drawn, entry.name, *again), shorter)
+            made = np.asarray(entry.create().apply(made, words_of_one))
     else:
         made = entries[0].create(*sizes, drawn, **_words_for(entries[0], table, shorter, whole_space))
     if shorter and not isinstance(made, Language):
         made = Language(whole_space, joined(np.asarray(made), fill=vocab_size), vocab_size + 1, eos=vocab_size)
     canonical = "+".join(entry.name for entry in entries)
     return _check_result(made, canonical, whole_space, vocab_size + shorter, longest, whole_seed)
-
-
-def _authors_generator(
-    entries: list[Entry], space: MeaningSpace, seed: int, words: IntArray | None, shorter: bool
-) -> np.random.Generator:
-    """Return the generator of a language of the authors' program.
-
-    Raises:
-        IncompatibleError: the program cannot make the language.
-        InvalidSettingError: it does not accept the seed.
-    """
-    own = next((entry.name for entry in entries if entry.is_users), None)
-    for refused, has in (
-        (own is not None, f"the grammar '{own}'"),
-        (len(set(space.size_of_each)) > 1, f"attributes with different numbers of values ({space})"),
-        (shorter, "words of different lengths"),
-    ):
-        if refused:
-            raise IncompatibleError(f"The authors' program does not have {has}: change this, or use the draws 'icy'.")
-    return authors_generator(seed, service=words is not None)
-
-
-def _words_of_lengths(
-    entries: list[Entry],
-    given: IntArray | None,
-    space: MeaningSpace,
-    vocab_size: int,
-    word_length: int | str,
-    seed: int,
-    frequencies: Frequencies | str | None,
-) -> IntArray:
-    """Return words of different lengths, after a check that the grammars accept them.
-
-    Raises:
-        IncompatibleError: a grammar does not accept them.
-        InvalidSettingError: the user gives words too.
-    """
-    refused = next((entry for entry in entries if not takes_lengths(entry)), None)
-    if refused is not None:
-        raise IncompatibleError(
-            f"The grammar '{refused.name}' does not accept words of different lengths ({word_length}): leave it out, "
-            "or give a single word length."
-        )
-    if given is not None:
-        raise InvalidSettingError(f"Given words have one length, not {word_length}: leave the words out.")
-    law = Frequencies(frequencies) if isinstance(frequencies, str) else frequencies
-    return words_of_lengths(space, vocab_size, word_length, seed, law)
 
 
 def takes_lengths(entry: Entry) -> bool:
@@ -213,7 +191,7 @@ def grammar_sides(name: str) -> tuple[str, ...]:
         >>> grammar_sides("rot"), grammar_sides("rot+shuf")
         (('sender', 'receiver'), ('receiver',))
     """
-    parts = [_sides(entry) for entry in resolve(name)]
+    parts = [getattr(entry.load(), "sides", SIDES) for entry in resolve(name)]
     return tuple(side for side in SIDES if all(side in part for part in parts))
 
 
@@ -313,10 +291,6 @@ def _is_corruption(entry: Entry) -> bool:
     return isinstance(factory, type) and issubclass(factory, Corruption)
 
 
-def _sides(entry: Entry) -> tuple[str, ...]:
-    return tuple(getattr(entry.load(), "sides", SIDES))
-
-
 def _words_for(entry: Entry, words: IntArray | None, shorter: bool, space: MeaningSpace) -> dict[str, IntArray]:
     """Return the keyword arguments that pass words, and lengths of messages, to a grammar function.
 
@@ -334,23 +308,6 @@ def _words_for(entry: Entry, words: IntArray | None, shorter: bool, space: Meani
         return {"words": words}
     counts = (words != ABSENT).sum(2)
     return {"words": words, "lengths": counts[np.arange(space.attributes), space.all()].sum(1)}
-
-
-def _corrupt(
-    entries: list[Entry],
-    messages: IntArray,
-    sizes: tuple[MeaningSpace, int, int],
-    seed: Seed,
-    shorter: bool,
-) -> NDArray[np.integer[Any]]:
-    uses: dict[str, int] = {}
-    for entry in entries:
-        uses[entry.name] = uses.get(entry.name, 0) + 1
-        # A second use in one chain draws from another stream; the first use draws the same as the corruption alone.
-        again = () if uses[entry.name] == 1 else (uses[entry.name],)
-        table = WordTable(*sizes, stream(seed, entry.name, *again), shorter)
-        messages = np.asarray(entry.create().apply(messages, table))
-    return messages
 
 
 def _check_result(made: Any, name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:

@@ -439,8 +439,10 @@ class _Walk:
         """Return the name of a class or function. A user's becomes a part; so does a user's function in a wrapper."""
         if not self._is_user(thing):
             own = str(getattr(thing, "__module__", "")).partition(".")[0] == "icy"  # versions describe icy's code
-            captured = [] if own else [*_closure(thing).values(), *_registered(thing)]
-            inside = [one for one in captured if callable(one) and self._is_user(_plain_class(one))]
+            # Functions for other types, of `functools.singledispatch`.
+            registered = getattr(thing, "registry", {}) if isinstance(thing, FunctionType) else {}
+            captured = filter(callable, [] if own else [*_closure(thing).values(), *registered.values()])
+            inside = [c for c in captured if self._is_user(c if isinstance(c, FunctionType | type) else type(c))]
             return f"name {_name(thing)}" + (self._all("wraps", inside) if inside else "")
         return self._later(_name(thing), thing)
 
@@ -518,11 +520,6 @@ def _own(value: Any, name: str) -> Any:
     return None
 
 
-def _registered(function: Any) -> Iterable[Any]:
-    """Return the functions for other types of a function made by `functools.singledispatch`."""
-    return getattr(function, "registry", {}).values() if isinstance(function, FunctionType) else ()
-
-
 def _module_of(thing: Any) -> str | None:
     module = getattr(thing, "__module__", None)
     module = module if isinstance(module, str) else None
@@ -536,11 +533,6 @@ def _is_made_by_call(thing: Any) -> bool:
     name = getattr(thing, "__qualname__", "")
     known = getattr(sys.modules.get(getattr(thing, "__module__", "")), name.partition(".")[0], None)
     return isinstance(thing, type) and "<locals>" not in name and known is None and thing.__module__ != "builtins"
-
-
-def _plain_class(thing: Any) -> Any:
-    """Return a class or function as it is, and the class of an instance."""
-    return thing if isinstance(thing, FunctionType | type) else type(thing)
 
 
 def _closure(function: Any) -> dict[str, Any]:

@@ -212,7 +212,10 @@ def parse_csv(text: str, texts: Collection[str] | None, missing: Sequence[str] =
     )
     if separator != ",":
         for name in set(names) - of_text:
-            table[name] = _with_points(table[name])
+            known = table[name].dropna()
+            texts_only = len(known) and known.map(lambda entry: isinstance(entry, str)).all()
+            if texts_only and known.str.fullmatch(DECIMAL_COMMA).all():
+                table[name] = table[name].str.replace(",", ".").astype(float)
     return from_csv_table(table)
 
 
@@ -235,11 +238,3 @@ def is_index(entries: Sequence[str], place: int) -> bool:
     if not any(entries):
         return True
     return place == 0 and any(list(entries) == [str(n) for n in range(f, f + len(entries))] for f in (0, 1))
-
-
-def _with_points(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Convert a column of numbers with decimal commas to numbers; return other columns unchanged."""
-    known = column.dropna()
-    if not len(known) or not known.map(lambda entry: isinstance(entry, str)).all():
-        return column
-    return column.str.replace(",", ".").astype(float) if known.str.fullmatch(DECIMAL_COMMA).all() else column

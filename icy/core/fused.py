@@ -174,15 +174,12 @@ def traceable(function: Callable[P, T]) -> Callable[P, T]:
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         if has_torch_function(args) or any(isinstance(a, (list, tuple)) and has_torch_function(a) for a in args):
-            found: T = handle_torch_function(call, _flat(args), *args, **kwargs)
+            flat = [one for a in args for one in (a if isinstance(a, (list, tuple)) else (a,))]
+            found: T = handle_torch_function(call, flat, *args, **kwargs)
             return found
         return function(*args, **kwargs)
 
     return call
-
-
-def _flat(args: tuple[object, ...]) -> list[object]:
-    return [one for a in args for one in (a if isinstance(a, (list, tuple)) else (a,))]
 
 
 _tracing: ContextVar[bool] = ContextVar("icy_tracing", default=False)

@@ -24,45 +24,21 @@ from typing import NamedTuple
 
 from .choices import UnknownChoiceError, check_choices, split_name
 from .code import FILE_PREFIX, edited_modules, files_of
-from .entry import (
-    CORE,
-    ENTRY_KINDS,
-    LISTENER,
-    PERCEPTION,
-    PLAYERS,
-    READER,
-    SIDES,
-    SPEAKER,
-    STUDY_PLAYER,
-    TEXT_MODEL,
-    WORLD,
-    Entry,
-)
+from .entry import CORE as CORE
+from .entry import ENTRY_KINDS as ENTRY_KINDS
+from .entry import LISTENER as LISTENER
+from .entry import PERCEPTION as PERCEPTION
+from .entry import PLAYERS as PLAYERS
+from .entry import READER as READER
+from .entry import SIDES as SIDES
+from .entry import SPEAKER as SPEAKER
+from .entry import STUDY_PLAYER as STUDY_PLAYER
+from .entry import TEXT_MODEL as TEXT_MODEL
+from .entry import WORLD as WORLD
+from .entry import Entry as Entry
 from .errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown
 from .importing import import_content, import_file, module_name
 from .text import listed, natural, words
-
-__all__ = [
-    "BUILT_IN",
-    "CORE",
-    "ENTRY_KINDS",
-    "ENTRY_POINT_GROUP",
-    "LISTENER",
-    "PERCEPTION",
-    "PLAYERS",
-    "READER",
-    "SIDES",
-    "SPEAKER",
-    "STUDY_PLAYER",
-    "TEXT_MODEL",
-    "WORLD",
-    "Additions",
-    "Entry",
-    "Registry",
-    "canonical",
-    "registry",
-    "without_choices",
-]
 
 # Packages that register their entries on import.
 BUILT_IN = (

@@ -7,7 +7,7 @@ import hashlib
 import logging
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 HOW_TO_WRITE = "write 'equal', or 'zipf:' and an exponent, as in zipf:1"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Frequencies:
     """Which meanings exist, and how often each is drawn in training.
 
@@ -62,18 +62,12 @@ class Frequencies:
 
     law: str = ""
     file: str = ""
-    numbers: IntArray | None = None
-    weights: Weights | None = None
-    value_names: tuple[tuple[str, ...], ...] | None = None
+    numbers: IntArray | None = field(default=None, compare=False)
+    weights: Weights | None = field(default=None, compare=False)
+    value_names: tuple[tuple[str, ...], ...] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "law", _canonical(self.law))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Frequencies) and (self.law, self.file) == (other.law, other.file)
-
-    def __hash__(self) -> int:
-        return hash((self.law, self.file))
 
     @property
     def config(self) -> dict[str, str]:

@@ -50,7 +50,8 @@ class Split:
 
     def __post_init__(self) -> None:
         require_known("split", self.kind, SPLITS)
-        if not _is_number(self.share) or not 0 < self.share < 1:
+        is_number = isinstance(self.share, (int, float)) and not isinstance(self.share, bool)
+        if not is_number or not 0 < self.share < 1:
             raise InvalidSettingError(f"The held-out share must be above 0 and below 1, not {self.share!r}.")
 
     def check(self, space: MeaningSpace) -> None:
@@ -163,7 +164,3 @@ def _with_every_value(rows: IntArray, generator: np.random.Generator) -> tuple[i
         chosen.append(int(lacking.sum(1).argmax()))
         lacking &= ~lacking[chosen[-1]]
     return len(chosen), np.delete(order, chosen)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

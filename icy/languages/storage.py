@@ -142,15 +142,10 @@ def _write_csv(file: IO[bytes], space: MeaningSpace, messages: IntegerArray, car
     letters = card["vocab_size"] <= MOST_LETTERS
     head = {**card, "tokens": "letters, a is 0" if letters else "numbers, separated by spaces"}
     frame = pd.DataFrame(space.all(), columns=[f"m{a}" for a in range(space.attributes)])
-    frame["message"] = _spell(messages) if letters else [" ".join(map(str, row)) for row in messages.tolist()]
+    rows = (messages.astype(np.int64) + FIRST_LETTER * letters).tolist()
+    frame["message"] = ["".join(map(chr, row)) if letters else " ".join(map(str, row)) for row in rows]
     file.write(f"{CSV_HEAD}{json.dumps(head)}\n".encode())
     file.write(frame.to_csv(index=False, lineterminator="\n").encode())
-
-
-def _spell(messages: IntegerArray) -> list[str]:
-    length = messages.shape[1]
-    text = (messages.astype(np.uint8) + FIRST_LETTER).astype(np.uint8).tobytes().decode("ascii")
-    return [text[i : i + length] for i in range(0, len(text), length)]
 
 
 def _read_csv(path: Path) -> tuple[IntegerArray, Card]:
@@ -163,15 +158,10 @@ def _read_csv(path: Path) -> tuple[IntegerArray, Card]:
     space, names = _space_and_columns(card, frame.columns)
     meanings = frame[names].to_numpy(dtype=np.int64)
     texts = frame["message"].tolist()
-    rows = _unspell(texts) if letters else np.array([text.split() for text in texts], dtype=object).astype(np.int64)
-    return _in_order(space, meanings, rows), card
-
-
-def _unspell(texts: list[str]) -> IntegerArray:
-    if len({len(text) for text in texts}) != 1:
+    if letters and len(set(map(len, texts))) != 1:
         raise ValueError("its messages differ in length")
-    codes = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).reshape(len(texts), -1)
-    return codes.astype(np.int64) - FIRST_LETTER
+    tokens = [[ord(letter) - FIRST_LETTER for letter in text] if letters else text.split() for text in texts]
+    return _in_order(space, meanings, np.array(tokens, dtype=object).astype(np.int64)), card
 
 
 # -- npz -----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from jaxtyping import Int64, Real, Shaped
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, quoted, unknown
+from icy.core.errors import InvalidSettingError, quoted, require_known
 from icy.core.machine import require_memory
 from icy.core.text import counted, listed
 
@@ -132,8 +132,7 @@ class Table:
         """
         known = [field.name for field in fields(Rule)]
         for option in reading:
-            if option not in known:
-                raise unknown("option of reading", option, known)
+            require_known("option of reading", option, known)
         rule = Rule(eos=eos, **reading)
         if messages is None and not (isinstance(meanings, tuple) and len(meanings) == 2):
             table = _of_one(meanings, rule, reading)
@@ -214,8 +213,8 @@ class Table:
                 "unique_messages need none."
             )
 
-    def require_discrete(self, metric: str, phrases: bool = False) -> None:
-        """Raise an error unless the table has discrete meanings with a value of every attribute.
+    def require_discrete(self, metric: str, phrases: bool = False) -> "Table":
+        """Return the table if it has discrete meanings with a value of every attribute.
 
         Args:
             metric: name for the error message.
@@ -234,6 +233,7 @@ class Table:
             raise InvalidSettingError(
                 f"{metric} needs discrete attributes, but these meanings are real numbers; put them into classes."
             )
+        return self
 
     def rows(self, which: Shaped[Array, " batch"]) -> "Table":
         """Return a table with the rows `which`; `drawn_from` holds their original rows."""

@@ -66,17 +66,14 @@ def _columns(rows: Values, rule: Rule) -> list[Values]:
     table = [[row] for row in rows] if single else rows
     lengths = [len(row) if isinstance(row, list) else -1 for row in table]
     if not table or min(lengths) < 1 or min(lengths) < max(lengths):
+        of_lists = sorted({len(row) for row in rows if isinstance(row, list)})
+        shape = f"({len(rows)}, {of_lists[0]} to {of_lists[-1]})" if len(of_lists) > 1 else (len(rows), *of_lists)
         raise InvalidSettingError(
             "Meanings must be a table with one row per meaning and one column per attribute, all of one length; the "
-            f"given data has the shape {_shape(rows)}."
+            f"given data has the shape {shape}."
         )
     found = list(chain.from_iterable(split_lists(list(column), rule) for column in zip(*table, strict=True)))
     return _split_evenly(found[0]) if len(found) == 1 else found
-
-
-def _shape(rows: Values) -> str:
-    lengths = sorted({len(row) for row in rows if isinstance(row, list)})
-    return str((len(rows), *lengths[:1])) if len(lengths) < 2 else f"({len(rows)}, {lengths[0]} to {lengths[-1]})"
 
 
 def split_lists(column: Values, rule: Rule) -> list[Values]:

@@ -1,7 +1,7 @@
 """Concept best matching (CBM): how well the words of a language translate, one by one, into concepts."""
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Hashable, Iterable, Sequence, Sized
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -275,15 +275,17 @@ def _items(meanings: object, messages: object, eos: object) -> tuple[Table, _Sid
     if messages is None and isinstance(meanings, (tuple, list)) and len(meanings) == 2:
         meanings, messages = meanings
     if messages is None:
-        table = Table.of(meanings, eos=eos)
-        table.require_discrete("cbm", phrases=True)
+        table = Table.of(meanings, eos=eos).require_discrete("cbm", phrases=True)
         meanings = table.concepts
     if not isinstance(meanings, Iterable):
         raise InvalidSettingError(f"Phrases must be a sequence with one phrase per message, not {meanings!r}.")
     phrases = [_phrase(given) for given in meanings]
     if messages is not None:
         table = Table.of(np.zeros((len(phrases), 1), dtype=np.int64), messages, eos=eos)
-    return table, _number_concepts(phrases)
+    names = _in_order({concept for phrase in phrases for concept in phrase})
+    place = {name: code for code, name in enumerate(names)}
+    rows = np.repeat(np.arange(len(phrases)), [len(phrase) for phrase in phrases])
+    return table, _Side(rows, np.array([place[concept] for phrase in phrases for concept in phrase]), names)
 
 
 def _phrase(given: object) -> list[Hashable]:
@@ -303,13 +305,6 @@ def _phrase(given: object) -> list[Hashable]:
     return _in_order(concepts) if isinstance(phrase, (set, frozenset)) else concepts
 
 
-def _number_concepts(phrases: list[list[Hashable]]) -> _Side:
-    names = _in_order({concept for phrase in phrases for concept in phrase})
-    place = {name: code for code, name in enumerate(names)}
-    rows = np.repeat(np.arange(len(phrases)), [len(phrase) for phrase in phrases])
-    return _Side(rows, np.array([place[concept] for phrase in phrases for concept in phrase]), names)
-
-
 def _in_order(concepts: Iterable[Hashable]) -> list[Hashable]:
     """Sort concepts by type and then by value, or by repr if values have no order."""
     try:
@@ -321,8 +316,19 @@ def _in_order(concepts: Iterable[Hashable]) -> list[Hashable]:
 def _words(table: Table, how: _Conventions) -> _Side:
     """Return the words of the messages."""
     placed, width = how.word()
-    tokens = _without_last(table) if how.drop_last else table.messages
-    _check_lengths((tokens != PAD).sum(1), width)
+    lengths = table.lengths - how.drop_last
+    tokens = np.where(np.arange(table.length) < lengths[:, None], table.messages, PAD)
+    if not (lengths > 0).all():
+        raise InvalidSettingError(
+            f"Nothing can be matched in {np.count_nonzero(lengths < 1)} of {counted(len(lengths), 'message')}: they "
+            "have no token that counts; leave their rows out, or keep the token that ends a message."
+        )
+    if (lengths % width).any():
+        length = int(lengths[lengths % width > 0][0])
+        raise InvalidSettingError(
+            f"A message of {counted(length, 'token')} cannot be cut into words of {width}; take words of a "
+            "length that divides all messages."
+        )
     rows, places = np.nonzero(tokens[:, ::width] != PAD)
     parts = [tokens[rows, places * width + i] for i in range(width)]
     codes = number(together(*([places] if placed else []), *map(number, parts)))
@@ -334,25 +340,6 @@ def _words(table: Table, how: _Conventions) -> _Side:
     if placed:
         named = [f"{place}:{name}" for place, name in zip(places[first], named, strict=True)]
     return _Side(rows, codes, named)
-
-
-def _without_last(table: Table) -> Counts:
-    """Return the messages without their last tokens."""
-    return np.where(np.arange(table.length) < table.lengths[:, None] - 1, table.messages, PAD)
-
-
-def _check_lengths(lengths: Counts, width: int) -> None:
-    if not lengths.all():
-        raise InvalidSettingError(
-            f"Nothing can be matched in {np.count_nonzero(lengths == 0)} of {counted(len(lengths), 'message')}: they "
-            "have no token that counts; leave their rows out, or keep the token that ends a message."
-        )
-    if (lengths % width).any():
-        length = int(lengths[lengths % width > 0][0])
-        raise InvalidSettingError(
-            f"A message of {counted(length, 'token')} cannot be cut into words of {width}; take words of a "
-            "length that divides all messages."
-        )
 
 
 def _score(samples: _Samples, how: _Conventions) -> Score:
@@ -377,8 +364,20 @@ def _score(samples: _Samples, how: _Conventions) -> Score:
         "unmatched_concepts": int(times[concepts.rows[np.isin(concepts.codes, translated, invert=True)]].sum()),
         **{f"unique_{name}": found for name, found in unique.items()},
     }
-    details |= _rates(details)
-    pairs = _pairs(weights, matched, words.names, concepts.names)
+    details |= {
+        "ambiguity_rate": details["ambiguous"] / details["total"],
+        "paraphrase_rate": details["paraphrase"] / details["total"],
+        "unmatched_rate": details["unmatched_concepts"] / details["concept_tokens"],
+    }
+    concept, word = np.nonzero(weights.T)
+    pairs = pd.DataFrame(
+        {
+            "word": [words.names[w] for w in word.tolist()],
+            "concept": [concepts.names[c] for c in concept.tolist()],
+            "weight": weights[word, concept],
+            "matched": matched[word] == concept,
+        }
+    )
     details["translation"] = pairs.loc[pairs["matched"], ["word", "concept", "weight"]].reset_index(drop=True)
     details["pairs"] = pairs
     alike = "no attribute ever changes" if how.concepts == "attributes" else "all phrases are alike"
@@ -437,24 +436,3 @@ def _edges(words: _Side, concepts: _Side, matched: Codes, times: Counts) -> dict
         "precision": float(np.average(good_words / of_words, weights=times)),
         "recall": float(np.average(good_words / of_concepts, weights=times)),
     }
-
-
-def _rates(details: Mapping[str, float]) -> dict[str, float]:
-    return {
-        "ambiguity_rate": details["ambiguous"] / details["total"],
-        "paraphrase_rate": details["paraphrase"] / details["total"],
-        "unmatched_rate": details["unmatched_concepts"] / details["concept_tokens"],
-    }
-
-
-def _pairs(weights: Counts, matched: Codes, words: Names, concepts: Names) -> pd.DataFrame:
-    """Return the DataFrame of words and concepts that occur together, sorted by concept and then by word."""
-    concept, word = np.nonzero(weights.T)
-    return pd.DataFrame(
-        {
-            "word": [words[w] for w in word.tolist()],
-            "concept": [concepts[c] for c in concept.tolist()],
-            "weight": weights[word, concept],
-            "matched": matched[word] == concept,
-        }
-    )

@@ -1,13 +1,13 @@
 """How tokens and concepts go together: context independence, and normalised pointwise mutual information (NPMI)."""
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from icy.core.errors import InvalidSettingError, require_known, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.languages.table import Codes, Table, Weights, together
 from icy.languages.tokens import PAD
 
@@ -81,27 +81,35 @@ def context_independence(
         (0.25, 1.0)
     """
     chosen_by = _checked(alignment, chosen_by, ties, smoothing)
-    table = Table.of(meanings, messages, eos=eos)
-    table.require_discrete("Context independence")
+    table = Table.of(meanings, messages, eos=eos).require_discrete("Context independence")
     conventions: dict[str, object] = {"alignment": alignment, "chosen_by": chosen_by, "ties": ties}
     conventions |= {"smoothing": smoothing or None, "eos": eos}
     why = why_unvaried(table.factors) or ("" if table.lengths.any() else "all messages are empty")
     if why:
         return undefined("context_independence", why, len(table), conventions)
     concepts, names = _concepts(table)
-    tokens, used = _tokens(table)
+    used = np.unique(table.messages[table.messages != PAD])
+    tokens = np.where(table.messages == PAD, PAD, np.searchsorted(used, table.messages))  # without gaps
     if len(names) * len(used) > MOST_CELLS:
         raise InvalidSettingError(
             f"{len(names)} concepts by {len(used)} tokens are too many for context independence; take fewer rows."
         )
-    counts = _cooccurrences(concepts, tokens, len(names), len(used), table.weights)
+    counts = np.zeros((len(names), len(used)))  # how often each token occurs in messages about each concept
+    for concept in concepts.T:
+        for token in tokens.T:
+            present = token != PAD
+            times = None if table.weights is None else table.weights[present]
+            cells = np.bincount(concept[present] * len(used) + token[present], times, minlength=counts.size)
+            counts += cells.reshape(counts.shape)
     details: dict[str, object] = {}
     if alignment == "em":
         counts, details = _aligned(concepts, tokens, counts, table.weights)
     counts = counts + smoothing
     shares = dict(zip(CHOICES, (shares_of(counts, 1), shares_of(counts, 0)), strict=True))
     product = shares[CHOICES[0]] * shares[CHOICES[1]]
-    chosen = np.arange(len(names)), _chosen(shares[chosen_by], product, ties, TIED[alignment])
+    choice = shares[chosen_by]
+    best = choice >= choice.max(1, keepdims=True) * (1 - TIED[alignment])
+    chosen = np.arange(len(names)), (best if ties == "lowest" else np.where(best, product, -1)).argmax(1)
     frame = _frame(names, [table.token_name(v) for v in used[chosen[1]]], {n: s[chosen] for n, s in shares.items()})
     return Score(
         "context_independence", product[chosen].mean(), len(table), conventions, {"concepts": frame, **details}
@@ -111,48 +119,37 @@ def context_independence(
 def _checked(alignment: str, chosen_by: str | None, ties: str, smoothing: float) -> str:
     """Check the conventions, and return `chosen_by` with its default filled in."""
     require_known("alignment", alignment, USUAL_CHOICE)
-    if chosen_by is not None and chosen_by not in CHOICES:
-        raise unknown("value of chosen_by", chosen_by, CHOICES)
+    if chosen_by is not None:
+        require_known("value of chosen_by", chosen_by, CHOICES)
     require_known("rule for ties", ties, TIES)
     if not 0 <= smoothing < np.inf:
         raise InvalidSettingError(f"smoothing must be at least 0, not {smoothing}.")
     return chosen_by or USUAL_CHOICE[alignment]
 
 
-def _concepts(table: Table) -> tuple[NDArray[np.int64], list[tuple[int, Hashable]]]:
+def _concepts(table: Table, varying: bool = False) -> tuple[NDArray[np.int64], list[tuple[int, Hashable]]]:
     """Return the number of each concept of each row, [N, A], and the attribute and value of each number."""
     names: list[tuple[int, Hashable]] = []
     columns = []
     for a, factor in enumerate(table.factors):
-        columns.append(factor + len(names))
-        names += [(a, table.value_name(a, value)) for value in np.unique(table.meanings[:, a])]
+        if factor.max() > 0 or not varying:
+            columns.append(factor + len(names))
+            names += [(a, table.value_name(a, value)) for value in np.unique(table.meanings[:, a])]
     return np.stack(columns, 1), names
-
-
-def _tokens(table: Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the tokens numbered without gaps, [N, S] with PAD after the end, and the original token of each number."""
-    used = np.unique(table.messages[table.messages != PAD])
-    return np.where(table.messages == PAD, PAD, np.searchsorted(used, table.messages)), used
-
-
-def _cooccurrences(
-    concepts: NDArray[np.int64], tokens: NDArray[np.int64], rows: int, columns: int, weights: Weights | None
-) -> Matrix:
-    """Count how often each token occurs in messages about each concept: [concepts, tokens]."""
-    counts = np.zeros(rows * columns)
-    for concept in concepts.T:
-        for token in tokens.T:
-            present = token != PAD
-            times = None if weights is None else weights[present]
-            counts += np.bincount(concept[present] * columns + token[present], times, minlength=rows * columns)
-    return counts.reshape(rows, columns)
 
 
 def _aligned(
     concepts: NDArray[np.int64], tokens: NDArray[np.int64], counts: Matrix, weights: Weights | None
 ) -> tuple[Matrix, dict[str, object]]:
-    """Return the counts divided among the concepts of each meaning by EM, and details on its convergence."""
-    concepts, tokens, times = _pairs(concepts, tokens, weights)
+    """Return the counts divided among the concepts of each meaning by EM, and details on its convergence.
+
+    The model translates each token by itself, so it does not matter which message with a meaning a token is in.
+    """
+    meaning, width, present = together(*concepts.T), int(tokens.max()) + 1, tokens != PAD
+    first = np.unique(meaning, return_index=True)[1]
+    pairs, which = np.unique((meaning[:, None] * width + tokens)[present], return_inverse=True)
+    times = np.bincount(which.ravel(), None if weights is None else weights.repeat(present.sum(1)))
+    concepts, tokens = concepts[first[pairs // width]], pairs % width  # of the distinct pairs of a meaning and a token
     translation = shares_of((counts > 0).astype(float), 1)
     rounds, change = 0, np.inf
     while rounds < MOST_ROUNDS and change >= SETTLED:
@@ -160,48 +157,14 @@ def _aligned(
         shared = np.zeros_like(counts)
         for first in range(0, len(times), PAIRS_AT_ONCE):
             some = slice(first, first + PAIRS_AT_ONCE)
-            _divide_counts(shared, translation, concepts[some], tokens[some], times[some])
+            cells = concepts[some], tokens[some][:, None]
+            parts = translation[cells]  # each pair is divided among the concepts, in proportion to their translations
+            parts *= (times[some] / parts.sum(1))[:, None]
+            np.add.at(shared, cells, parts)
         before, translation = translation, shares_of(shared, 1)
         change = float(np.abs(translation - before).max())
     found = {"rounds": rounds, "most_rounds": MOST_ROUNDS, "change": change, "tolerance": SETTLED}
     return shared, {**found, "converged": change < SETTLED}
-
-
-def _pairs(
-    concepts: NDArray[np.int64], tokens: NDArray[np.int64], weights: Weights | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
-    """Return the distinct pairs of a meaning and a token: concepts, [P, A], token and number of occurrences, [P] each.
-
-    The model translates each token by itself, so it does not matter which message with this meaning a token is in.
-    """
-    meaning = together(*concepts.T)
-    _, first = np.unique(meaning, return_index=True)
-    width = int(tokens.max()) + 1
-    present = tokens != PAD
-    pairs, which = np.unique((meaning[:, None] * width + tokens)[present], return_inverse=True)
-    times = np.bincount(which.ravel(), None if weights is None else weights.repeat(present.sum(1)))
-    return concepts[first[pairs // width]], pairs % width, times
-
-
-def _divide_counts(
-    shared: Matrix,
-    translation: Matrix,
-    concepts: NDArray[np.int64],
-    tokens: NDArray[np.int64],
-    times: NDArray[Any],
-) -> None:
-    """Divide the occurrences of each pair among the concepts of its meaning, in proportion to their translations."""
-    cells = concepts, tokens[:, None]
-    weights = translation[cells]
-    weights *= (times / weights.sum(1))[:, None]
-    np.add.at(shared, cells, weights)
-
-
-def _chosen(choice: Matrix, product: Matrix, ties: str, tied: float) -> NDArray[np.int64]:
-    """Choose the token of every concept, [concepts]."""
-    best = choice >= choice.max(1, keepdims=True) * (1 - tied)
-    found: NDArray[np.int64] = (best if ties == "lowest" else np.where(best, product, -1)).argmax(1)
-    return found
 
 
 def _frame(names: list[tuple[int, Hashable]], tokens: Sequence[object], shares: dict[str, Matrix]) -> "pd.DataFrame":
@@ -254,9 +217,10 @@ def npmi(meanings: object, messages: object = None, *, units: str = "tokens", eo
         >>> npmi(meanings, ["ac", "ad", "bc", "bd"]).value, npmi(meanings, ["ac", "ad", "bd", "bc"]).value
         (1.0, 0.5)
     """
+    import pandas as pd
+
     require_known("unit of messages", units, UNITS)
-    table = Table.of(meanings, messages, eos=eos)
-    table.require_discrete("NPMI")
+    table = Table.of(meanings, messages, eos=eos).require_discrete("NPMI")
     conventions = {"units": units, "eos": eos}
     if why := why_unvaried(table.factors) or ("" if table.lengths.any() else "all messages are empty"):
         return undefined("npmi", why, len(table), conventions)
@@ -267,24 +231,24 @@ def npmi(meanings: object, messages: object = None, *, units: str = "tokens", eo
     found = np.log(both / (of_token[pairs.row] * of_concept[pairs.col])) / -np.log(both)
     best = np.full(len(concept_names), -1.0)  # for concepts that only have empty messages
     np.maximum.at(best, pairs.col, found)
-    details = {"pairs": _frame_of_pairs(pairs, found, token_names, concept_names)}
-    return Score("npmi", float(np.clip(best.mean(), -1, 1)), len(table), conventions, details)
+    order = np.lexsort((pairs.row, pairs.col, -found))
+    columns = {
+        "token": [token_names[v] for v in pairs.row[order].tolist()],
+        "concept": [concept_names[c] for c in pairs.col[order].tolist()],
+        "rows": pairs.data[order].astype(int),
+        "npmi": found[order],
+    }
+    return Score("npmi", float(np.clip(best.mean(), -1, 1)), len(table), conventions, {"pairs": pd.DataFrame(columns)})
 
 
 def _incidences(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Names]]:
     """Return the incidence tables (`_incidence`) and names of tokens and of concepts."""
     rows, places = np.nonzero(table.messages != PAD)
     used, tokens = np.unique(table.messages[rows, places], return_inverse=True)
-    names: Names = []
-    columns = []
-    for a, factor in enumerate(table.factors):
-        if factor.max() > 0:
-            columns.append(factor + len(names))
-            names += [(a, table.value_name(a, value)) for value in np.unique(table.meanings[:, a])]
-    concepts = np.concatenate(columns)
-    of_concepts = _incidence(np.tile(np.arange(len(table)), len(columns)), concepts, len(table), len(names))
+    concepts, names = _concepts(table, varying=True)
+    of_concepts = _incidence(np.arange(len(table)).repeat(concepts.shape[1]), concepts.ravel(), len(table), len(names))
     of_tokens = _incidence(rows, tokens, len(table), len(used))
-    return (of_tokens, [table.token_name(token) for token in used]), (of_concepts, names)
+    return (of_tokens, [table.token_name(token) for token in used]), (of_concepts, [*names])
 
 
 def _wholes(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Names]]:
@@ -304,13 +268,3 @@ def _incidence(rows: Codes, columns: Codes, count: int, width: int) -> csr_array
     """Return a table of zeros and ones, [count, width], with ones at the cells (rows, columns)."""
     cells = np.unique(rows * max(width, 1) + columns)
     return csr_array((np.ones(len(cells)), (cells // max(width, 1), cells % max(width, 1))), shape=(count, width))
-
-
-def _frame_of_pairs(pairs: Any, found: NDArray[np.float64], tokens: Names, concepts: Names) -> "pd.DataFrame":
-    """Return the DataFrame of pairs, sorted by NPMI, then by concept and token."""
-    import pandas as pd
-
-    order = np.lexsort((pairs.row, pairs.col, -found))
-    row, column = pairs.row[order].tolist(), pairs.col[order].tolist()
-    columns = {"token": [tokens[v] for v in row], "concept": [concepts[c] for c in column]}
-    return pd.DataFrame({**columns, "rows": pairs.data[order].astype(int), "npmi": found[order]})

@@ -64,8 +64,7 @@ def ami(
     from sklearn.metrics import adjusted_mutual_info_score
 
     require_known("average", average, AVERAGES)
-    table = Table.of(meanings, messages, eos=eos)
-    table.require_discrete("Adjusted mutual information")
+    table = Table.of(meanings, messages, eos=eos).require_discrete("Adjusted mutual information")
     labels, codes = _labels(table, attribute), message_labels(table)
     if table.weights is not None:  # the expectation is over orders of repeated rows
         table.require_whole_weights("Adjusted mutual information")
@@ -216,8 +215,7 @@ def mutual_information(
         >>> mutual_information(*table).value, mutual_information(*table, normalised=True).value
         (1.0, 0.5)
     """
-    table = Table.of(meanings, messages, eos=eos)
-    table.require_discrete("Mutual information")
+    table = Table.of(meanings, messages, eos=eos).require_discrete("Mutual information")
     conventions = {"normalised": normalised, "eos": eos}
     if why := why_unvaried(table.factors):
         return undefined("mutual_information", why, len(table), conventions)

@@ -121,22 +121,16 @@ def evaluate(
         "distinct_messages": len(np.unique(table.messages, axis=0)),
     }
     for name, score in scores.items():
-        row |= _columns(name, score)
+        row |= {name: score.value, f"{name}_why": score.why, f"{name}_note": score.note}
+        if score.error is not None:
+            row[f"{name}_error"] = score.error
+        if (test := score.by_chance) is not None:
+            numbers = test.mean, test.sd, test.low, test.high, test.p
+            row |= {f"{name}_{column}": number for column, number in zip(CHANCE, numbers, strict=True)}
     row["conventions"] = conventions_json({name: score.conventions for name, score in scores.items()})
     frame = pd.DataFrame([row])
     frame.attrs["scores"] = scores
     return frame
-
-
-def _columns(name: str, score: Score) -> dict[str, object]:
-    """Return the columns of a metric in the row of a table."""
-    columns: dict[str, object] = {name: score.value, f"{name}_why": score.why, f"{name}_note": score.note}
-    if score.error is not None:
-        columns[f"{name}_error"] = score.error
-    if (test := score.by_chance) is not None:
-        numbers = test.mean, test.sd, test.low, test.high, test.p
-        columns |= {f"{name}_{column}": number for column, number in zip(CHANCE, numbers, strict=True)}
-    return columns
 
 
 def score_all(

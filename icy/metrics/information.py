@@ -105,8 +105,7 @@ def posdis(meanings: object, messages: object = None, *, constant: str = "skip",
         >>> posdis([[0, 0], [0, 1], [1, 0], [1, 1]], [[1, 1], [1, 2], [2, 2], [2, 1]]).value
         0.5
     """
-    table = Table.of(meanings, messages, eos=eos)
-    table.require_discrete("posdis")
+    table = Table.of(meanings, messages, eos=eos).require_discrete("posdis")
     conventions = {"constant": constant, "eos": eos}
     return _gaps("posdis", table, table.positions, list(range(table.length)), constant, conventions, "position")
 
@@ -148,8 +147,7 @@ def bosdis(
         >>> bosdis([[0, 0], [0, 1], [1, 0], [1, 1]], [[1, 3], [4, 1], [3, 2], [2, 4]]).value
         1.0
     """
-    table = Table.of(meanings, messages, eos=eos, vocab_size=vocab_size)
-    table.require_discrete("bosdis")
+    table = Table.of(meanings, messages, eos=eos, vocab_size=vocab_size).require_discrete("bosdis")
     ignored = tuple(ignore) if isinstance(ignore, Iterable) else (ignore,)
     used = [token for token in np.unique(table.messages).tolist() if token != PAD]  # the vocabulary may be huge
     symbols = [token for token in used if table.token_name(token) not in ignored]
@@ -256,8 +254,7 @@ def information_table(
     """
     import pandas as pd
 
-    table = Table.of(meanings, messages, eos=eos)
-    table.require_discrete("The table of information")
+    table = Table.of(meanings, messages, eos=eos).require_discrete("The table of information")
     weights = table.weights
     of_factors, of_parts = ([entropy(codes, weights) for codes in some] for some in (table.factors, table.positions))
     information = information_matrix(table.factors, table.positions, weights)

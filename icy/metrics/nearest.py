@@ -1,9 +1,9 @@
 """Which grammar a language is a version of: how well each grammar, with its words estimated, predicts the messages."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import Self
 
 import numpy as np
@@ -98,10 +98,6 @@ def _hol(rows: Rows, values: IntArray) -> IntArray:
     return np.broadcast_to(frequent, (len(values), len(frequent)))
 
 
-def _draw_hol(rows: Rows, generator: np.random.Generator) -> IntArray:
-    return generator.integers(rows.sizes[1], size=rows.tokens.shape)
-
-
 def _concat(rows: Rows, values: IntArray) -> IntArray:
     return _by_owner(rows, values, rows.owners)
 
@@ -120,15 +116,7 @@ def _perm(rows: Rows, values: IntArray) -> IntArray:
     return _by_owner(rows, values, owners)
 
 
-def _draw_perm(rows: Rows, generator: np.random.Generator) -> IntArray:
-    return generator.permutation(rows.tokens, axis=1)
-
-
 # -- rot, pairsum: each token is a sum of tokens of concat, modulo V ---------------------------------------------------
-
-
-def _rot_sums(rows: Rows) -> IntArray:
-    return np.tri(rows.tokens.shape[1], dtype=np.int64)
 
 
 def _pairsum_sums(rows: Rows) -> IntArray:
@@ -220,11 +208,11 @@ def _draw_proj(rows: Rows, generator: np.random.Generator) -> IntArray:
 
 
 GRAMMARS: Mapping[str, EstimatedGrammar] = {
-    "hol": EstimatedGrammar(_hol, _draw_hol),
+    "hol": EstimatedGrammar(_hol, lambda rows, generator: generator.integers(rows.sizes[1], size=rows.tokens.shape)),
     "concat": EstimatedGrammar(_concat, lambda rows, generator: rows.tokens),
-    "rot": _summed(_rot_sums),
+    "rot": _summed(lambda rows: np.tri(rows.tokens.shape[1], dtype=np.int64)),
     "pairsum": _summed(_pairsum_sums),
-    "perm": EstimatedGrammar(_perm, _draw_perm),
+    "perm": EstimatedGrammar(_perm, lambda rows, generator: generator.permutation(rows.tokens, axis=1)),
     "shufdet": EstimatedGrammar(_shufdet, _draw_shufdet),
     "proj": EstimatedGrammar(_proj, _draw_proj),
 }
@@ -479,7 +467,9 @@ def _concentration(grammar: str, rows: Rows) -> tuple[float, bool]:
     wrong = GRAMMARS[grammar].predict(rows, rows.values) != rows.tokens
     row, place = np.nonzero(wrong)
     length, smallest, cells = wrong.shape[1], 1.0, 0
-    for code in _value_codes(rows):
+    columns = list(rows.values.T)
+    pairs_of_values = (one * rows.sizes[0] + other for one, other in combinations(columns, 2))
+    for code in chain([np.zeros(len(rows.values), dtype=np.int64)], columns, pairs_of_values):
         size = int(code.max()) + 1
         errors = np.bincount(code[row] * length + place, minlength=size * length)
         meanings = np.bincount(code, minlength=size).repeat(length)
@@ -488,12 +478,3 @@ def _concentration(grammar: str, rows: Rows) -> tuple[float, bool]:
         if found.any():
             smallest = min(smallest, bdtrc(errors[found] - 1.0, meanings[found], wrong.mean()).min())
     return float(-np.log10(max(smallest * cells, np.finfo(float).tiny))), bool(wrong.any())
-
-
-def _value_codes(rows: Rows) -> Iterator[IntArray]:
-    """Yield numbers of groups of meanings [n]: one group, a group per value, and a group per pair of values."""
-    columns = list(rows.values.T)
-    yield np.zeros(len(rows.values), dtype=np.int64)
-    yield from columns
-    for one, other in combinations(columns, 2):
-        yield one * rows.sizes[0] + other

@@ -55,8 +55,7 @@ def conflict_count(meanings: object, messages: object = None, *, eos: object = N
         >>> conflict_count(meanings, ["ac", "ad", "bd", "bc"]).value
         2.0
     """
-    table = Table.of(meanings, messages, eos=eos)
-    table.require_discrete("Conflict count")
+    table = Table.of(meanings, messages, eos=eos).require_discrete("Conflict count")
     conventions = {"eos": eos}
     held = [a for a, factor in enumerate(table.factors) if factor.max() > 0]
     why = why_unvaried(table.factors)
@@ -255,18 +254,16 @@ def sap(meanings: object, messages: object = None, *, bins: int = 20, eos: objec
     codes = coded.classes(bins)
     if why := why_unvaried(coded.factors) or ("" if codes else "the code has no dimension"):
         return undefined("sap", why, len(coded), conventions)
-    accuracies = np.array([[_balanced(factor, code) for code in codes] for factor in coded.factors])
+    worth = [1 / (sizes * len(sizes)) for sizes in map(np.bincount, coded.factors)]  # for balanced accuracies
+    best = [
+        [_best(factor, code, one).sum() for code in codes] for factor, one in zip(coded.factors, worth, strict=True)
+    ]
+    accuracies = np.array(best, dtype=float)
     guesses = np.array([1 / (int(factor.max()) + 1) for factor in coded.factors])
     ordered = np.sort(np.column_stack([guesses, accuracies]), 1)
     gaps = np.where(guesses < 1, ordered[:, -1] - ordered[:, -2], math.nan)
     details = {"gaps": gaps.tolist(), "accuracies": accuracies.tolist()}
     return Score("sap", float(np.nanmean(gaps)), len(coded), conventions, details)
-
-
-def _balanced(factor: Codes, given: Codes) -> float:
-    """Return the balanced accuracy of the best prediction of an attribute from a variable."""
-    sizes = np.bincount(factor)
-    return float(_best(factor, given, 1 / (sizes * len(sizes))).sum())
 
 
 def _best(factor: Codes, given: Codes, worth: Matrix | None = None) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from icy.core.errors import InvalidSettingError
 from icy.core.progress import track
 from icy.core.streams import stream_key
 
-from .reconstruction import Composition, FitSettings, ReconstructionErrors, Target, TensorDistance
+from .reconstruction_solvers import Composition, FitSettings, ReconstructionErrors, Target, TensorDistance
 
 SETTLED = 0.01  # training has converged if the last tenth of the steps changed the error by a smaller fraction
 SMALL = 0.1  # smaller errors count as this error in the fraction

@@ -59,15 +59,17 @@ def residual_entropy(
         (0.0, [[1], [0]])
     """
     require_known("search for an assignment", search, SEARCHES)
-    table = Table.of(meanings, messages, eos=eos)
-    table.require_discrete("Residual entropy")
+    table = Table.of(meanings, messages, eos=eos).require_discrete("Residual entropy")
     conventions = {"search": search, "normalised": normalised, "eos": eos}
     if why := why_unvaried(table.factors):
         return undefined("residual_entropy", why, len(table), conventions)
     groups = {"exhaustive": _exhaustive, "greedy": _greedy, "resnick": _resnick}[search](table, normalised)
     smoothing = SMOOTHING if search == "resnick" else 0.0
-    value = _mean_residual(table, groups, normalised, smoothing)
-    return Score("residual_entropy", value, len(table), conventions, {"positions": groups})
+    left = [
+        _residual(factor, [table.positions[j] for j in group], normalised, table.weights, smoothing)
+        for factor, group in zip(table.factors, groups, strict=True)
+    ]
+    return Score("residual_entropy", float(np.mean(left)), len(table), conventions, {"positions": groups})
 
 
 @either_spelling
@@ -99,15 +101,6 @@ def hce(meanings: object, messages: object = None, *, normalised: bool = True, e
     left = residual_entropy(meanings, messages, search="greedy", normalised=normalised, eos=eos)
     conventions = {"normalised": normalised, "eos": eos}
     return Score("hce", 1 - left.value, left.rows, conventions, left.details, why=left.why)
-
-
-def _mean_residual(table: Table, groups: Groups, normalised: bool, smoothing: float = 0.0) -> float:
-    """Return the mean over attributes of the entropy given the positions assigned to each."""
-    left = [
-        _residual(factor, [table.positions[j] for j in group], normalised, table.weights, smoothing)
-        for factor, group in zip(table.factors, groups, strict=True)
-    ]
-    return float(np.mean(left))
 
 
 def _residual(
@@ -160,9 +153,16 @@ def _exhaustive(table: Table, normalised: bool) -> Groups:
     costs = _subset_costs(table, normalised)
     size = 1 << table.length
     best, chosen = costs[0], [np.arange(size)]
-    for cost in costs[1:]:
-        best, own = _with_one_more(best, cost, size)
-        chosen.append(own)
+    for cost in costs[1:]:  # give a part of every subset to one more attribute
+        least, taken = np.empty(size), np.empty(size, dtype=np.int64)
+        for whole in range(size):
+            parts = _parts_of(whole)
+            sums = cost[parts] + best[whole ^ parts]
+            # Take the smallest of parts that tie up to rounding: irrelevant positions stay with the first attributes.
+            at = int((sums <= sums.min() + 1e-9).argmax())
+            least[whole], taken[whole] = sums[at], parts[at]
+        best = least
+        chosen.append(taken)
     owners, left = np.zeros(table.length, dtype=np.int64), size - 1
     for a in reversed(range(table.attributes)):
         owners[[j for j in range(table.length) if chosen[a][left] >> j & 1]] = a
@@ -180,20 +180,6 @@ def _subset_costs(table: Table, normalised: bool) -> NDArray[np.float64]:
         for subset in track(joint, "subsets of residual_entropy")
     ]
     return np.array(costs).T
-
-
-def _with_one_more(
-    best: NDArray[np.float64], cost: NDArray[np.float64], size: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Give a part of every subset to one more attribute; return the lowest cost of each subset, and the part."""
-    least, taken = np.empty(size), np.empty(size, dtype=np.int64)
-    for whole in range(size):
-        parts = _parts_of(whole)
-        sums = cost[parts] + best[whole ^ parts]
-        # Take the smallest of parts that tie up to rounding: irrelevant positions stay with the first attributes.
-        at = int((sums <= sums.min() + 1e-9).argmax())
-        least[whole], taken[whole] = sums[at], parts[at]
-    return least, taken
 
 
 def _parts_of(whole: int) -> NDArray[np.int64]:

@@ -122,20 +122,15 @@ def compare_with_chance(metric: str, value: float, values: Values, alternative: 
     if exact:
         p = low = high = as_extreme / number
     else:
-        p, (low, high) = (as_extreme + 1) / (number + 1), _clopper_pearson(as_extreme, number)
+        from scipy.stats import beta
+
+        p = (as_extreme + 1) / (number + 1)  # with the 95% interval of Clopper and Pearson
+        low = float(beta.ppf(TAIL, as_extreme, number - as_extreme + 1)) if as_extreme else 0.0
+        high = float(beta.ppf(1 - TAIL, as_extreme + 1, number - as_extreme)) if as_extreme < number else 1.0
     ends = [float(end) for end in np.quantile(values, [TAIL, 1 - TAIL])]
     sd = float(values.std(ddof=0 if exact or number == 1 else 1))
     chance = float(values.mean()), sd, ends[0], ends[1]
     return PermutationTest(metric, value, number, *chance, p, low, high, alternative, exact, "", values)
-
-
-def _clopper_pearson(successes: int, number: int) -> tuple[float, float]:
-    """Return the 95% interval of a probability, given the successes among a number of trials."""
-    from scipy.stats import beta
-
-    low = float(beta.ppf(TAIL, successes, number - successes + 1)) if successes else 0.0
-    high = float(beta.ppf(1 - TAIL, successes + 1, number - successes)) if successes < number else 1.0
-    return low, high
 
 
 @dataclass(frozen=True, eq=False)

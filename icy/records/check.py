@@ -106,17 +106,13 @@ def _faults(record: Any, key: str | None) -> Iterator[str]:
     msgspec.convert(record, Record)  # raises if fields are missing or of other types
     if not record["failed"] and (missing := [name for name in RESULT_FIELDS if name not in record]):
         yield f"it has a result, but lacks {listed(missing)}"
-    yield from _wrong_key(record, key)
-    yield from _wrong_config(record)
-    yield from _wrong_parts(record)
-    yield from _wrong_numbers(record)
-
-
-def _wrong_key(record: Record, key: str | None) -> Iterator[str]:
     if key is not None and record["key"] != key:
         yield f"its key is {_quoted(record['key'])}, not the name of its file"
     if (own := own_key(record)) != record["key"]:
         yield f"its key is {_quoted(record['key'])}, but the key of its configuration and versions is {own}"
+    yield from _wrong_config(record)
+    yield from _wrong_parts(record)
+    yield from _wrong_numbers(record)
 
 
 def _wrong_config(record: Record) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from icy.config.protocols import PROTOCOLS, EndToEndProtocol
-from icy.core.checks import LARGEST_RATIO, LARGEST_SEED, boolean_column, require_names
+from icy.core.checks import LARGEST_RATIO, LARGEST_SEED, boolean_column, number_column, require_names
 from icy.core.errors import InvalidSettingError, StoreError, unknown
 from icy.core.files import read_csv_table
 from icy.core.registry import SIDES, canonical
@@ -28,10 +28,6 @@ from .pack import Pack, is_pack, saved_records
 from .record import HasRecords, Record
 from .store import Store
 from .versions import identity_of, newest
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,7 +187,7 @@ def _complete_columns(table: pd.DataFrame) -> pd.DataFrame:
     for name in ("censored", "failed"):
         whole[name] = boolean_column(f"The column {name}", whole[name])
     for name in NUMBERS:
-        whole[name] = _numeric(whole[name])
+        whole[name] = number_column(f"The column {name}", whole[name])
     for name in WHOLE:
         whole[name] = _whole(whole[name])
     bare = ~whole["model"].astype(str).str.contains("/") & whole["role"].isin(SIDES)
@@ -234,20 +230,14 @@ def with_measure(results: list[Record] | pd.DataFrame, measure: str) -> list[Rec
     return results if isinstance(results, list) else results.assign(measure=_known_measures(results).fillna(measure))
 
 
-def _numeric(column: Column) -> Column:
-    import pandas as pd
-
-    if column.dtype == float:
-        return column
-    return _checked(column, pd.to_numeric(column, errors="coerce")).astype(float)
-
-
 def _whole(column: Column) -> Column:
     import pandas as pd
 
     if column.dtype in ("Int64", "int64") or column.isna().all():
         return column.astype("Int64")
-    read = _checked(column, pd.to_numeric(column, errors="coerce"))
+    read = pd.to_numeric(column, errors="coerce")
+    if len(wrong := column[read.isna() & column.notna()]):
+        raise InvalidSettingError(f"The column {column.name} must hold numbers, not '{wrong.iloc[0]}'.")
     if len(wrong := read[read.notna() & (read % 1).ne(0).fillna(False).astype(bool)]):  # infinity too
         raise InvalidSettingError(f"The column {column.name} must hold whole numbers; this table has {wrong.iloc[0]}.")
     known = read.dropna()
@@ -281,14 +271,6 @@ def _require_possible(table: pd.DataFrame) -> None:
                 f"{first['grammar']}, seed {first['seed']}, is {first['value']:g}, {what}; correct it in the table, or "
                 "leave it out."
             )
-
-
-def _checked(column: Column, read: Column) -> Column:
-    """Return a parsed column; raise if a value could not be parsed."""
-    wrong = column[read.isna() & column.notna()]
-    if len(wrong):
-        raise InvalidSettingError(f"The column {column.name} must hold numbers; this table has '{wrong.iloc[0]}'.")
-    return read
 
 
 def comparable(records: Sequence[Record]) -> list[Record]:

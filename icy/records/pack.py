@@ -10,9 +10,10 @@ import hashlib
 import json
 import logging
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import getitem
 from pathlib import Path
 
 from icy.core.errors import StoreError
@@ -67,7 +68,8 @@ class Pack:
             records = Store(path).all_records()
             if not records:
                 raise StoreError(f"The folder {path} has no results.")
-            return cls.of(records, _FolderFiles(path, records))
+            names = dict.fromkeys(name for record in records for name in files_of(record))
+            return cls.of(records, _ReadLater({n: (path / n).read_bytes for n in names if (path / n).is_file()}))
         if path.suffix.lower() != SUFFIX:
             try:
                 records = saved_records(path)
@@ -120,40 +122,20 @@ class Pack:
         return len(missing)
 
 
-class _FolderFiles(Mapping[str, bytes]):
-    """Files of the records of a folder, read on access."""
+class _ReadLater(Mapping[str, bytes]):
+    """Files that are read on access."""
 
-    def __init__(self, folder: Path, records: Iterable[Record]) -> None:
-        self._folder = folder
-        names = dict.fromkeys(name for record in records for name in files_of(record))
-        self._names = {name: None for name in names if (folder / name).is_file()}
+    def __init__(self, readers: Mapping[str, Callable[[], bytes]]) -> None:
+        self._readers = readers
 
     def __getitem__(self, name: str) -> bytes:
-        if name not in self._names:
-            raise KeyError(name)
-        return (self._folder / name).read_bytes()
+        return self._readers[name]()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._readers)
 
     def __len__(self) -> int:
-        return len(self._names)
-
-
-class _Joined(Mapping[str, bytes]):
-    """Files of several packs. Each file is from the pack of its record."""
-
-    def __init__(self, sources: Mapping[str, Mapping[str, bytes]]) -> None:
-        self._sources = sources
-
-    def __getitem__(self, name: str) -> bytes:
-        return self._sources[name][name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._sources)
-
-    def __len__(self) -> int:
-        return len(self._sources)
+        return len(self._readers)
 
 
 def read_once(path: str | Path) -> Pack:
@@ -192,12 +174,13 @@ def merge_packs(packs: Iterable[Pack]) -> Pack:
     """
     all_packs = list(packs)
     whole = Pack.of(record for pack in all_packs for record in pack.records)
-    kept, sources = {record["key"]: record for record in whole.records}, dict[str, Mapping[str, bytes]]()
+    kept, sources = {record["key"]: record for record in whole.records}, dict[str, Callable[[], bytes]]()
     for pack in all_packs:
         for record in pack.records:
             if record == kept[record["key"]]:  # files of this record only, not of another record with the same key
-                sources.update({name: pack.files for name in files_of(record) if name in pack.files})
-    return replace(whole, files=_Joined(sources))
+                names = [name for name in files_of(record) if name in pack.files]
+                sources |= {name: partial(getitem, pack.files, name) for name in names}
+    return replace(whole, files=_ReadLater(sources))
 
 
 def add_to_pack(file: str | Path, *places: str | Path) -> Pack:

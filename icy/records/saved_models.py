@@ -62,7 +62,8 @@ def match_facts(path: str | Path, what: str, facts: Sequence[Facts], where: Opti
     for name in where:
         if all(_value(one, name) == "None" for one in facts):
             raise unknown(f"field of the saved {what}", name, known)
-    matches = [all(_is(_value(one, name), value) for name, value in where.items()) for one in facts]
+    accepted = {name: {str(one).lower() for one in (value, *words(value))} for name, value in where.items()}
+    matches = [all(_value(one, name).lower() in accepted[name] for name in where) for one in facts]
     if not any(matches):
         required = listed([f"{name}={value}" for name, value in where.items()])
         available = "; ".join(f"available: {_values(facts, name)}" for name in where if len(where) == 1)
@@ -143,8 +144,3 @@ def _values(facts: Sequence[Facts], name: str) -> str:
 
 def _value(facts: Facts, name: str) -> str:
     return str(facts.get(name if name in facts else SYNONYMS.get(name, name)))
-
-
-def _is(value: str, accepted: object) -> bool:
-    """Return whether a value is among the accepted values, ignoring case."""
-    return value.lower() in {str(one).lower() for one in (accepted, *words(accepted))}

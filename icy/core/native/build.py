@@ -17,7 +17,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -162,7 +162,8 @@ def _linked(folder: Path, scratch: Path) -> Path:
     with ThreadPoolExecutor(os.cpu_count()) as threads:  # each thread waits for its own compiler
         objects = list(threads.map(lambda unit: _object(unit, command, folder, known, scratch), units))
     library = scratch / LIBRARY
-    _run([*command, *_shared(), "-o", str(library), *map(str, objects), *LINK[sys.platform]], COMMON)
+    shared = ["-shared", "-Wl,-dead_strip"] if sys.platform == "darwin" else ["-shared"]
+    _run([*command, *shared, "-o", str(library), *map(str, objects), *LINK[sys.platform]], COMMON)
     return library
 
 
@@ -178,13 +179,6 @@ def _object(unit: Unit, command: Sequence[str], folder: Path, known: Sequence[st
         _run([*compile_, "-c", str(source), "-o", str(unfinished)])
         unfinished.replace(place)
     return place
-
-
-def _shared() -> Iterator[str]:
-    """Yield the options that make a shared library."""
-    yield "-shared"
-    if sys.platform == "darwin":
-        yield "-Wl,-dead_strip"
 
 
 def _run(command: Sequence[str], folder: Path | None = None) -> str:

@@ -11,88 +11,50 @@ from dataclasses import fields, is_dataclass, replace
 
 from icy.core.errors import InvalidSettingError, unknown
 
-from .codes import COMMITMENT, Codebook, LearnedCodebook, Quantized
-from .ending import LAZY_DIVISOR, LAZY_POWER, Ending, EndingDiscrete, with_ends
-from .losses import (
-    INSIDE_LOG,
-    SMALLEST_DEVIATION,
-    VOCABULARY,
-    WITH_START,
-    Answered,
-    Answering,
-    Losses,
-    Meanings,
-    Representation,
-    Scores,
-    Sent,
-    SpokenSymbols,
-    StepScores,
-    Symbols,
-    Targets,
-    WithoutParameters,
-    Words,
-    advantage,
-    cross_entropy,
-    entropy,
-    largest,
-    one_hot,
-    relaxed,
-    sampled,
-    squared_error,
-    straight_through,
-    without_start,
-)
-from .symbols import ANSWERS, DISCRETE, SOFT, TEMPERATURE, Discrete, Gumbel, GumbelSoftmax, Soft
-
-__all__ = [
-    "ANSWERS",
-    "COMMITMENT",
-    "DISCRETE",
-    "INSIDE_LOG",
-    "LAZY_DIVISOR",
-    "LAZY_POWER",
-    "REPRESENTATIONS",
-    "SMALLEST_DEVIATION",
-    "SOFT",
-    "TEMPERATURE",
-    "VOCABULARY",
-    "WITH_START",
-    "Answered",
-    "Answering",
-    "Codebook",
-    "Discrete",
-    "Ending",
-    "EndingDiscrete",
-    "Gumbel",
-    "GumbelSoftmax",
-    "LearnedCodebook",
-    "Losses",
-    "Meanings",
-    "Quantized",
-    "Representation",
-    "Scores",
-    "Sent",
-    "Soft",
-    "SpokenSymbols",
-    "StepScores",
-    "Symbols",
-    "Targets",
-    "WithoutParameters",
-    "Words",
-    "advantage",
-    "cross_entropy",
-    "entropy",
-    "get_representation",
-    "largest",
-    "one_hot",
-    "options_of",
-    "relaxed",
-    "sampled",
-    "squared_error",
-    "straight_through",
-    "with_ends",
-    "without_start",
-]
+from .codes import COMMITMENT as COMMITMENT
+from .codes import Codebook as Codebook
+from .codes import LearnedCodebook as LearnedCodebook
+from .codes import Quantized as Quantized
+from .ending import LAZY_DIVISOR as LAZY_DIVISOR
+from .ending import LAZY_POWER as LAZY_POWER
+from .ending import Ending as Ending
+from .ending import EndingDiscrete as EndingDiscrete
+from .ending import with_ends as with_ends
+from .losses import INSIDE_LOG as INSIDE_LOG
+from .losses import SMALLEST_DEVIATION as SMALLEST_DEVIATION
+from .losses import VOCABULARY as VOCABULARY
+from .losses import WITH_START as WITH_START
+from .losses import Answered as Answered
+from .losses import Answering as Answering
+from .losses import Losses as Losses
+from .losses import Meanings as Meanings
+from .losses import Representation as Representation
+from .losses import Scores as Scores
+from .losses import Sent as Sent
+from .losses import SpokenSymbols as SpokenSymbols
+from .losses import StepScores as StepScores
+from .losses import Symbols as Symbols
+from .losses import Targets as Targets
+from .losses import WithoutParameters as WithoutParameters
+from .losses import Words as Words
+from .losses import advantage as advantage
+from .losses import cross_entropy as cross_entropy
+from .losses import entropy as entropy
+from .losses import largest as largest
+from .losses import one_hot as one_hot
+from .losses import relaxed as relaxed
+from .losses import sampled as sampled
+from .losses import squared_error as squared_error
+from .losses import straight_through as straight_through
+from .losses import without_start as without_start
+from .symbols import ANSWERS as ANSWERS
+from .symbols import DISCRETE as DISCRETE
+from .symbols import SOFT as SOFT
+from .symbols import TEMPERATURE as TEMPERATURE
+from .symbols import Discrete as Discrete
+from .symbols import Gumbel as Gumbel
+from .symbols import GumbelSoftmax as GumbelSoftmax
+from .symbols import Soft as Soft
 
 REPRESENTATIONS: dict[str, Representation] = {
     r.name: r for r in (SOFT, Gumbel(), Discrete(), GumbelSoftmax(), Quantized(), Codebook())

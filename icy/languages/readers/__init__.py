@@ -97,7 +97,7 @@ def read_language(path: Path, vocab_size: int | None, name: str | None, options:
     """Read a language; see `Language.read` for arguments and errors."""
     if path.is_file() and all(option is None for option in options.values()):
         with plain_file(path) as plain:
-            if (language := binary.read(File(plain))) is not None:
+            if (language := binary.read_own(File(plain))) is not None:
                 return language
     table = read_table(path, **options)
     log.info("%s: %s.", path.name, table.read_as)

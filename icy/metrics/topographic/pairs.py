@@ -25,7 +25,6 @@ Counts = NDArray[np.int64]
 JointCounts = Real[NDArray[Any], "x_key y_key"]
 Task = TypeVar("Task")
 Found = TypeVar("Found")
-KeysOfBlock = Callable[[slice, slice], Keys]
 
 
 @dataclass(frozen=True)
@@ -74,23 +73,31 @@ def joint_counts(
     on_gpu = unweighted and device != "cpu"
     if on_gpu and isinstance(two.x, Hamming) and isinstance(two.y, Hamming) and _narrow(two.x, two.y):
         return histogram_on(device, *_factors(two.x, two.y), shape[0] * shape[1], progress).reshape(shape)
-    keys, cells = _joint_keys(two.x, two.y), shape[0] * shape[1]
+    cells = shape[0] * shape[1]
+    kind: Any = np.uint8 if cells <= 2**8 else np.uint16 if cells <= 2**16 else np.uint32
     total, done = np.zeros(cells, dtype=np.int64 if unweighted else np.float64), 0
 
     def count(block: tuple[slice, slice]) -> tuple[NDArray[Any], int]:
-        found = keys(*block)
+        found: Keys = two.x.block(*block).astype(kind, copy=False)
+        found *= kind(shape[1])
+        found += two.y.block(*block).astype(kind, copy=False)
         if two.weights is None:
-            return histogram(found, cells), found.size
+            counts = native.count_keys(found, cells) if native.usable() else np.bincount(found.ravel(), minlength=cells)
+            return counts, found.size
         times = np.outer(*(two.weights[rows].astype(float) for rows in block))
         return np.bincount(found.ravel(), times.ravel(), cells), found.size
 
+    whole, rest = divmod(two.rows, BLOCK)
+    slices = [slice(start, min(start + BLOCK, two.rows)) for start in range(0, two.rows, BLOCK)]
+    blocks = ((left, right) for place, left in enumerate(slices) for right in slices[place:])
+    pairs = (two.rows**2 + whole * BLOCK**2 + rest**2) // 2  # blocks on the diagonal are counted in both orders
     workers = workers or usable_cores()
     with ThreadPoolExecutor(workers) as threads:
-        for (left, right), (counts, size) in in_order(threads, count, _blocks(two.rows), 2 * workers):
+        for (left, right), (counts, size) in in_order(threads, count, blocks, 2 * workers):
             total += counts if left == right else 2 * counts
             done += size
             if progress is not None:
-                progress(done, (two.rows**2 + _pairs_on_diagonal(two.rows)) // 2)
+                progress(done, pairs)
     return total.reshape(shape)
 
 
@@ -128,26 +135,6 @@ def distances_of_pairs(
     return found[0], found[1]
 
 
-def histogram(keys: Keys, cells: int) -> Int64[Counts, "cells={cells}"]:
-    """Count the occurrences of each key, [cells].
-
-    Without native code, two one-byte keys are counted at a time, which halves the work.
-    """
-    if native.usable():
-        return native.count_keys(keys, cells)
-    if keys.dtype != np.uint8 or keys.size % 2:
-        return np.bincount(keys.ravel(), minlength=cells)
-    twos = np.bincount(np.ascontiguousarray(keys).ravel().view(np.uint16), minlength=2**16).reshape(256, 256)
-    both: Counts = (twos.sum(0) + twos.sum(1))[:cells]
-    return both
-
-
-def _pairs_on_diagonal(rows: int) -> int:
-    """Return the number of pairs in the blocks on the diagonal, which are counted in both orders."""
-    whole, rest = divmod(rows, BLOCK)
-    return whole * BLOCK**2 + rest**2
-
-
 def in_order(
     threads: ThreadPoolExecutor, function: Callable[[Task], Found], tasks: Iterable[Task], ahead: int
 ) -> Iterator[tuple[Task, Found]]:
@@ -160,40 +147,6 @@ def in_order(
             yield first, future.result()
     for task, future in waiting:
         yield task, future.result()
-
-
-def _blocks(rows: int) -> Iterator[tuple[slice, slice]]:
-    starts = range(0, rows, BLOCK)
-    for i in starts:
-        for j in starts[i // BLOCK :]:
-            yield slice(i, min(i + BLOCK, rows)), slice(j, min(j + BLOCK, rows))
-
-
-def _joint_keys(x: Distance, y: Distance) -> KeysOfBlock:
-    """Return a function that computes the joint keys of a block: key of x times number of keys of y, plus key of y."""
-    assert x.values is not None
-    assert y.values is not None
-    width, cells = len(y.values), len(x.values) * len(y.values)
-    kind: Any = np.uint8 if cells <= 2**8 else np.uint16 if cells <= 2**16 else np.uint32
-    if isinstance(x, Hamming) and isinstance(y, Hamming) and _narrow(x, y) and not (_native(x) and _native(y)):
-        left, right = _factors(x, y)
-
-        def product(rows: slice, columns: slice) -> Keys:
-            return (left[rows] @ right[columns].T).astype(kind)
-
-        return product
-
-    def two_keys(rows: slice, columns: slice) -> Keys:
-        keys: Keys = x.block(rows, columns).astype(kind, copy=False)
-        keys *= kind(width)
-        keys += y.block(rows, columns).astype(kind, copy=False)
-        return keys
-
-    return two_keys
-
-
-def _native(distance: Hamming) -> bool:
-    return distance.bytes is not None
 
 
 def _narrow(x: Hamming, y: Hamming) -> bool:

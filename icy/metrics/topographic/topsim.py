@@ -113,7 +113,9 @@ def topsim(
         elif len(table) == 1 and two.weights is None:  # a long message has a slow distance from itself
             found, number = math.nan, int(ordered)
         elif two.countable:
-            counts = joint_counts(two, report, workers, _device(device, len(table)))
+            # Import torch only if a GPU may be worth it.
+            worth_it = device != "cpu" and (device != "auto" or len(table) >= WORTH_A_GPU)
+            counts = joint_counts(two, report, workers, resolve_device(device) if worth_it else "cpu")
             found, number = _of_counts(correlation, counts, two, table, ordered)
         else:
             found, number = _of_listed(correlation, two, table, all_pairs(len(table), ordered), report, ordered)
@@ -183,12 +185,6 @@ def which_pairs(pairs: str | int, rows: int, seed: int) -> tuple[RowPairs | None
 def _draw_other_rows(left: Rows, rows: int, draws: np.random.Generator) -> Rows:
     """Draw for every row another row."""
     return (left + draws.integers(1, rows, size=len(left))) % rows
-
-
-def _device(device: str, rows: int) -> str:
-    """Return the device to count on; import torch only if a GPU may be worth it."""
-    worth_it = device != "cpu" and (device != "auto" or rows >= WORTH_A_GPU)
-    return resolve_device(device) if worth_it else "cpu"
 
 
 def _of_counts(
@@ -274,12 +270,5 @@ def _score(value: float, number: int, rows: int, table: Table, conventions: Opti
         why = why_unvaried(table.factors) or (alike if number else "there are no pairs")
         return Score("topsim", value, rows, conventions, details, why=why)
     error = (1 - value**2) / math.sqrt(number) if sampled else None
-    return Score(
-        "topsim",
-        value,
-        rows,
-        conventions,
-        details,
-        error=error,
-        error_of=f"{number} drawn pairs" if sampled else "",
-    )
+    error_of = f"{number} drawn pairs" if sampled else ""
+    return Score("topsim", value, rows, conventions, details, error=error, error_of=error_of)

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 import icy
 from icy.metrics import Table, tre
-from icy.metrics.reconstruction import make_target
+from icy.metrics.reconstruction_solvers import make_target
 from tests.metrics.reconstruction.helpers import THREE, TWO, XOR, random_table
 
 

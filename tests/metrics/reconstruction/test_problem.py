@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from icy.metrics import Table
-from icy.metrics.reconstruction import make_target
+from icy.metrics.reconstruction_solvers import make_target
 from tests.metrics.reconstruction.helpers import TWO, XOR
 
 
