@@ -172,8 +172,7 @@ class MeaningSpace:
     @property
     def existing(self) -> NDArray[np.bool_]:
         """Whether each attribute has each value 0..K-1, shape [A, K]; all True in a grid."""
-        exists: NDArray[np.bool_] = np.arange(self.values) < np.array(self.size_of_each)[:, None]
-        return exists
+        return np.arange(self.values) < np.array(self.size_of_each)[:, None]
 
     def index(self, meanings: ArrayLike) -> IntArray:
         """Return the numbers of meanings.

@@ -138,8 +138,7 @@ def of_tensor(tensor: Container) -> Array:
         held = held.to_dense()
     if held.dtype.is_floating_point and held.dtype not in (torch.float16, torch.float32, torch.float64):
         held = held.float()
-    array: Array = held.cpu().resolve_conj().numpy()
-    return array
+    return np.asarray(held.cpu().resolve_conj().numpy())
 
 
 def _in_python(given: Container) -> Any:

@@ -148,8 +148,7 @@ def _draw(space: MeaningSpace, count: int, generator: np.random.Generator) -> In
     values = [np.resize(np.arange(size), space.values) for size in space.size_of_each]
     once = np.stack([generator.permutation(of_one) for of_one in values], axis=-1)
     others = np.setdiff1d(np.arange(space.size), space.index(once))
-    drawn: NDArray[np.int64] = generator.permutation(others)[:count]
-    return drawn
+    return generator.permutation(others)[:count]
 
 
 def _with_every_value(rows: IntArray, generator: np.random.Generator) -> tuple[int, IntArray]:

@@ -30,8 +30,7 @@ Weights = Real[Array, " batch"]  # number of times each row counts, [N] positive
 
 def number(values: Shaped[Array, " batch"]) -> Codes:
     """Number values from 0 in sorted order, without gaps: [N] -> [N]."""
-    codes: Codes = np.unique(values, return_inverse=True)[1].astype(np.int64).ravel()
-    return codes
+    return np.unique(values, return_inverse=True)[1].astype(np.int64).ravel()
 
 
 def count_varying(variables: Iterable[Codes]) -> int:
@@ -166,8 +165,7 @@ class Table:
     @cached_property
     def lengths(self) -> Codes:
         """Length of each message, [N]."""
-        found: Codes = (self.messages != PAD).sum(1)
-        return found
+        return np.asarray((self.messages != PAD).sum(1))
 
     @property
     def continuous(self) -> bool:

@@ -146,10 +146,10 @@ def _aligned(
     The model translates each token by itself, so it does not matter which message with a meaning a token is in.
     """
     meaning, width, present = together(*concepts.T), int(tokens.max()) + 1, tokens != PAD
-    first = np.unique(meaning, return_index=True)[1]
+    row = np.unique(meaning, return_index=True)[1]
     pairs, which = np.unique((meaning[:, None] * width + tokens)[present], return_inverse=True)
     times = np.bincount(which.ravel(), None if weights is None else weights.repeat(present.sum(1)))
-    concepts, tokens = concepts[first[pairs // width]], pairs % width  # of the distinct pairs of a meaning and a token
+    concepts, tokens = concepts[row[pairs // width]], pairs % width  # of the distinct pairs of a meaning and a token
     translation = shares_of((counts > 0).astype(float), 1)
     rounds, change = 0, np.inf
     while rounds < MOST_ROUNDS and change >= SETTLED:

@@ -265,8 +265,7 @@ def factor_vae(
 def _scaled(column: NDArray[Any]) -> Matrix:
     """Scale numbers to [0, 1], so that their squares do not underflow or overflow."""
     above = column - column.min()  # with tokens as whole numbers: two large ones may be equal as floats
-    scaled: Matrix = above / above.max()
-    return scaled
+    return np.asarray(above / above.max())
 
 
 def _variance(numbers: Matrix, weights: Weights | None = None) -> Matrix:
@@ -278,8 +277,7 @@ def _variance(numbers: Matrix, weights: Weights | None = None) -> Matrix:
     """
     above = numbers - numbers[..., :1]
     if weights is None:
-        found: Matrix = above.var(-1, ddof=1)
-        return found
+        return np.asarray(above.var(-1, ddof=1))
     spread = (above - np.average(above, -1, weights)[..., None]) ** 2 @ weights
     return np.asarray(spread / (weights.sum() - (weights.dtype.kind == "i")))
 
@@ -298,8 +296,7 @@ def _unlikeness(codes: Codes, weights: Weights | None = None) -> Matrix:
     starts = np.flatnonzero(np.diff(apart.ravel(), prepend=-1))
     runs = np.diff(starts, append=apart.size)
     alike = np.bincount(starts // size, weights=runs.astype(float) ** 2, minlength=len(rows))
-    found: Matrix = ((size**2 - alike) / (size * (size - 1))).reshape(codes.shape[:-1])
-    return found
+    return np.asarray(((size**2 - alike) / (size * (size - 1))).reshape(codes.shape[:-1]))
 
 
 @dataclass(frozen=True)
@@ -358,5 +355,4 @@ class _Votes:
             place = np.searchsorted(np.cumsum(self.weights[order])[:-1], place, side="right")
         rows = order[place]
         spread = [self.spread(codes[rows]) / self.spread(codes, self.weights) for codes in self.codes]
-        winners: NDArray[np.int64] = np.stack(spread, 1).argmin(1)
-        return winners
+        return np.asarray(np.stack(spread, 1).argmin(1))

@@ -70,8 +70,7 @@ def _entropy_of_counts(counts: NDArray[np.int64] | NDArray[np.float64]) -> float
 def shares_of(values: Float64[NDArray[np.float64], "*axes"], axis: int) -> Float64[NDArray[np.float64], "*axes"]:
     """Return values as shares of their sum along an axis, or 0 where the sum is 0."""
     total = values.sum(axis, keepdims=True)
-    shares: NDArray[np.float64] = np.divide(values, total, out=np.zeros_like(values), where=total > 0)
-    return shares
+    return np.asarray(np.divide(values, total, out=np.zeros_like(values), where=total > 0))
 
 
 CONSTANT = ("skip", "zero")
@@ -223,8 +222,7 @@ def information_matrix(
 
 def best_rows(information: Float64[Matrix, "attr part"], tolerance: float = 1e-9) -> Int64[NDArray[np.int64], " part"]:
     """Return the row of the largest entry in each column; of rows that tie up to rounding, the first."""
-    first: NDArray[np.int64] = (information >= information.max(0) - tolerance).argmax(0)
-    return first
+    return np.asarray((information >= information.max(0) - tolerance).argmax(0))
 
 
 def information_table(

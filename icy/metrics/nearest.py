@@ -104,8 +104,7 @@ def _concat(rows: Rows, values: IntArray) -> IntArray:
 
 def _by_owner(rows: Rows, values: IntArray, owners: IntArray) -> IntArray:
     """Predict the most frequent token at each position for the value of the attribute that owns the position."""
-    found: IntArray = rows.counts_of(owners).argmax(-1)[np.arange(len(owners)), values[:, owners]]
-    return found
+    return np.asarray(rows.counts_of(owners).argmax(-1)[np.arange(len(owners)), values[:, owners]])
 
 
 def _perm(rows: Rows, values: IntArray) -> IntArray:
@@ -136,8 +135,7 @@ def _summed(sums: Callable[[Rows], IntArray]) -> EstimatedGrammar:
         words = base.counts_of(owners).argmax(-1)  # [position in concat, value]
 
         def spoken(meanings: IntArray) -> IntArray:
-            made: IntArray = words[np.arange(len(owners)), meanings[:, owners]] @ matrix.T % size
-            return made
+            return np.asarray(words[np.arange(len(owners)), meanings[:, owners]] @ matrix.T % size)
 
         wrong = (rows.tokens - spoken(rows.values)) % size
         for _ in range(ROUNDS):
@@ -155,8 +153,7 @@ def _summed(sums: Callable[[Rows], IntArray]) -> EstimatedGrammar:
         return spoken(values)
 
     def draw(rows: Rows, generator: np.random.Generator) -> IntArray:
-        drawn: IntArray = rows.tokens @ sums(rows).T % rows.sizes[1]
-        return drawn
+        return rows.tokens @ sums(rows).T % rows.sizes[1]
 
     return EstimatedGrammar(predict, draw)
 
@@ -195,16 +192,14 @@ def _proj(rows: Rows, values: IntArray) -> IntArray:
     share, alone = counts / counts.sum(-1, keepdims=True), counts.sum((0, 2)) / counts.sum((0, 2, 3))[:, None]
     gains = np.log(share / alone[:, None]).swapaxes(1, 2)  # [attribute, value, position, token]
     scores = np.log(alone) + sum(gains[a, values[:, a]] for a in range(values.shape[1]))
-    found: IntArray = scores.argmax(-1)
-    return found
+    return np.asarray(scores.argmax(-1))
 
 
 def _draw_proj(rows: Rows, generator: np.random.Generator) -> IntArray:
     length, size = rows.tokens.shape[1], rows.sizes[1]
     matrix = generator.random((length, size, length, size))
     scores = sum(matrix[place, rows.tokens[:, place]] for place in range(length))
-    drawn: IntArray = np.asarray(scores).argmax(-1)
-    return drawn
+    return np.asarray(np.argmax(scores, -1))
 
 
 GRAMMARS: Mapping[str, EstimatedGrammar] = {

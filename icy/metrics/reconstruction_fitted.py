@@ -128,8 +128,7 @@ def _composed(composition: Any, derivations: str) -> Callable[[Tensor], Tensor]:
     """Return the composition as a function of all atoms, [N, A, D] -> [N, D]."""
     if isinstance(composition, str):  # additive, with a distance without an exact solution
         return lambda atoms: atoms.sum(1)
-    composed: Callable[[Tensor], Tensor] = _Left(composition) if derivations == "left" else composition
-    return composed
+    return _Left(composition) if derivations == "left" else composition
 
 
 class _Left(nn.Module):

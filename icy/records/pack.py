@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from operator import getitem
 from pathlib import Path
 
 from icy.core.errors import StoreError
@@ -179,7 +178,7 @@ def merge_packs(packs: Iterable[Pack]) -> Pack:
         for record in pack.records:
             if record == kept[record["key"]]:  # files of this record only, not of another record with the same key
                 names = [name for name in files_of(record) if name in pack.files]
-                sources |= {name: partial(getitem, pack.files, name) for name in names}
+                sources |= {name: partial(pack.files.__getitem__, name) for name in names}
     return replace(whole, files=_ReadLater(sources))
 
 

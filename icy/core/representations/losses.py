@@ -156,8 +156,7 @@ def counted_mean(
     values: Float[Tensor, "*stack batch length"], counts: Bool[Tensor, "*stack batch length"]
 ) -> Float[Tensor, "*stack"]:
     """Return the mean of the values at the positions that count, over batch and positions."""
-    total: Tensor = (values * counts).sum((-2, -1)) / counts.sum((-2, -1))
-    return total
+    return (values * counts).sum((-2, -1)) / counts.sum((-2, -1))
 
 
 # -- terms of losses: cross-entropy, squared error, advantages, entropy ------------------------------------------------

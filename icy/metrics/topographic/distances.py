@@ -165,8 +165,7 @@ class Hamming:
 
     def of_pairs(self, left: Rows, right: Rows) -> Distances:
         """See Distance."""
-        found: Distances = self.values[(self.table[left] == self.table[right]).sum(1)]
-        return found
+        return np.asarray(self.values[(self.table[left] == self.table[right]).sum(1)])
 
 
 class Numbered(NamedTuple):
@@ -246,8 +245,7 @@ class Levenshtein:
 
     def _divided(self, edits: Rows, length: Rows) -> Distances:
         # Between two empty messages there are 0 edits, so any divisor will do.
-        found: Distances = edits / np.maximum(length / 2 if self.mean else length, 0.5)
-        return found
+        return edits / np.maximum(length / 2 if self.mean else length, 0.5)
 
     def block(self, left: slice, right: slice) -> Keys:
         """See Distance; the key is the number of edits and, if lengths differ, the length that divides it."""
@@ -310,8 +308,7 @@ class TokenOverlap:
         part = shared if jaccard else shared.astype(float) ** 2
         ratio = np.divide(part, whole, out=(left == right).astype(float), where=whole > 0)
         ratio = np.minimum(ratio, 1)  # only keys that do not occur would have more
-        found: Distances = 1 - (ratio if jaccard else np.sqrt(ratio))
-        return found
+        return np.asarray(1 - (ratio if jaccard else np.sqrt(ratio)))
 
     def block(self, left: slice, right: slice) -> Keys:
         """See Distance; the key is the product of counts and the sizes of the two messages."""
@@ -348,8 +345,7 @@ class Euclidean:
 
     def of_pairs(self, left: Rows, right: Rows) -> Distances:
         """See Distance."""
-        found: Distances = np.linalg.norm(self.rows[left] - self.rows[right], axis=1)
-        return found
+        return np.asarray(np.linalg.norm(self.rows[left] - self.rows[right], axis=1))
 
 
 class Uncountable:
@@ -373,8 +369,7 @@ class Cosine(Uncountable):
 
     def of_pairs(self, left: Rows, right: Rows) -> Distances:
         """See Distance."""
-        found: Distances = 1 - (self.rows[left] * self.rows[right]).sum(1)
-        return found
+        return np.asarray(1 - (self.rows[left] * self.rows[right]).sum(1))
 
 
 class FunctionDistance(Uncountable):

@@ -191,5 +191,4 @@ def histogram_on(
             counts += found if i == j else 2 * found
         if progress is not None:
             progress(min(i + width, half) * half, half * half)
-    result: NDArray[Any] = counts.cpu().numpy()
-    return result
+    return counts.cpu().numpy()

@@ -250,8 +250,7 @@ def _weighted_ranks(values: Distances, times: Distances) -> Distances:
     """Return average ranks of values that occur several times each, [n]."""
     codes = np.unique(values, return_inverse=True)[1]
     counts = np.bincount(codes, times)
-    ranks: Distances = (counts.cumsum() - (counts - 1) / 2)[codes]
-    return ranks
+    return (counts.cumsum() - (counts - 1) / 2)[codes]
 
 
 def _pearson(x: Distances, y: Distances, times: Distances | None) -> float:

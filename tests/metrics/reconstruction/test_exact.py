@@ -114,3 +114,11 @@ def test_a_token_of_its_own_for_each_of_many_rows() -> None:
     """No table of one-hot vectors is made where counts will do."""
     meanings = np.stack(np.unravel_index(np.arange(50_000), (250, 200)), 1)
     assert tre(meanings, np.arange(50_000)[:, None], composition="permutation").value == 1
+
+
+def test_the_published_vocabulary() -> None:
+    """V + 2 symbols, used or not, of which the end of a message is one."""
+    for messages, symbols in ((XOR, 4), ([(0, 9), (1,), (0,), (1, 1)], 12)):
+        target = make_target(Table.of(TWO, messages), published=True)
+        assert target.symbols == symbols
+        assert target.tokens.max() < symbols

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from icy.metrics import Table
+import icy
+from icy.metrics import Table, topsim
 from icy.metrics.topographic.distances import meaning_distance, message_distance
-from icy.metrics.topographic.pairs import BLOCK, DistancePair, histogram, joint_counts
+from icy.metrics.topographic.pairs import BLOCK, DistancePair, histogram_on, joint_counts
 
 
 @pytest.mark.parametrize("message", ["hamming", "levenshtein"])
@@ -28,8 +29,20 @@ def test_blocks_make_no_difference(message: str) -> None:
     assert (counts == alone).all()
 
 
-@pytest.mark.parametrize(("cells", "kind"), [(200, np.uint8), (7000, np.uint16), (2**20, np.uint32)])
-@pytest.mark.parametrize("size", [(30, 40), (7, 9)])
-def test_histogram(cells: int, kind: type, size: tuple[int, int]) -> None:
-    keys = np.random.default_rng(0).integers(cells, size=size).astype(kind)
-    assert (histogram(keys, cells) == np.bincount(keys.ravel().astype(int), minlength=cells)).all()
+def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
+    language = icy.make_language("rot", "2x4", 3, 3, 1)
+    told: list[tuple[int, int]] = []
+    values = [
+        topsim(language, progress=p).value for p in (None, True, False, lambda done, all_: told.append((done, all_)))
+    ]
+    assert len(set(values)) == 1
+    assert told == [(256, 256)]
+
+
+@pytest.mark.slow
+def test_products_by_torch_count_the_same() -> None:
+    random = np.random.default_rng(0)
+    left, right = (random.integers(2, size=(5000, 6)).astype(np.float32) for _ in range(2))
+    right = left.copy()
+    expected = np.bincount((left @ right.T).astype(int).ravel(), minlength=7)
+    assert (histogram_on("cpu", left, right, 7) == expected).all()
