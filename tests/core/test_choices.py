@@ -11,7 +11,6 @@ from icy.core.choices import check_choices, distinct, effective, name_with, spli
 from icy.core.errors import IcyError, InvalidSettingError, UnknownNameError
 from icy.core.register import register_cell, register_sender
 from icy.core.registry import registry
-from icy.core.text import several, words
 from icy.models import create_sender
 from icy.models.cells import GRUCell
 from icy.records.load import select
@@ -137,13 +136,6 @@ def test_names_split_into_what_they_were_made_of() -> None:
     assert split_name(name_with("Mine", chosen)) == ("Mine", {"cell": "GRU", "layers": "2", "tied": "true"})
 
 
-def test_commas_in_brackets_do_not_split_lists() -> None:
-    assert words("a[b=1,c=2], d,,e[f=g]") == ["a[b=1,c=2]", "d", "e[f=g]"]
-    assert words(["a[b=1,c=2],d", "e"]) == ["a[b=1,c=2]", "d", "e"]
-    assert several("a[b=1,c=2],3") == ["a[b=1,c=2]", 3]
-    assert words("x],y,[z") == ["x]", "y", "[z"]
-
-
 def test_results_are_selected_by_names_with_options() -> None:
     import pandas as pd
 
@@ -185,9 +177,3 @@ def test_values_that_differ_only_in_their_type_are_refused(values: tuple[Any, An
 )
 def test_other_values_are_kept_once(values: tuple[Any, ...]) -> None:
     assert distinct("k", values) == list(dict.fromkeys(values))
-
-
-@pytest.mark.parametrize("values", [(1, True), (False, 0), (1, 1.0), (1, "1")], ids=str)
-def test_choices_have_values_that_differ(values: tuple[Any, Any]) -> None:
-    with pytest.raises(IcyError, match="distinct values"):
-        check_choices("Mine", {"k": values}, {})

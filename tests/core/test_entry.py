@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+import icy
 from icy.core.entry import KINDS, Entry, misfit
-from icy.core.errors import PluginError
+from icy.core.errors import InvalidSettingError, PluginError, UnknownNameError
+from icy.core.fields import changed_fields, checked
+from icy.core.register import LISTED
 from icy.core.registry import registry
 from icy.models.creation import create
 
@@ -88,3 +92,54 @@ def test_a_wrong_init_of_a_cell_is_described_when_a_model_is_made() -> None:
     entry = registry.get("sender/HierZero:GRU").with_cell(cell)
     with pytest.raises(PluginError, match=r"Bare takes \(space\), and a cell must take \(input_size, hidden_size, fed"):
         create(entry, "2x3", 4, 4, 8)
+
+
+# -- `icy.list`: names of everything that is registered ----------------------------------------------------------------
+
+
+def test_every_kind_is_listed() -> None:
+    listed = {name for kind in LISTED for name in icy.list(kind)}
+    assert listed == {
+        e.qualified if e.kind in (*LISTED["models"], *LISTED["players"]) else e.name for e in registry.entries()
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern", "names"),
+    [
+        ("sender", "FC*", ["sender/FC1L", "sender/FC2L"]),
+        ("Text models", "http", ["http"]),
+        ("study_player", ["composer", "fam*"], ["composer", "family"]),
+        ("listeners", "posdis", ["listener/posdis"]),
+    ],
+)
+def test_names_match_a_pattern(kind: str, pattern: str | list[str], names: list[str]) -> None:
+    assert icy.list(kind, pattern) == names
+
+
+# -- checks and conversions of values for fields of dataclasses --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sizes:
+    width: int = 3
+    rate: float = 0.5
+    name: str = "plain"
+
+
+def test_values_are_of_the_type_of_their_field() -> None:
+    assert checked(Sizes, {"width": 4, "rate": 1}, "size") == {"width": 4, "rate": 1.0}
+    with pytest.raises(InvalidSettingError, match=r"width cannot be 'wide': expected `int`, got `str`\."):
+        checked(Sizes, {"width": "wide"}, "size")
+
+
+def test_unknown_and_excluded_names_are_rejected() -> None:
+    with pytest.raises(UnknownNameError, match="No size is called 'widht'; did you mean width"):
+        checked(Sizes, {"widht": 4}, "size")
+    with pytest.raises(UnknownNameError, match="No size is called 'name'"):
+        checked(Sizes, {"name": "x"}, "size", without=["name"])
+
+
+def test_changed_fields() -> None:
+    assert changed_fields(Sizes(4), Sizes()) == {"width": 4}
+    assert changed_fields(Sizes(), Sizes()) == {}

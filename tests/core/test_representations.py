@@ -32,6 +32,7 @@ from icy.core.representations import (
     sampled,
 )
 from icy.models.base import MISSING
+from tests.core.representations.helpers import NOISE, gradient, numbers
 
 
 def log_softmax(scores: list[float], index: int) -> float:
@@ -105,14 +106,8 @@ def test_gradient_of_cross_entropy() -> None:
 
 # -- samples -----------------------------------------------------------------------------------------------------------
 
-NOISE = Noise(torch.tensor(5))
 NAMES = tuple(REPRESENTATIONS)
 LOSSES = ("sender_loss", "receiver_loss")
-
-
-def numbers(*shape: int, seed: int = 0) -> Tensor:
-    """Scores in double precision."""
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64, requires_grad=True)
 
 
 def choices_of(size: int, *shape: int, seed: int = 1) -> Tensor:
@@ -123,11 +118,6 @@ def drawn_by_hand(scores: Tensor, noise: Noise = NOISE) -> list[list[int]]:
     """The largest of scores and noise, for scores [batch, place, choice]."""
     sums = (scores.detach() + noise.gumbels(scores)).tolist()
     return [[place.index(max(place)) for place in example] for example in sums]
-
-
-def gradient(of: Tensor, at: Tensor) -> Tensor:
-    (found,) = torch.autograd.grad(of.sum(), at)
-    return found
 
 
 def test_gumbel_messages_are_one_hot_samples_with_the_gradient_of_the_softmax() -> None:

@@ -12,7 +12,6 @@ from icy.grammars.grammar import ABSENT, base_messages, joined, spread, words_of
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
-from icy.languages.table import Table
 
 ONE_TO_ONE = ("concat", "perm", "rot", "shuf", "shufdet", "rot+perm", "perm+shufdet")
 ALL = (*ONE_TO_ONE, "proj", "pairsum", "hol", "shuf+perm+pairsum")
@@ -135,12 +134,6 @@ def test_frequent_values_have_short_words() -> None:
     ordered = lengths.ravel()[np.argsort(-np.concatenate(shares))]
     assert (np.diff(ordered) >= 0).all()
     assert sorted(ordered) == sorted((words_of_lengths(space, 4, "1-4", 2) != ABSENT).sum(2).ravel())
-
-
-def test_metrics_ignore_what_follows_the_end() -> None:
-    language = make_language("concat", "2x3", 4, "1-3", seed=1)
-    table = Table.of(language)
-    assert (table.vocab_size, table.lengths.tolist()) == (4, language.lengths.tolist())
 
 
 def test_a_grammar_that_does_not_take_shorter_words_says_so() -> None:

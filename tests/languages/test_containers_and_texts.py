@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from icy import metrics as M
 from icy.core.errors import IcyError, InvalidSettingError, StoreError, UnknownNameError, quoted
-from icy.languages.language import Language
 from icy.languages.readers import read_table
 from icy.languages.tokens import PAD
 from icy.metrics import Table
@@ -251,8 +250,9 @@ def test_one_hot_meanings_of_any_two_values(code: tuple[Any, Any], form: Callabl
     assert f"The 9 columns of {quoted(code[0])} and " in str(error.value) or type(code[0]) is not int
     assert Table.of(blocks, messages, one_hot=[4, 3, 2]).meanings.tolist() == [[*row] for row in SPACE]
     assert Table.of(blocks, messages, one_hot="no").attributes == 9
-    with pytest.raises(InvalidSettingError, match=r"row 18 .* is not one-hot: .* must have a single "):
-        Table.of(blocks, messages, one_hot=3)
+    for one_hot, why in ((3, r"row 18 .* is not one-hot: .* must have a single "), (5, "not one-hot vectors of 5")):
+        with pytest.raises(InvalidSettingError, match=why):
+            Table.of(blocks, messages, one_hot=one_hot)
 
 
 @pytest.mark.parametrize(
@@ -286,21 +286,6 @@ def test_one_hot_messages_of_other_numbers(code: tuple[float, float]) -> None:
             Table.of(GRID, form(single))
     assert Table.of(GRID, single, argmax=True).messages.tolist() == [[a] for a, _ in GRID]
     assert Table.of(GRID, [[3, 3, 7] if a else [3, 7, 3] for a, _ in GRID]).length == 3  # tokens
-
-
-@pytest.mark.parametrize("form", [list, np.array, lambda rows: torch.tensor(rows).float(), pd.DataFrame])
-def test_one_hot_meanings(form: Callable[[Any], Any]) -> None:
-    messages = [[a, 4 + b, 7 + c] for a, b, c in SPACE]
-    table = Table.of(form(BLOCKS), messages, one_hot=[4, 3, 2])
-    assert table.meanings.tolist() == [list(row) for row in SPACE]
-    assert (M.topsim(table).value, M.posdis(table).value, M.cbm(table).value) == (1, 1, 1)
-    with pytest.raises(InvalidSettingError, match=r"one-hot vectors of 4, 3 and 2 values \(one_hot=\[4,3,2\]"):
-        Table.of(form(BLOCKS), messages)
-    assert Table.of(form(BLOCKS), messages, one_hot="no").attributes == 9
-    with pytest.raises(InvalidSettingError, match=r"row 0 .* is not one-hot: \[1, 0, 0\]|not one-hot vectors of 5"):
-        Table.of(form(BLOCKS), messages, one_hot=5)
-    with pytest.raises(InvalidSettingError, match=r"The meaning in row 18 .* is not one-hot: .* must have a single 1"):
-        Table.of(form(BLOCKS), messages, one_hot=3)
 
 
 def test_columns_of_0_and_1_that_are_attributes() -> None:
@@ -476,18 +461,6 @@ def test_missing_values_are_refused_with_their_row_or_dropped(missing: Any) -> N
     assert Table.of(frame[["a"]], frame["message"], missing="drop").meanings.tolist() == [[0], [2]]
 
 
-def test_missing_values_of_files_have_their_line(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("a,b,message\n1,x,ab\n\n,y,ad\n2,z,\n")
-    with pytest.raises(InvalidSettingError, match="There is no value in line 4, column 'a'"):
-        read_table(tmp_path / "t.csv")
-    assert read_table(tmp_path / "t.csv", missing="drop").meanings.tolist() == [[1, 0]]
-
-
-def test_messages_without_meanings() -> None:
-    table = Table.of(None, ["ab", "b"])
-    assert (table.attributes, table.lengths.tolist()) == (0, [2, 1])
-
-
 def test_a_field_may_be_longer_than_the_csv_library_takes(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(f"a,message\n1,{'ab ' * 60_000}\n2,b a\n")
     assert read_table(tmp_path / "t.csv").lengths.tolist() == [60_000, 2]
@@ -606,12 +579,6 @@ def test_files_that_broke(tmp_path: Path) -> None:
         read_table(tmp_path)
 
 
-def test_a_language_has_no_end_token(tmp_path: Path) -> None:
-    (tmp_path / "l.csv").write_text("m0,message\n0,a c </s>\n1,c a </s>\n")
-    language = Language.read(tmp_path / "l.csv", eos="</s>")
-    assert (language.messages.tolist(), language.vocab_size) == ([[0, 2], [2, 0]], 3)
-
-
 def test_files_as_pandas_r_and_spreadsheets_write_them(tmp_path: Path) -> None:
     def table(text: str, **options: Any) -> Table:
         (tmp_path / "t.csv").write_text(text)
@@ -630,12 +597,6 @@ def test_files_as_pandas_r_and_spreadsheets_write_them(tmp_path: Path) -> None:
     for commas in ("a,message\n0,[3, 4]\n1,[5, 6]\n",):
         with pytest.raises(InvalidSettingError, match="needs quotes"):
             table(commas)
-
-
-def test_names_for_missing_values_are_remarked(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "t.csv").write_text("colour,message\nred,wa ki\nNA,wa po\n")
-    read_table(tmp_path / "t.csv")
-    assert "The entry 'NA' was read as a name" in caplog.text
 
 
 def test_more_readings() -> None:

@@ -25,21 +25,6 @@ def test_a_language_is_read_as_it_is() -> None:
     assert Table.of((language.space.all(), language.messages)).length == 4
 
 
-@pytest.mark.parametrize(
-    "messages",
-    [
-        [[1, 3], [1, 4], [2, 3], [2, 4]],
-        np.array([[1, 3], [1, 4], [2, 3], [2, 4]], dtype=np.uint8),
-        [(1.0, 3.0), (1, 4), (2, 3), np.array([2, 4])],
-    ],
-)
-def test_forms_of_tokens(messages: Any) -> None:
-    table = Table.of(GRID, messages)
-    assert table.messages.tolist() == [[1, 3], [1, 4], [2, 3], [2, 4]]
-    assert table.vocab_size == 5
-    assert table.token_name(3) == 3
-
-
 def test_strings_and_names_are_numbered() -> None:
     table = Table.of([["red", 3], ["blue", 3]], ["ba", "c"])
     assert table.meanings.tolist() == [[1, 3], [0, 3]]
@@ -97,15 +82,6 @@ def test_names_of_attributes() -> None:
     assert names_of_attributes(table) == ["0", "1"]
     with pytest.raises(InvalidSettingError, match="2 attributes need as many names"):
         names_of_attributes(table, ["shape"])
-
-
-def test_lists_in_a_column_are_several_attributes() -> None:
-    column = np.empty((2, 1), dtype=object)
-    column[:, 0] = [[1, 2], [3, 4]]
-    assert Table.of(column, ["ab", "ba"]).meanings.tolist() == [[1, 2], [3, 4]]
-    column[:, 0] = [[1, 2], [3]]
-    with pytest.raises(InvalidSettingError, match="lists of several lengths"):
-        Table.of(column, ["ab", "ba"])
 
 
 # -- large numbers ---------------------------------------------------------------------------------------------------

@@ -147,22 +147,14 @@ def found(samples: Sequence[tuple[Sequence[Any], Sequence[Any]]], **conventions:
     return cbm(phrases, messages, concepts="items", **conventions)
 
 
-SAMPLES = st.lists(
-    st.tuples(
-        st.lists(st.sampled_from("abcde"), min_size=1, max_size=4),
-        st.lists(st.sampled_from("pqrs"), min_size=1, max_size=3),
-    ),
-    min_size=1,
-    max_size=8,
-)
-UNLIKE = st.lists(  # no phrase has a concept twice
-    st.tuples(
-        st.lists(st.sampled_from("abcde"), min_size=1, max_size=4),
-        st.lists(st.sampled_from("pqrs"), min_size=1, max_size=3, unique=True),
-    ),
-    min_size=1,
-    max_size=12,
-)
+def samples_of(most: int, unique: bool) -> st.SearchStrategy[list[tuple[list[str], list[str]]]]:
+    words = st.lists(st.sampled_from("abcde"), min_size=1, max_size=4)
+    concepts = st.lists(st.sampled_from("pqrs"), min_size=1, max_size=3, unique=unique)
+    return st.lists(st.tuples(words, concepts), min_size=1, max_size=most)
+
+
+SAMPLES = samples_of(8, unique=False)
+UNLIKE = samples_of(12, unique=True)  # no phrase has a concept twice
 
 
 @settings(deadline=None, max_examples=30)

@@ -8,9 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import entropy as scipy_entropy
+from sklearn.metrics import mutual_info_score
 
 import icy
+from icy.languages.table import number, together
 from icy.metrics import bosdis, information_table, posdis
+from icy.metrics.information import conditional_entropy, entropy, joint_entropy, mutual_information
 
 # Chaabouni et al. 2020, appendix 8.2
 BAGS = ["004", "005", "006", "007", "141", "151", "161", "171", "242", "252", "262", "272", "343", "335", "336", "337"]
@@ -152,3 +158,19 @@ def test_ignored_symbols_are_not_in_the_vocabulary() -> None:
         assert score.value == pytest.approx((3 if ignored == [0, 1] else 4) / symbols)
     named = [[f"t{token}" for token in row] for row in bag]
     assert bosdis(meanings, named, constant="zero", ignore=["t1"], vocab_size=9).value == pytest.approx(3 / 8)
+
+
+# -- entropies, against SciPy's and scikit-learn's ---------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 10_000), st.integers(1, 60), st.integers(1, 40))
+def test_entropies_are_those_of_scipy_and_scikit_learn(seed: int, rows: int, values: int) -> None:
+    random = np.random.default_rng(seed)
+    x, y = (number(random.integers(values, size=rows)) for _ in range(2))
+    assert entropy(x) == pytest.approx(scipy_entropy(np.bincount(x), base=2), abs=1e-12)
+    found = mutual_information(x, y)
+    assert found == pytest.approx(mutual_info_score(x, y) / math.log(2), abs=1e-9)
+    assert 0 <= found <= min(entropy(x), entropy(y))
+    assert conditional_entropy(x, y) == pytest.approx(entropy(x) - found, abs=1e-9)
+    assert joint_entropy(x, y) == pytest.approx(entropy(together(x, y)), abs=1e-9)

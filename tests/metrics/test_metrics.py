@@ -181,12 +181,6 @@ def test_every_metric_keeps_its_contract(name: Any) -> None:
     assert name.source
 
 
-def test_the_reason_is_shown() -> None:
-    score = metrics.topsim([[0, 1]], [[2, 3]])
-    assert score.why
-    assert score.why in repr(score)
-
-
 def test_a_score_is_nan_exactly_where_it_says_why() -> None:
     with pytest.raises(ValueError, match="needs a reason"):
         Score("x", NAN, 1)

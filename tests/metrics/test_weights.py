@@ -75,6 +75,12 @@ def scored(name: str, table: Table, conventions: dict[str, Any]) -> Score | str:
         return str(error)
 
 
+def score_of(name: str, table: Table, conventions: dict[str, Any]) -> Score:
+    found = scored(name, table, conventions)
+    assert isinstance(found, Score)
+    return found
+
+
 @pytest.mark.parametrize(
     ("name", "conventions"),
     mark_others("slow", VARIANTS, lambda variant: not variant[1]),
@@ -121,9 +127,7 @@ def test_weights_of_one_are_no_weights(name: str) -> None:
 @pytest.mark.parametrize("name", METRICS)
 def test_weights_change_the_value(name: str) -> None:
     meanings, messages, weights = random_table(2)
-    found, without = (scored(name, Table.of(meanings, messages, weights=one), {}) for one in (weights, None))
-    assert isinstance(found, Score)
-    assert isinstance(without, Score)
+    found, without = (score_of(name, Table.of(meanings, messages, weights=one), {}) for one in (weights, None))
     assert found.value != without.value or name == "factor_vae"
 
 
@@ -143,9 +147,7 @@ def test_weights_with_fractions_are_shares(name: str, conventions: dict[str, Any
     """Where weights may have fractions, the value does not depend on their scale."""
     meanings, messages, weights = random_table(3)
     whole, shares = (Table.of(meanings, messages, weights=one) for one in (weights, weights * scale))
-    found, expected = scored(name, shares, conventions), scored(name, whole, conventions)
-    assert isinstance(found, Score)
-    assert isinstance(expected, Score)
+    found, expected = score_of(name, shares, conventions), score_of(name, whole, conventions)
     assert found.value == pytest.approx(expected.value, abs=1e-9)
 
 
@@ -171,9 +173,7 @@ def test_rows_may_be_too_many_to_repeat(correlation: str, distances: dict[str, A
     )
     assert found.value == pytest.approx(few.value, abs=1e-9)
     for name in ("posdis", "mig", "context_independence", "factor_vae"):
-        one, other = (scored(name, Table.of(meanings, messages, weights=w), {}) for w in (weights, weights * 10**12))
-        assert isinstance(one, Score)
-        assert isinstance(other, Score)
+        one, other = (score_of(name, Table.of(meanings, messages, weights=w), {}) for w in (weights, weights * 10**12))
         assert one.value == pytest.approx(other.value, abs=1e-9)
 
 
@@ -202,9 +202,7 @@ def test_drawn_rows_keep_their_weights(name: str) -> None:
     assert repeated.drawn_from is not None
     assert len(np.unique(repeated.drawn_from)) == weights[np.unique(which)].sum()
     for conventions in ({}, {"meaning": unlike}, {"pairs": "ordered"}) if name == "topsim" else ({},):
-        found, expected = scored(name, table, conventions), scored(name, repeated, conventions)
-        assert isinstance(found, Score)
-        assert isinstance(expected, Score)
+        found, expected = score_of(name, table, conventions), score_of(name, repeated, conventions)
         assert found.value == pytest.approx(expected.value, abs=1e-7 if name == "tre" else 1e-12)
 
 

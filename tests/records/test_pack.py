@@ -81,35 +81,10 @@ def test_a_run_resumes_from_a_pack(pack: Path, tmp_path: Path) -> None:
 def test_pack_delete_resume(pack: Path, tmp_path: Path) -> None:
     """With the command line, no replicate is trained twice, and no result is lost."""
     out, whole = tmp_path / "results", tmp_path / "whole.parquet"
-    words = [
-        "probe",
-        "-m",
-        "sender/FC1L",
-        "-g",
-        "rot",
-        "--target",
-        "0.5",
-        "--cap",
-        "2",
-        "--seeds",
-        "1",
-        "--hidden",
-        "16",
-    ]
-    words += [
-        "--meanings",
-        "3x4",
-        "--word-length",
-        "2",
-        "--workers",
-        "1",
-        "--set",
-        "check_every=50",
-        "-o",
-        str(out),
-        "--from",
-        str(pack),
-    ]
+    words = (
+        "probe -m sender/FC1L -g rot --target 0.5 --cap 2 --seeds 1 --hidden 16 --meanings 3x4 --word-length 2 "
+        f"--workers 1 --set check_every=50 -o {out} --from {pack}"
+    ).split()
     assert CliRunner().invoke(main, words).exit_code == 0
     trained = {r["key"]: r["finished"] for r in load_records(out)}
     assert len(trained) == 8

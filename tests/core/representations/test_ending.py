@@ -24,16 +24,11 @@ from icy.core.representations import (
     with_ends,
 )
 from icy.core.representations.ending import lengths_of, not_ended, padded
+from tests.core.representations.helpers import NOISE, numbers
 
-NOISE = Noise(torch.tensor(5))
 LINKS = (Soft(), Gumbel(), Discrete())
 BATCH, LENGTH, SYMBOLS, ATTRIBUTES, VALUES = 4, 3, 3, 2, 3
 END = SYMBOLS - 1
-
-
-def numbers(*shape: int, seed: int = 0) -> Tensor:
-    """Scores in double precision."""
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64, requires_grad=True)
 
 
 def sent_and_answered(prefixes: int = 1) -> tuple[Tensor, Tensor, Tensor]:

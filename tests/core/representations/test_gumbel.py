@@ -9,16 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from icy.core.noise import Noise, drawing_from
+from icy.core.noise import drawing_from
 from icy.core.representations import GumbelSoftmax, get_representation, one_hot
+from tests.core.representations.helpers import NOISE, numbers
 
-NOISE = Noise(torch.tensor(5))
 GS = GumbelSoftmax()
-
-
-def numbers(*shape: int, seed: int = 0) -> Tensor:
-    """Scores in double precision."""
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64, requires_grad=True)
 
 
 def relaxed_by_hand(scores: Tensor, tau: float = 1.0) -> Tensor:

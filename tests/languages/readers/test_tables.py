@@ -19,7 +19,7 @@ from icy.core.registry import registry
 from icy.core.text import listed
 from icy.languages.readers import File, Found
 from icy.languages.tokens import PAD
-from icy.metrics import Table, cbm, read_table, topsim
+from icy.metrics import cbm, read_table
 from tests.languages.helpers import GRID, Save
 
 
@@ -47,12 +47,6 @@ def test_a_table_with_gaps_repeats_and_messages_of_any_length(tmp_path: Path) ->
     assert table.name == "emerged"
 
 
-def test_numbers_between_spaces(tmp_path: Path) -> None:
-    table = read_table(write(tmp_path / "t.tsv", "a\tb\tmessage\n0\t1\t12 7 0\n1\t1\t3 0 0\n"), eos=0)
-    assert table.messages.tolist() == [[12, 7], [3, PAD]]
-    assert table.token_names is None
-
-
 def test_columns_are_chosen(tmp_path: Path) -> None:
     file = write(tmp_path / "t.csv", "id,colour,t0,t1,score\n1,red,5,6,0.5\n2,blue,6,5,0.25\n")
     table = read_table(file, meaning_columns="colour", message_columns=["t0", "t1"])
@@ -62,25 +56,6 @@ def test_columns_are_chosen(tmp_path: Path) -> None:
     assert continuous.continuous
     with pytest.raises(InvalidSettingError, match="'color' is not one of them"):
         read_table(file, meaning_columns="color", message_columns="t0")
-
-
-def test_parquet_and_arrays_of_ones_own(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"m0": [0, 1], "m1": [2, 2], "message": [[1, 2], [3]]})
-    frame.to_parquet(tmp_path / "t.parquet")
-    assert read_table(tmp_path / "t.parquet").messages.tolist() == [[1, 2], [3, PAD]]
-    np.savez(tmp_path / "t.npz", meanings=[[0, 2], [1, 2]], messages=[[1, 2], [3, 0]])
-    assert read_table(tmp_path / "t.npz", eos=0).messages.tolist() == [[1, 2], [3, PAD]]
-    np.savez(tmp_path / "other.npz", x=[1])
-    with pytest.raises(InvalidSettingError, match="has the column x; choose columns of meanings"):
-        read_table(tmp_path / "other.npz")
-
-
-def test_interactions_of_egg(save: Save) -> None:
-    messages = torch.tensor([[1 + a, 4 + b, 0] for a, b in GRID])
-    file = save(sender_input=torch.tensor(GRID), message=messages, aux={"acc": torch.ones(9)})
-    assert read_table(file).messages.tolist() == messages.tolist()
-    assert read_table(file, eos=0).length == 2
-    assert topsim(read_table(file)).value == 1
 
 
 def test_relaxed_symbols_one_hot_inputs_and_lengths(save: Save) -> None:
@@ -113,12 +88,6 @@ def test_a_pickle_is_never_run(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds more than tensors, arrays and plain values, which icy never runs"):
         read_table(tmp_path / "interaction")
     assert not (tmp_path / "touched").exists()
-
-
-@pytest.mark.parametrize("name", ["none.csv", "none.parquet", "none.npz", "none"])
-def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
-    with pytest.raises(StoreError, match="none"):
-        read_table(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -194,12 +163,6 @@ def test_parquet_with_gaps(tmp_path: Path) -> None:
         read_table(tmp_path / "t.parquet")
 
 
-def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
-    file = tmp_path / "excel.csv"
-    file.write_text("m0,message\n0,ab\n1,ba\n", encoding="utf-8-sig")
-    assert read_table(file).read_as.startswith("attribute m0 ")
-
-
 def test_distinct_texts_are_distinct_values_and_tokens(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "t.csv", "shape,size,message\n00,1,01 1\n0,2,1 1\n"))
     assert table.meanings.tolist() == [[1, 1], [0, 2]]
@@ -227,11 +190,6 @@ def test_messages_spelt_in_two_ways_are_refused(tmp_path: Path, caplog: pytest.L
     assert "'12' in line 3 has none: it was read as a single token, the number 12." in caplog.text
 
 
-def test_message_in_any_case(tmp_path: Path) -> None:
-    table = read_table(write(tmp_path / "t.csv", "Shape,Colour,Message\n0,0,ab\n0,1,ad\n1,0,cb\n"))
-    assert (table.attributes, table.length) == (2, 2)
-
-
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
@@ -241,11 +199,6 @@ def test_separator_and_encoding_are_recognized(tmp_path: Path, name: str, separa
     table = read_table(tmp_path / name)
     assert table.read_as.startswith("attributes größe (2 values) and colour (2 values); message in message")
     assert [table.value_name(1, value) for value in (0, 1)] == ["né", "rouge"]
-
-
-def test_the_options_that_choose_columns_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSettingError, match=r"as in --message-columns b, which .* \(in Python"):
-        read_table(write(tmp_path / "t.csv", "a,b\n1,ab\n2,ba\n"))
 
 
 # -- files that are damaged, and numbers that are large ----------------------------------------------------------------
@@ -399,11 +352,3 @@ def test_dropped_rows_are_named(
         numbers = [str(n) for n, value in enumerate(rows, 1) if value is None]
         sentence = sentence.partition("(")[0] + f"(row{'s' * (len(numbers) > 1)} {listed(numbers)})" if sentence else ""
     assert parts == ([sentence] if sentence else []) or len(rows) > 8
-
-
-def test_dropped_rows_in_python_are_counted_from_0() -> None:
-    for missing in (None, float("nan"), np.nan, pd.NA):
-        table = Table.of([[0, 1], [missing, 1], [1, 0], [1, missing]], ["ab", "cd", "ad", "cb"], missing="drop")
-        assert table.read_as == "a letter each; 2 of 4 rows dropped (rows 1 and 3, counted from 0)"
-    weighted = Table.of([[0], [1], [2]], ["ab", None, "cd"], weights=[1, 1, None], missing="drop")
-    assert weighted.read_as.endswith("2 of 3 rows dropped (rows 1 and 2, counted from 0)")

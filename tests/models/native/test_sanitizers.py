@@ -24,7 +24,7 @@ TESTS = (
     "tests/games/test_turns.py",
     "tests/s2b/agents/cores/test_recurrence.py",
     "tests/metrics/topographic/test_native.py",
-    "tests/metrics/topographic/test_permuted.py",
+    "tests/metrics/topographic/test_pairs.py",
 )
 # Builds the libraries with sanitizers, and runs the tests with these in place of the usual ones.
 SCRIPT = """

@@ -1,4 +1,4 @@
-"""Keeping freed memory: the calls of the C library, and other C libraries."""
+"""Memory: what is available, and what a process keeps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,25 @@ from typing import Any
 import pytest
 
 from icy.core import machine as allocation
+from icy.core import machine as memory
 from icy.core.machine import MEGABYTE, keep_memory, keeps_memory
+
+# -- available memory --------------------------------------------------------------------------------------------------
+
+
+def test_available_memory_is_plausible(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 10**6 < memory.available_memory() < 10**15
+
+    def no_such_file(*args: object, **options: object) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr("builtins.open", no_such_file)  # as on a system without /proc
+    assert 10**6 < memory.available_memory() < 10**15
+    monkeypatch.delattr("os.sysconf")  # as on Windows
+    assert memory.available_memory() == memory.FALLBACK_MEMORY
+
+
+# -- keeping freed memory: the calls of the C library, and other C libraries -------------------------------------------
 
 
 class Library:
