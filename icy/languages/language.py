@@ -418,27 +418,24 @@ class Language:
         """
         import pandas as pd
 
-        shown = self._first_few() if meanings is None else np.atleast_2d(np.asarray(meanings))
+        if meanings is None:
+            one_changed = np.eye(self.space.attributes, dtype=np.int64)[np.array(self.space.size_of_each) > 1][::-1]
+            meanings = np.concatenate([np.zeros((1, self.space.attributes), dtype=np.int64), one_changed])
+        shown = np.atleast_2d(np.asarray(meanings))
         tokens = self.messages[self.space.index(shown)]
+        texts = [list(map(str, row)) for row in shown.tolist()]
+        if self.value_names is not None:
+            names = self.value_names
+            texts = [[of_one[v] for of_one, v in zip(names, row, strict=True)] for row in shown.tolist()]
         return pd.DataFrame(
             {
-                "meaning": [self._meaning_text(row) for row in shown.tolist()],
+                "meaning": [f"({', '.join(text)})" for text in texts],
                 "message": [
                     to_letters(row if self.eos is None else row[row != self.eos], self.vocab_size, self.word_length)
                     for row in tokens
                 ],
             }
         )
-
-    def _first_few(self) -> IntegerArray:
-        varies = np.array(self.space.size_of_each) > 1
-        one_changed = np.eye(self.space.attributes, dtype=np.int64)[varies][::-1]
-        return np.concatenate([np.zeros((1, self.space.attributes), dtype=np.int64), one_changed])
-
-    def _meaning_text(self, meaning: Sequence[int]) -> str:
-        if self.value_names is None:
-            return f"({', '.join(map(str, meaning))})"
-        return f"({', '.join(names[value] for names, value in zip(self.value_names, meaning, strict=True))})"
 
     def digest(self) -> str:
         """Return a hash of space, vocabulary and messages, without name and seed: 16 hexadecimal digits."""

@@ -24,9 +24,8 @@ from icy.languages.names import short_name
 
 from .kinds import kind_name
 from .long_table import EXTRA, LONG, NUMBERS, OLD_COLUMNS, ROW, TEXTS, WHOLE, column_of, to_long
-from .pack import Pack, is_pack, saved_records
+from .pack import Pack, is_pack, records_at
 from .record import HasRecords, Record
-from .store import Store
 from .versions import identity_of, newest
 
 if TYPE_CHECKING:
@@ -72,22 +71,10 @@ def load_records(path: str | Path) -> list[Record]:
         StoreError: the file or folder does not exist, or has no results.
     """
     path = Path(path)
-    if path.is_dir():
-        records = comparable(Store(path).all_records())
-        if not records:
-            raise StoreError(f"The folder {path} has no results; `icy probe ... -o {path}` makes some.")
-        return records
     if is_pack(path):
         return comparable(Pack.read(path).records)
-    try:
-        found = saved_records(path)
-    except FileNotFoundError as error:
-        raise StoreError(f"The file or folder {path} does not exist.") from error
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path} is not a results folder, a file written by `save`, or a long table.") from error
-    if not found:
-        raise StoreError(f"The file {path} has no results.")
-    return found
+    records = records_at(path)
+    return comparable(records) if path.is_dir() else records
 
 
 def _table(path: Path) -> pd.DataFrame:

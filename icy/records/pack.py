@@ -64,20 +64,10 @@ class Pack:
         """
         path = Path(place)
         if path.is_dir():
-            records = Store(path).all_records()
-            if not records:
-                raise StoreError(f"The folder {path} has no results.")
+            records = records_at(path)
             names = dict.fromkeys(name for record in records for name in files_of(record))
             return cls.of(records, _ReadLater({n: (path / n).read_bytes for n in names if (path / n).is_file()}))
-        if path.suffix.lower() != SUFFIX:
-            try:
-                records = saved_records(path)
-            except (OSError, ValueError) as error:
-                raise StoreError(f"{path} is not a results folder, a pack or a saved result.") from error
-            if not records:
-                raise StoreError(f"The file {path} has no results.")
-            return cls.of(records)
-        return _read(path)
+        return _read(path) if path.suffix.lower() == SUFFIX else cls.of(records_at(path))
 
     def write(self, path: str | Path) -> Path:
         """Write the pack to a .parquet file.
@@ -230,20 +220,29 @@ def files_of(record: Record) -> list[str]:
     return list(filter(is_inside, names))
 
 
-def saved_records(path: Path) -> list[Record]:
-    """Return the records of a file written by `ProbeResult.save`. Unreadable records are left out, with a warning.
+def records_at(path: Path) -> list[Record]:
+    """Return the records of a results folder, or of a file that `ProbeResult.save` wrote.
+
+    Unreadable records are left out, with a warning.
 
     Raises:
-        OSError: the file does not exist, or cannot be read.
-        ValueError: the file was not written by `ProbeResult.save`.
+        StoreError: the folder or file does not exist, cannot be read, or has no records.
     """
+    if path.is_dir():
+        if records := Store(path).all_records():
+            return records
+        raise StoreError(f"The folder {path} has no results; `icy probe ... -o {path}` makes some.")
     try:
-        records = json.loads(path.read_bytes())["records"]
-    except (KeyError, TypeError, RecursionError) as error:
-        raise ValueError("it has no records") from error
-    if not isinstance(records, list):
-        raise ValueError("its records are not a list")
-    return _readable(path, records)
+        content = json.loads(path.read_bytes())["records"]
+        if not isinstance(content, list):
+            raise TypeError("its records are not a list")
+    except FileNotFoundError as error:
+        raise StoreError(f"The file or folder {path} does not exist.") from error
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise StoreError(f"{path} is not a results folder, a pack, or a file written by `save`.") from error
+    if records := _readable(path, content):
+        return records
+    raise StoreError(f"The file {path} has no results.")
 
 
 def _readable(path: Path, records: Iterable[object]) -> list[Record]:

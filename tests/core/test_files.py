@@ -20,7 +20,6 @@ from icy.records.long_table import write_tables
 from icy.records.store import Store
 from icy.study.rows import COLUMNS, read_rows
 from tests.helpers import long, mark_others
-from tests.pages import ROOT
 
 # -- writing files atomically ------------------------------------------------------------------------------------------
 
@@ -175,10 +174,3 @@ def test_rows_of_the_study_are_restored(tmp_path: Path) -> None:
     assert list(found["agent"]) == NAMES
     assert set(found["person"]) == {"007"}
     assert set(found["value"]) == {0.5}
-
-
-def test_all_readers_use_one_function() -> None:
-    """By default, pandas reads the name "null" as a missing value."""
-    files = [file for folder in ("icy", "analysis", "models", "grammars") for file in (ROOT / folder).rglob("*.py")]
-    users = [str(file.relative_to(ROOT)) for file in files if "pd.read_csv(" in file.read_text("utf-8")]
-    assert users == ["icy/core/files.py"]

@@ -80,14 +80,10 @@ def test_rows_without_weights_are_counted_and_the_file_is_named_by_its_content(t
         ("a,weight\nx,0\n", "positive numbers; row 1 has '0'"),
         ("a,weight\nx,1\ny,many\n", "row 2 has 'many'"),
         ("a,b\nx,1\n,2\n", "no value of 'a' in row 2"),
-        ("a,b\nx,1,3\ny,2,4\n", "Line 2 has 3 entries, but the header 2 columns"),
         ("b,a,a\n1,2,3\n", "pets.csv': Columns 2 and 3 are both called 'a' in line 1"),
-        ("", "is empty"),
         ("a,weight,Weight\nx,1,9\ny,2,1\n", "several columns of weights, weight and Weight"),
-        ("a,b\n1,x\nNA,y\n", "no value of 'a' in row 2"),
         ("a,weight\nx,1e308\ny,1e308\n", "too large for their sum"),
         (",a\n10,x\n12,y\n", "Column 1 has no name"),
-        ("a,\nx,1\ny,1\n", "Column 2 has no name"),
     ],
 )
 def test_files_that_are_refused(text: str, sentence: str, tmp_path: Path) -> None:

@@ -76,14 +76,6 @@ def test_alignment_restores_what_co_occurrence_loses() -> None:
     assert context_independence(meanings, noise, alignment="em").value < 0.6
 
 
-def test_alignment_counts_copies() -> None:
-    random = np.random.default_rng(1)
-    meanings, messages = random.integers(3, size=(15, 2)), random.integers(4, size=(15, 3))
-    once = context_independence(meanings, messages, alignment="em").value
-    thrice = context_independence(np.tile(meanings, (3, 1)), np.tile(messages, (3, 1)), alignment="em").value
-    assert thrice == pytest.approx(once, abs=1e-9)
-
-
 def test_smoothing_of_the_common_form() -> None:
     plain, smooth = (context_independence(TWO, TWO, smoothing=s).value for s in (0, 1e-7))
     assert plain == 0.28125

@@ -153,20 +153,12 @@ def test_a_damaged_record_is_kept_with_the_new_record(
     assert len(list(path.parent.iterdir())) == 3  # no copy of a valid record is kept
 
 
-def as_folder(path: Path) -> None:
-    path.mkdir()
-
-
-def as_pipe(path: Path) -> None:
-    os.mkfifo(path)  # reading it would never end
-
-
-def as_device(path: Path) -> None:
-    path.symlink_to("/dev/zero")  # reading it would fill the memory
-
-
-def as_loop(path: Path) -> None:
-    path.symlink_to(path.name)
+MADE: dict[str, Callable[[Path], object]] = {
+    "folder": Path.mkdir,
+    "pipe": lambda path: os.mkfifo(path),  # reading it would never end
+    "device": lambda path: path.symlink_to("/dev/zero"),  # reading it would fill the memory
+    "loop": lambda path: path.symlink_to(path.name),
+}
 
 
 def test_a_broken_link_gives_a_warning_without_error_numbers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -178,11 +170,11 @@ def test_a_broken_link_gives_a_warning_without_error_numbers(tmp_path: Path, cap
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no pipes among the files, and links need rights")
-@pytest.mark.parametrize("make", [as_folder, as_pipe, as_device, as_loop])
-def test_only_regular_files_are_records(make: Callable[[Path], None], tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", MADE)
+def test_only_regular_files_are_records(kind: str, tmp_path: Path) -> None:
     store, record = Store(tmp_path), on_file("perm")
     Store(tmp_path).put(good := on_file())
-    make(path := store.path(record["key"]))
+    MADE[kind](path := store.path(record["key"]))
     assert store.all_records() == [good]
     assert keys_to_train({record["key"]: store.get(record["key"])}, store, "missing") == {record["key"]}
     store.put(record)

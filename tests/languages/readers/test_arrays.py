@@ -50,12 +50,6 @@ def test_named_arrays(tmp_path: Path) -> None:
     assert table.messages.tolist() == MESSAGES.tolist()
 
 
-def test_arrays_of_three_dimensions_stay(tmp_path: Path) -> None:
-    np.savez(tmp_path / "said.npz", meanings=MEANINGS, messages=np.eye(6)[MESSAGES])
-    assert read(tmp_path / "said.npz").columns["messages"].shape == (2, 3, 6)
-    assert read_table(tmp_path / "said.npz").messages.tolist() == MESSAGES.tolist()
-
-
 def test_a_structured_array_has_columns(tmp_path: Path) -> None:
     rows = np.array([("red", 3, "ab"), ("blue", 4, "ba")], dtype=[("hue", "U5"), ("size", int), ("message", "U2")])
     np.save(tmp_path / "said.npy", rows)
@@ -141,12 +135,6 @@ def test_named_tensors(tmp_path: Path) -> None:
         read_saved(tmp_path, held)
     with pytest.raises(InvalidSettingError, match="'z' is not one of them; choose by --meaning-columns"):
         read_table(tmp_path / "said.pt", meaning_columns="z", message_columns="out.y")
-
-
-def test_a_tensor_alone_holds_messages(tmp_path: Path) -> None:
-    found = read_saved(tmp_path, SYMBOLS_OF_TENSORS)
-    assert (listed(found), found.meanings) == ({"messages": LISTS["messages"]}, ())
-    assert read_table(tmp_path / "said.pt").attributes == 0
 
 
 @pytest.mark.parametrize(

@@ -47,17 +47,6 @@ def test_a_table_with_gaps_repeats_and_messages_of_any_length(tmp_path: Path) ->
     assert table.name == "emerged"
 
 
-def test_columns_are_chosen(tmp_path: Path) -> None:
-    file = write(tmp_path / "t.csv", "id,colour,t0,t1,score\n1,red,5,6,0.5\n2,blue,6,5,0.25\n")
-    table = read_table(file, meaning_columns="colour", message_columns=["t0", "t1"])
-    assert table.meanings.tolist() == [[1], [0]]
-    assert table.messages.tolist() == [[5, 6], [6, 5]]
-    continuous = read_table(file, meaning_columns=["score"], message_columns=["t0", "t1"])
-    assert continuous.continuous
-    with pytest.raises(InvalidSettingError, match="'color' is not one of them"):
-        read_table(file, meaning_columns="color", message_columns="t0")
-
-
 def test_relaxed_symbols_one_hot_inputs_and_lengths(save: Save) -> None:
     one_hot = torch.nn.functional.one_hot(torch.tensor(GRID), 3).flatten(1).float()
     symbols = torch.tensor([[1 + a, 4 + b, 0, 5] for a, b in GRID])
@@ -106,22 +95,6 @@ def test_files_that_are_not_tables(tmp_path: Path, text: str, sentence: str) -> 
 # -- tables of one's own are not guessed at ----------------------------------------------------------------------------
 
 ONE_EACH = "id,colour,shape,message\n1,red,ball,ab\n2,red,cube,ad\n3,blue,ball,cb\n4,blue,cube,cd\n"
-
-
-def test_read_as_describes_the_columns(tmp_path: Path) -> None:
-    text = "colour,t0,t1,score\nred,5,6,0.5\nblue,6,5,0.25\n"
-    chosen = {"meaning_columns": "colour", "message_columns": ["t0", "t1"]}
-    read = read_table(write(tmp_path / "t.csv", text), **chosen).read_as  # type: ignore[arg-type]
-    assert read == "attribute colour (2 values); message in t0 and t1, a token each; not used: score"
-    plain = read_table(write(tmp_path / "u.csv", "a,b,message\n1,0.5,12 7\n1,2,3\n")).read_as
-    assert plain == "attributes a (1 value) and b (real numbers); message in message, tokens between spaces"
-    language = icy.make_language("rot", "2x3", 4, 2, 1)
-    assert read_table(language.save(tmp_path / "mine.csv")).read_as == "a language of icy"
-    np.savez(tmp_path / "t.npz", meanings=[[0, 2], [1, 2]], messages=[[1, 2], [3, 0]], more=[1])
-    assert read_table(tmp_path / "t.npz").read_as == (
-        "arrays of NumPy: meanings as 2 attributes meanings0 (2 values) and meanings1 (1 value); message in "
-        "messages, a token each; not used: more"
-    )
 
 
 def test_a_column_with_a_value_of_its_own_in_every_row_is_warned_of(
