@@ -99,14 +99,10 @@ MESSAGES = np.random.default_rng(0).integers(0, 4, (27, 6))
 @pytest.mark.parametrize(
     ("what", "call"),
     [
-        ("permutations of posdis", lambda: permutation_test(MEANINGS, MESSAGES, metric="posdis", permutations=5)),
         ("permutations of topsim", lambda: permutation_test(MEANINGS, MESSAGES, permutations=20_000)),
-        ("permutations of tre", lambda: evaluate(MEANINGS, MESSAGES, metrics="tre", permutations=2)),
         ("updates of tre", lambda: tre(MEANINGS, MESSAGES, distance="l1", composition="linear")),
         ("bootstrap samples of hce", lambda: evaluate(MEANINGS, MESSAGES, metrics="hce", errors="bootstrap")),
         ("metrics", lambda: evaluate(MEANINGS, MESSAGES, metrics=["hce", "posdis"])),
-        ("subsets of residual_entropy", lambda: evaluate(MEANINGS, MESSAGES, metrics="residual_entropy")),
-        ("subsets of dci", lambda: evaluate(MEANINGS, MESSAGES, metrics="dci")),
         ("pairs of topsim", lambda: topsim(np.tile(MEANINGS, (60, 1)), np.tile(MESSAGES, (60, 1)))),
         ("steps of the nearest grammar", lambda: nearest_grammar(language())),
     ],

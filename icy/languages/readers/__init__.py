@@ -1,4 +1,4 @@
-"""Readers of files of meanings and messages, a module per format.
+"""Readers of files of meanings and messages, a function per format.
 
 A reader is a function of a `File`. It returns the columns of the file, or None if the file has another format. The rule
 in `icy.languages.tokens`, the same for all formats, then converts the columns to a table.

@@ -163,11 +163,8 @@ def test_the_row_number_of_pandas_is_no_attribute(tmp_path: Path) -> None:
     [
         (b"Obj\x01\x04\x14avro", "an Avro file"),
         (b"\x89HDF\r\n\x1a\n", "a file of HDF5 or NetCDF"),
-        (b"ORC\x08", "an ORC file"),
-        (b"SQLite format 3\0", "a database of SQLite"),
         (gzip.compress(b"RDX3\nX\n", mtime=0), "a file of R"),
         (b"name" + bytes(253) + b"ustar", "an archive of tar"),
-        (b"MATLAB 5.0 MAT-file", "a file of MATLAB"),
     ],
 )
 def test_other_formats_are_named(tmp_path: Path, content: bytes, kind: str) -> None:
