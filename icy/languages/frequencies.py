@@ -22,9 +22,9 @@ from .language import Language
 from .meanings import TABLES, IntArray, MeaningSpace
 from .names import grammar_name
 from .readers import File, Found, find
-from .readers.delimited import NUMBERED
 from .readers.files import plain_file
 from .readers.tables import choose_columns, meanings_by_name, warn_of_columns, with_points
+from .readers.text_files import NUMBERED
 from .rule import Rule, Values, is_missing, unpacked
 from .storage import reading
 from .values import NUMBER, split_lists, two_valued

@@ -35,10 +35,10 @@ READERS = {  # their functions and descriptions, in the order of trial
     "arrow": ("binary:read_arrow", "Columns of parquet, feather and Arrow, also in folders."),
     "egg": ("egg:read", "Text logs of EGG: messages of its games, callbacks and evaluations."),
     "json_files": (
-        "json_files:read",
+        "text_files:read_json",
         "JSON and JSON lines: objects, columns, pairs, csar, CBM24, corpora without meanings.",
     ),
-    "delimited": ("delimited:read", "Tables of text: csv, tsv, of any usual separator and encoding; SCAN."),
+    "delimited": ("text_files:read_delimited", "Tables of text: csv, tsv, of any usual separator and encoding; SCAN."),
 }
 SOURCES = {"torch_files": "Kharitonov et al. 2019", "egg": "Kharitonov et al. 2019", "json_files": "CBM24, csar, ELCC"}
 for _name, (_function, _description) in READERS.items():

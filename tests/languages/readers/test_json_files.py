@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
-from icy.languages.readers import File, Found, find, json_files, read_table
+from icy.languages.readers import File, Found, find, read_table, text_files
 
 MEANINGS, MESSAGES = [[0, 1], [1, 0], [1, 1]], [[4, 5], [6], [7, 5]]
 
@@ -126,7 +126,7 @@ def test_marks_blank_lines_and_separators_of_unicode(tmp_path: Path, mark: str) 
     text = f'{mark}\r\n{{"meaning": "a\u2028b", "message": "xy"}}\r\n \r\n{{"meaning": "c\x85", "message": "yx"}}\r\n'
     assert read(tmp_path, text).columns == {"meaning": ["a\u2028b", "c\x85"], "message": ["xy", "yx"]}
     (tmp_path / "wide.jsonl").write_bytes(text.removeprefix(mark).encode("utf-16"))  # as PowerShell writes it
-    found = json_files.read(File(tmp_path / "wide.jsonl"))
+    found = text_files.read_json(File(tmp_path / "wide.jsonl"))
     assert found is not None
     assert found.places == [2, 4]
 
@@ -160,4 +160,4 @@ def test_damaged_documents(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ['"m0","message"\n"1","ab"\n', "m0,message\n[1],ab\n", "[note]\na,b\n", "", "{a\n"])
 def test_other_texts_are_not_json(tmp_path: Path, text: str) -> None:
     (tmp_path / "table.csv").write_text(text)
-    assert json_files.read(File(tmp_path / "table.csv")) is None
+    assert text_files.read_json(File(tmp_path / "table.csv")) is None

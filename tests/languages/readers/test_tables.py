@@ -18,7 +18,7 @@ from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.core.registry import registry
 from icy.languages.readers import File, Found
 from icy.languages.tokens import PAD
-from icy.metrics import cbm, read_table
+from icy.metrics import Table, cbm, read_table
 from tests.languages.helpers import GRID, Save
 
 
