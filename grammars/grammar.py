@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64, Integer
+from jaxtyping import Bool, Int64, Integer
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
@@ -308,7 +308,10 @@ def words_of_lengths(
     in_order = rng.permutation(count)
     if frequencies is not None:
         lengths.sort()
-        in_order = in_order[np.argsort(-_value_frequencies(space, frequencies, seed)[in_order], kind="stable")]
+        numbers, weights = frequencies.of_seed(space, seed)
+        columns = zip(space.meanings(numbers).T, space.size_of_each, strict=True)
+        shares = np.concatenate([np.bincount(values, weights=weights, minlength=size) for values, size in columns])
+        in_order = in_order[np.argsort(-shares[in_order], kind="stable")]
     of_value = np.empty(count, dtype=np.int64)
     of_value[in_order] = lengths
     words = np.full((space.attributes, space.values, most), ABSENT)
@@ -345,13 +348,6 @@ def _draw_code(rng: np.random.Generator, lengths: Sequence[int] | IntArray, voca
         order = np.argsort(begin)
         begin, size = begin[order], size[order]
     return words
-
-
-def _value_frequencies(space: MeaningSpace, frequencies: Frequencies, seed: int) -> Float[NDArray[np.float64], " n"]:
-    """Return the frequency of every value of every attribute, one attribute after the other."""
-    numbers, weights = frequencies.of_seed(space, seed)
-    columns = zip(space.meanings(numbers).T, space.size_of_each, strict=True)
-    return np.concatenate([np.bincount(values, weights=weights, minlength=size) for values, size in columns])
 
 
 def joined(messages: Tokens, fill: int = ABSENT) -> Tokens:

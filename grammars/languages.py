@@ -361,7 +361,12 @@ def cached_language(
     if language is None or made_by != entries:  # the grammar may have been registered again, for example in a notebook
         language = make_language(name, space, vocab_size, word_length, seed, frequencies=frequencies, draws=draws)
     _cache[key] = entries, language
-    _make_room()
+    sizes = {key: language.messages.nbytes + BYTES_OF_ONE for key, (_, language) in _cache.items()}
+    excess = sum(sizes.values()) - CACHE_BYTES
+    for oldest, size in sizes.items():
+        if excess > 0:
+            del _cache[oldest]
+            excess -= size
     return language
 
 
@@ -370,13 +375,3 @@ def forget_user_languages() -> None:
     for key, (entries, _) in [*_cache.items()]:
         if any(entry.is_users for entry in entries):
             del _cache[key]
-
-
-def _make_room() -> None:
-    sizes = {key: language.messages.nbytes + BYTES_OF_ONE for key, (_, language) in _cache.items()}
-    excess = sum(sizes.values()) - CACHE_BYTES
-    for key, size in sizes.items():
-        if excess <= 0:
-            return
-        del _cache[key]
-        excess -= size

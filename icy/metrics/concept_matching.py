@@ -250,7 +250,8 @@ def _values(meanings: object, messages: object, eos: object) -> tuple[Table, _Si
     try:
         table = Table.of(meanings, messages, eos=eos)
     except InvalidSettingError as error:
-        if messages is not None and _is_ragged(meanings):
+        lengths = {len(row) for row in meanings if isinstance(row, Sized)} if isinstance(meanings, Iterable) else ()
+        if messages is not None and len(lengths) > 1:
             raise InvalidSettingError(
                 "Meanings have a value for every attribute, and these differ in length; for phrases of any length, "
                 'set concepts="items".'
@@ -263,11 +264,6 @@ def _values(meanings: object, messages: object, eos: object) -> tuple[Table, _Si
     values = table.meanings.ravel()[first]
     named = [(int(a), table.value_name(a, v)) for a, v in zip(attributes[first], values, strict=True)]
     return table, _Side(rows, codes, named)
-
-
-def _is_ragged(given: object) -> bool:
-    """Return whether a value is a list of sequences with different lengths."""
-    return isinstance(given, Iterable) and len({len(row) for row in given if isinstance(row, Sized)}) > 1
 
 
 def _items(meanings: object, messages: object, eos: object) -> tuple[Table, _Side]:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 from .reconstruction_solvers import (
     Composition,
     FitSettings,
-    Matrix,
     ReconstructionErrors,
     Target,
     TensorDistance,
@@ -135,7 +134,12 @@ def tre(
         table = table.rows(np.sort(stream(seed, "tre", "rows").choice(whole, most, replace=False)))
     target = make_target(table, published=preset == "published")
     found = _reconstruct(target, composition, distance, derivations, preset, fit)
-    error = _standard_error(found.errors, target, whole) if 1 < len(table) < whole else None
+    error = None
+    if 1 < len(table) < whole:  # with weights, the mean is a ratio of two sums over the drawn rows
+        errors, weights = found.errors, target.weights
+        if weights is not None:
+            errors = (errors - target.mean(errors)) * (weights / weights.mean())
+        error = float(errors.std(ddof=1)) * math.sqrt((1 / len(errors)) * (1 - len(errors) / whole))
     details = {"rows": len(table), **found.details}
     value = max(0.0, float(target.mean(found.errors)))
     drawn = f"{len(table)} drawn rows" if error is not None else ""
@@ -181,16 +185,6 @@ def _random_settings(
         names = ("restarts", "steps", "learning_rate", "optimizer", "seed")
         return {name: getattr(fit, name) for name in names}
     return {"seed": fit.seed} if sampled else {}
-
-
-def _standard_error(errors: Matrix, target: Target, whole: int) -> float:
-    """Return the standard error of the mean of rows drawn without replacement from a table of `whole` rows.
-
-    With weights, the mean is a ratio of two sums over the drawn rows.
-    """
-    if target.weights is not None:
-        errors = (errors - target.mean(errors)) * (target.weights / target.weights.mean())
-    return float(errors.std(ddof=1)) * math.sqrt((1 / len(errors)) * (1 - len(errors) / whole))
 
 
 def _reconstruct(

@@ -112,20 +112,16 @@ def _residual(
         return 0.0
     if not positions:
         left = alone
-    elif smoothing:
-        left = _smoothed(factor, together(*positions), smoothing, weights)
+    elif smoothing:  # is added to every count of a sub-message and a value
+        given = together(*positions)
+        counts = np.zeros((given.max() + 1, factor.max() + 1))
+        np.add.at(counts, (given, factor), 1 if weights is None else weights)
+        counts += smoothing
+        share = counts / counts.sum(1, keepdims=True)
+        left = float(-(counts / counts.sum() * np.log2(share)).sum())
     else:
         left = conditional_entropy(factor, together(*positions), weights)
     return left / alone if normalised else left
-
-
-def _smoothed(factor: Codes, given: Codes, smoothing: float, weights: Weights | None) -> float:
-    """Return the conditional entropy in bits, with `smoothing` added to every count of a sub-message and a value."""
-    counts = np.zeros((given.max() + 1, factor.max() + 1))
-    np.add.at(counts, (given, factor), 1 if weights is None else weights)
-    counts += smoothing
-    share = counts / counts.sum(1, keepdims=True)
-    return float(-(counts / counts.sum() * np.log2(share)).sum())
 
 
 def _greedy(table: Table, _: bool) -> Groups:
