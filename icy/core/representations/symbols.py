@@ -70,7 +70,7 @@ TEMPERATURE = 1.2  # of the Gumbel-softmax, as in the authors' program
 
 
 @dataclass(frozen=True)
-class Gumbel(SpokenSymbols, Answering):
+class Gumbel(SpokenSymbols):
     """GUMB: one-hot samples, straight-through Gumbel-softmax; the loss is their squared error (Perkins21 2.8).
 
     Attributes:
@@ -110,6 +110,10 @@ class Gumbel(SpokenSymbols, Answering):
         if self.least_squares:
             return raw_squared_error(scores, meanings)
         return squared_error(self.message(scores, noise), meanings)
+
+    def pair_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:
+        """Return the cross-entropy of the answers, as with SOFT (Perkins21 table 6)."""
+        return cross_entropy(answered, meanings).mean((-2, -1))
 
 
 @dataclass(frozen=True)
