@@ -19,17 +19,8 @@ from icy.languages.meanings import MeaningSpace
 from icy.languages.names import bounds_of, is_language, word_length_of
 
 from .authors import authors_generator
-from .grammar import (
-    ABSENT,
-    Corruption,
-    IntArray,
-    WordTable,
-    base_messages,
-    check_settings,
-    given_words,
-    joined,
-    words_of_lengths,
-)
+from .grammar import ABSENT, Corruption, IntArray, WordTable, base_messages, check_settings, given_words
+from .word_lengths import joined, words_of_lengths
 
 WILDCARDS = "*?["
 LANGUAGE_VERSION = "1"  # version of languages used as grammars, which never change: their names contain a hash

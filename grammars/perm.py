@@ -2,7 +2,8 @@
 
 from icy.core.register import register_grammar
 
-from .grammar import ABSENT, Corruption, TableMessages, WordTable, joined, spread
+from .grammar import ABSENT, Corruption, TableMessages, WordTable
+from .word_lengths import joined, spread
 
 
 @register_grammar("perm", source="Perkins21 (PERM), Icy22 (perm)")

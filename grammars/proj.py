@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from icy.core.machine import require_memory
 from icy.core.register import register_grammar
 
-from .grammar import ABSENT, Corruption, IntArray, TableMessages, WordTable, joined, spread
+from .grammar import ABSENT, Corruption, IntArray, TableMessages, WordTable
+from .word_lengths import joined, spread
 
 SCORES_AT_ONCE = 163_840  # elements of a block of [rows, V * L] floats that fits in the processor's cache
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from icy.core.errors import IcyError, IncompatibleError
 from icy.core.representations import one_hot
-from icy.core.representations.losses import UNCOUNTED, counted
+from icy.core.representations.samples import UNCOUNTED, counted
 from icy.core.streams import stream
 from icy.languages.meanings import MeaningSpace
 from icy.training.engine import make_model, representation_of

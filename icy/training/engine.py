@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from icy.config.protocols import BASELINE, decide, reached_at
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.machine import make_current
-from icy.core.representations.losses import UNCOUNTED, counted
+from icy.core.representations.samples import UNCOUNTED, counted
 from icy.core.types import State
 from icy.records.record import FAILURES
 

@@ -22,7 +22,7 @@ from icy.config.settings import TrainingSettings
 from icy.core.errors import IcyError, IncompatibleError
 from icy.core.registry import Entry
 from icy.core.representations import WITH_START, Representation
-from icy.core.representations.losses import UNCOUNTED
+from icy.core.representations.samples import UNCOUNTED
 from icy.core.text import listed
 from icy.core.types import State
 from icy.models.base import MemoryModel

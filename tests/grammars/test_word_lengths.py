@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import Entry, registry
 from icy.grammars import Corruption, make_language
-from icy.grammars.grammar import ABSENT, base_messages, joined, spread, words_of_lengths
+from icy.grammars.grammar import ABSENT, base_messages
+from icy.grammars.word_lengths import joined, spread, words_of_lengths
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace

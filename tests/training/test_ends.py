@@ -15,7 +15,7 @@ from icy.config.protocols import get_protocol
 from icy.core.errors import IncompatibleError
 from icy.core.noise import Noise
 from icy.core.representations import get_representation
-from icy.core.representations.losses import UNCOUNTED, counted
+from icy.core.representations.samples import UNCOUNTED, counted
 from icy.training.engine import Run, train
 from icy.training.learners import accuracy, supervised_loss
 from icy.training.probe_job import ProbeJob

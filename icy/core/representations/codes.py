@@ -12,21 +12,8 @@ from icy.core.errors import InvalidSettingError, require_known
 from icy.core.fused import traceable
 from icy.core.noise import Noise
 
-from .losses import (
-    Answered,
-    Answering,
-    Losses,
-    Meanings,
-    Scores,
-    Sent,
-    StepScores,
-    Targets,
-    WithoutParameters,
-    Words,
-    cross_entropy,
-    largest,
-    one_hot,
-)
+from .losses import Answering, WithoutParameters, cross_entropy
+from .samples import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets, Words, largest, one_hot
 
 # -- QT ----------------------------------------------------------------------------------------------------------------
 

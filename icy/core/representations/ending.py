@@ -12,23 +12,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from icy.core.noise import Noise
-from icy.core.representations.losses import counted
+from icy.core.representations.samples import counted
 
-from .losses import (
-    Losses,
-    Meanings,
-    Representation,
-    Scores,
-    Sent,
-    StepScores,
-    Symbols,
-    Targets,
-    Words,
-    advantage,
-    cross_entropy,
-    end_of,
-    entropy,
-)
+from .losses import Symbols, advantage, cross_entropy, end_of, entropy
+from .samples import Losses, Meanings, Representation, Scores, Sent, StepScores, Targets, Words
 from .symbols import ANSWERS, Discrete, Gumbel, Soft
 
 LAZY_POWER, LAZY_DIVISOR = 45, 10  # beta 1 and beta 2 of Rita et al. 2020

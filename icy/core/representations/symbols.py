@@ -6,29 +6,31 @@ from torch import Tensor
 
 from icy.core.fused import traceable
 from icy.core.noise import Noise, current_noise
-from icy.core.representations.losses import counted, counted_mean
+from icy.core.representations.samples import counted, counted_mean
 
 from .losses import (
-    Answered,
     Answering,
-    Losses,
-    Meanings,
-    Scores,
-    Sent,
     SpokenSymbols,
-    StepScores,
     Symbols,
-    Targets,
-    Words,
     advantage,
     cross_entropy,
     end_of,
     entropy,
+    raw_squared_error,
+    squared_error,
+)
+from .samples import (
+    Answered,
+    Losses,
+    Meanings,
+    Scores,
+    Sent,
+    StepScores,
+    Targets,
+    Words,
     largest,
     one_hot,
-    raw_squared_error,
     relaxed,
-    squared_error,
     straight_through,
     without_start,
 )
