@@ -27,12 +27,10 @@ from icy.core.surroundings import standard_state
 from icy.core.text import counted
 
 from .evaluation import Spoken, matching
-from .final import SavedAgents, evaluate_agents, kept_agents
-from .game_task import IMAGE_AXES, GameTask
-from .playing import Agents, Answers, TrainedAgents, batches
-from .registered import game_conventions
+from .model import IMAGE_AXES, GameTask
+from .playing import Agents, Answers, SavedAgents, TrainedAgents, batches, evaluate_agents, kept_agents
 from .rules import FREE, Rules, RuleSource
-from .settings import GamesLearningSettings, TurnSettings
+from .settings import GamesLearningSettings, TurnSettings, game_conventions
 from .turns import TEST, TurnBatch, Turns, rules_of
 from .worlds.world import make_world
 

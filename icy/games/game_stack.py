@@ -23,12 +23,10 @@ from icy.training.learners import Learner, make_learner
 from icy.training.lockstep import Checkpoints, Lockstep, in_groups
 
 from .evaluation import matching, similarity
-from .final import GameProgress, evaluate_replicate
-from .game_task import GameTask
 from .jobs import GameJob
-from .model import GameModel, game_loss, make_game_model
+from .model import GameModel, GameTask, game_loss, make_game_model
 from .native_game import NativeGame
-from .playing import make_spoken, observe_objects, pack_objects
+from .playing import GameProgress, evaluate_replicate, make_spoken, observe_objects, pack_objects
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
 RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # replicate's fields in a checkpoint

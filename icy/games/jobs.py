@@ -21,11 +21,16 @@ from icy.records.record import Record
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Replicate
 
-from .game_task import IMAGE_AXES, GameTask, default_perception, default_word_size, require_words
-from .model import GameModel, make_game_model
-from .presets import find_preset, preset_changes
-from .settings import DISTRACTOR_KINDS, GamesLearningSettings, TurnSettings
-from .spec import GamesSpec
+from .model import (
+    IMAGE_AXES,
+    GameModel,
+    GameTask,
+    default_perception,
+    default_word_size,
+    make_game_model,
+    require_words,
+)
+from .settings import DISTRACTOR_KINDS, GamesLearningSettings, GamesSpec, TurnSettings, find_preset, preset_changes
 from .turns import Turns
 from .worlds.world import World, make_world
 

@@ -11,8 +11,7 @@ from icy.training.job import Job, Outcome, Reading, Replicate, Report
 from .game import Event, StudyGame, Trial
 from .game.game import card_order
 from .measures import game_measures, item_measures, language_measures
-from .players.player import StudyPlayer, StudySeat
-from .players.sitting import Exposure, Log, evidence, play, read_logs
+from .players.player import Exposure, Log, StudyPlayer, StudySeat, evidence, play, read_logs
 from .study_job import CONVERGED, PLAYED, YOKED, StudyJob, StudyTask, player_entry
 
 

@@ -24,7 +24,7 @@ from icy.games.comparison import (
     show_turns,
     values_of,
 )
-from icy.games.game_task import GameTask
+from icy.games.model import GameTask
 from icy.games.rules import Rules
 from icy.games.settings import GamesLearningSettings, TurnSettings
 

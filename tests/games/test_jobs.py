@@ -9,10 +9,9 @@ import pytest
 from icy.core.errors import IcyError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, sweep_spec
-from icy.games.game_task import GameTask, default_word_size
 from icy.games.jobs import GameJob, game_jobs
-from icy.games.presets import PRESETS, find_preset
-from icy.games.spec import GamesSpec
+from icy.games.model import GameTask, default_word_size
+from icy.games.settings import PRESETS, GamesSpec, find_preset
 from icy.records.long_table import to_long
 from icy.training.job import Outcome
 

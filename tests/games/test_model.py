@@ -14,8 +14,7 @@ from torch.nn import functional as F
 from icy.config.settings import TrainingSettings
 from icy.core.noise import Noise, drawing_from
 from icy.core.registry import PERCEPTION, Entry, registry
-from icy.games.game_task import GameTask
-from icy.games.model import GameModel, game_loss, make_game_model
+from icy.games.model import GameModel, GameTask, game_loss, make_game_model
 from icy.games.settings import TurnSettings
 from icy.training.gradient import GradientLearner
 from icy.training.learners import make_learner

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from icy.core.errors import InvalidSettingError
 from icy.games import TurnBatch, Turns, TurnSettings, World, make_world
-from icy.games.native_turns import can_draw
+from icy.games.turns import can_draw
 from icy.testing.modules import MadeTensors
 from tests.cores import needs_native
 

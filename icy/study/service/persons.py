@@ -14,11 +14,10 @@ from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.streams import stream
 from icy.study.game import StudyGame, StudyGameSettings, instance_of
 
-from .database import Row, insert, update
 from .links import is_untested
 from .plan import Conditions
 from .platforms import Visit
-from .studies import Study, before, new_token
+from .studies import Row, Study, before, insert, new_token, update
 
 # -- conditions --------------------------------------------------------------------------------------------------------
 

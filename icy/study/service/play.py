@@ -13,9 +13,8 @@ from typing import Any
 
 from icy.study.game import Event, GameState, StudyGame, Trial, fault_of
 
-from .database import insert, update
 from .persons import Person, person_of_token
-from .studies import Study, new_token
+from .studies import Study, insert, new_token, update
 
 MOST_REACTION = 3_600_000  # longest reaction time that a page may report, in milliseconds
 REFUSED = "refused"  # kind of event for invalid answers; replays skip it

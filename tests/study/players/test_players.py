@@ -10,9 +10,8 @@ import pytest
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import STUDY_PLAYER, registry
 from icy.study.game import StudyGame, StudyGameSettings, dataset, instance_of
-from icy.study.players.player import Item, StudyPlayer, StudySeat
+from icy.study.players.player import MOST_VIEWS, Item, PlayedGame, StudyPlayer, StudySeat, play
 from icy.study.players.simulated import Composer, FamilyComposer
-from icy.study.players.sitting import MOST_VIEWS, PlayedGame, play
 from tests.study.game.helpers import game_of
 
 PLAYERS = ("random-letters", "constant", "memoriser", "composer", "family", "careless")

@@ -8,7 +8,7 @@ import pytest
 
 from icy.study.game import Event
 from icy.study.service import Study
-from icy.study.service.audit import audit
+from icy.study.service.export import audit
 from icy.study.service.play import act, set_display
 from tests.study.service.helpers import answer, finish, on, started, study, token, write
 

@@ -13,9 +13,9 @@ import pytest
 
 from icy.analysis.tables.study import report_table, study_report
 from icy.core.errors import UnknownNameError
-from icy.study.columns import IDS, exported_columns
 from icy.study.game import Event
-from icy.study.players.sitting import read_logs
+from icy.study.measures import IDS, exported_columns
+from icy.study.players.player import read_logs
 from icy.study.rows import read_rows
 from icy.study.service import Study
 from icy.study.service.export import FORMATS, about, codebook, export, tables

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.study.service import Study
-from icy.study.service.audit import audit
+from icy.study.service.export import audit
 from icy.study.service.persons import (
     Arrival,
     Person,

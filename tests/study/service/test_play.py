@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from icy.study.game import Event, GameState
 from icy.study.service import Database, Study
-from icy.study.service.audit import audit
+from icy.study.service.export import audit
 from icy.study.service.play import MOST_REACTION, EventResult, SavedGame, act, checked_reaction, set_display
 from tests.study.service.helpers import answer, at_once, finish, loaded, on, person, rows, started, study, token
 

@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.study.service import plan
+from icy.study.service import app_of, listening, plan
 from icy.study.service.network import Serving
-from icy.study.service.serve import app_of, listening
 from tests.study.service.helpers import study
 from tests.study.service.web.serving import free_port
 

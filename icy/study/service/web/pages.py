@@ -16,8 +16,7 @@ from icy.study.service.play import ENDS, SavedGame, end_game, load, stage_of
 from icy.study.service.review import bonus_cents
 from icy.study.stimuli import svg
 
-from .desk import Desk, block, counted, fill
-from .guard import form_token
+from .desk import Desk, block, counted, fill, form_token
 
 EXAMPLE = "kobadefumiro"  # its first letters are the code of the star in the instructions, which no language has
 ACTIONS = ("tab", "answer", "next", "view", "add", "remove", "display")

@@ -20,8 +20,7 @@ from icy.study.service.studies import Study
 from icy.study.stimuli import PALETTES
 
 from . import pages
-from .desk import Desk, block, fill
-from .guard import entry_token, first_seen, is_form_token, seconds_since
+from .desk import Desk, block, entry_token, fill, first_seen, is_form_token, seconds_since
 
 Form = Mapping[str, str]
 PICTURE = {

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from icy.study import service as serving
 from icy.study.service import open_study, read_plan
-from icy.study.service import serve as serving
 from icy.study.service.links import count_refusal
 from tests.cli.helpers import assert_one_sentence, run
 from tests.study.service.helpers import GAME, finish, person, rows, started

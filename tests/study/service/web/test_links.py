@@ -11,11 +11,10 @@ import pytest
 
 from icy.core.errors import StoreError
 from icy.study.service import Study, persons
-from icy.study.service.links import link_to_test, needs_test, pass_test
+from icy.study.service.links import link_to_test, needs_test, pass_test, progress
 from icy.study.service.network import Limit
 from icy.study.service.persons import forget
 from icy.study.service.platforms import PLATFORMS
-from icy.study.service.progress import progress
 from icy.study.service.web.desk import words
 from tests.study.service.helpers import person, pid, rows, study
 from tests.study.service.web.helpers import HOST, Browser, browsing, without_limits

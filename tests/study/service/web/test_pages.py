@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from icy.study.service import Study
-from icy.study.service.audit import audit
-from icy.study.service.links import pass_test
-from icy.study.service.progress import progress
+from icy.study.service.export import audit
+from icy.study.service.links import pass_test, progress
 from icy.study.service.web.desk import words
 from tests.study.service.helpers import loaded, pid, rows, study, write
 from tests.study.service.web.helpers import RIGHT, Browser, browsing, robot

@@ -15,10 +15,8 @@ from icy.study.game import Event, normalised
 from icy.study.service import Study
 from icy.study.service.network import Limit, Serving, host_name
 from icy.study.service.play import act
-from icy.study.service.web import pages
-from icy.study.service.web.app import make_app
-from icy.study.service.web.desk import Desk
-from icy.study.service.web.guard import HEADERS, MOST_BODY, POLICY, is_same_site
+from icy.study.service.web import make_app, pages
+from icy.study.service.web.desk import HEADERS, MOST_BODY, POLICY, Desk, is_same_site
 from tests.study.service.helpers import Clock, answer, finish, loaded, on, rows, secrets_of, started, study
 from tests.study.service.web.helpers import HOST, Browser, TestClient, browsing, served, without_limits
 
