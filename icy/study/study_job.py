@@ -26,7 +26,7 @@ from icy.training.job import Job, Replicate
 from icy.training.tasks import Task
 
 from .game import StudyGame, StudyGameSettings, instance_of
-from .game.instances import person_seed
+from .game.languages import person_seed
 from .game.settings import DATASETS, PRESETS
 from .players.player import StudyPlayer, digest_of, play, read_logs
 

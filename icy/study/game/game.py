@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from icy.core.checks import whole_number
 from icy.core.streams import stream, stream_key
 
-from .instances import Codes, Instance, codes_of
+from .languages import Codes, Instance, codes_of
 from .settings import LEAST_CARDS, LEAST_DESIGNED, StudyGameSettings
 from .state import (
     TABS,
