@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import contextlib
+import hmac
 import logging
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -28,7 +28,7 @@ from icy.study.service.persons import delete_old_ids
 from icy.study.service.studies import Study, readable
 
 from . import pages, views
-from .desk import MOST_BODY, MOST_FIELDS, STATIC, Desk, Headers, Hosts, fill, is_password, is_same_site
+from .desk import MOST_BODY, MOST_FIELDS, STATIC, Desk, Headers, Hosts, is_same_site
 
 log = logging.getLogger(__name__)
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -67,15 +67,21 @@ def make_app(studies: Sequence[Study], serving: Serving, hosts: Sequence[str] = 
 
 
 def _routes(desks: dict[str, Desk]) -> list[Route]:
+    def of(request: Request) -> Desk:
+        """Return the study in the address of a request."""
+        if (desk := desks.get(request.path_params["study"])) is None:
+            raise HTTPException(404)
+        return desk
+
     def get(address: str, view: View) -> Route:
         async def endpoint(request: Request) -> Response:
-            return await run_in_threadpool(view, _desk(desks, request), request)
+            return await run_in_threadpool(view, of(request), request)
 
         return Route(address, endpoint, methods=["GET"])
 
     def post(address: str, action: FormAction) -> Route:
         async def endpoint(request: Request) -> Response:
-            desk = _desk(desks, request)
+            desk = of(request)
             if not is_same_site(request.headers, desk.serving.base_url):
                 raise HTTPException(403)
             if request.path_params.get("action", "") not in ("", *views.ACTIONS):
@@ -107,17 +113,6 @@ def _routes(desks: dict[str, Desk]) -> list[Route]:
 
 
 # -- endpoints ---------------------------------------------------------------------------------------------------------
-
-
-def _desk(desks: dict[str, Desk], request: Request) -> Desk:
-    """Return the study in the address of a request.
-
-    Raises:
-        HTTPException: no study has this name.
-    """
-    if (desk := desks.get(request.path_params["study"])) is None:
-        raise HTTPException(404)
-    return desk
 
 
 async def _form(request: Request) -> dict[str, str]:
@@ -169,7 +164,7 @@ def _researcher(attempts: Limit) -> View:
             raise HTTPException(401, headers={"www-authenticate": 'Basic realm="researcher", charset="UTF-8"'})
         t, study = desk.words.researcher, desk.study
         found = progress(study)
-        fields = {"heading": fill(t.title, name=study.name), "found": found}
+        fields = {"heading": t.title.format(name=study.name), "found": found}
         fields["last"] = found.last and readable(found.last)
         fields["link_last"] = found.link.last and readable(found.link.last)
         return desk.page("researcher", fields | {"state": getattr(t.states, study.plan.state)})
@@ -192,9 +187,9 @@ def _has_password(password: str, request: Request) -> bool:
     scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
     try:
         text = base64.b64decode(credentials, validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError, ValueError):
+    except ValueError:  # not base64 or not UTF-8
         return False
-    return scheme.lower() == "basic" and is_password(text.partition(":")[2], password)
+    return scheme.lower() == "basic" and hmac.compare_digest(text.partition(":")[2].encode(), password.encode())
 
 
 # -- errors and cleanup ------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
+import json
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from icy.core.errors import unknown
 from icy.study.service.network import Serving, site_of
 from icy.study.service.review import money
-from icy.study.service.studies import Study, moment, stamp
+from icy.study.service.studies import Study, moment
 
 # -- checks of requests (site, form tokens, hosts), and security headers of replies ------------------------------------
 
@@ -148,16 +148,6 @@ def first_seen(study: Study, token: str) -> str | None:
     return time if study.now() - moment(time) <= LONGEST_READ else None
 
 
-def seconds_since(study: Study, time: str) -> float:
-    """Return the seconds since a timestamp."""
-    return (moment(stamp(study.now())) - moment(time)).total_seconds()
-
-
-def is_password(password: str, expected: str) -> bool:
-    """Return whether a password is right, in constant time."""
-    return hmac.compare_digest(password.encode(), expected.encode())
-
-
 # -- the context of a study's pages: texts, addresses and templates ----------------------------------------------------
 
 
@@ -182,18 +172,8 @@ def words(language: str) -> SimpleNamespace:
     if language not in languages():
         raise unknown("language of the pages", language, languages())
     found = tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
-    return SimpleNamespace(**{name: _namespaces(value) for name, value in found.items()})
-
-
-def _namespaces(found: object) -> object:
-    if isinstance(found, dict):
-        return SimpleNamespace(**{name: _namespaces(value) for name, value in found.items()})
-    return [_namespaces(one) for one in found] if isinstance(found, list) else found
-
-
-def fill(text: str, **values: object) -> str:
-    """Replace {names} in a text by values."""
-    return text.format(**values)
+    texts: SimpleNamespace = json.loads(json.dumps(found), object_hook=lambda table: SimpleNamespace(**table))
+    return texts
 
 
 def counted(number: int, forms: Sequence[str]) -> str:
@@ -226,16 +206,6 @@ def block(text: str, top: int = 1) -> Markup:
     return Markup(MARKDOWN.renderer.render(tokens, MARKDOWN.options, {}))
 
 
-def numbered(options: Sequence[str]) -> list[tuple[str, str]]:
-    """Return options of a form field, with their positions as values."""
-    return [(str(place), option) for place, option in enumerate(options)]
-
-
-def zipped(options: Sequence[str]) -> list[tuple[str, str]]:
-    """Return options of a form field, with their texts as values."""
-    return [(option, option) for option in options]
-
-
 # -- templates and addresses -------------------------------------------------------------------------------------------
 
 HERE = Path(__file__).parent
@@ -259,7 +229,13 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    found.filters |= {"fill": fill, "counted": counted, "md": inline, "numbered": numbered, "zipped": zipped}
+    found.filters |= {
+        "fill": lambda text, **values: text.format(**values),
+        "counted": counted,
+        "md": inline,
+        "numbered": enumerate,  # options of a form field, with their positions as values
+        "zipped": lambda options: zip(options, options, strict=True),  # with their texts as values
+    }
     return found
 
 

@@ -514,7 +514,7 @@ def test_error_pages_reveal_no_internals(of: Study, monkeypatch: pytest.MonkeyPa
 
     with browsing(of, raise_server_exceptions=False) as browser:
         browser.start()
-        monkeypatch.setattr(pages, "result_text", broken)
+        monkeypatch.setattr(pages, "_result", broken)
         reply = browser.post(*browser.filled("answer", answer="abc"))
         assert reply.status_code == 500
         assert "secret" not in reply.text
