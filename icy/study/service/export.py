@@ -9,7 +9,7 @@ import sqlite3
 import statistics
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +18,12 @@ from icy.core.errors import require_known
 from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
 from icy.core.text import markdown_table
-from icy.study.game import EVENT_KINDS, Event, GameState, StudyGame, normalised
+from icy.study.game import EVENT_KINDS, Event
 from icy.study.measures import DECLARED, IDS, MEASURES, exported_columns, language_measures, strange_answers
 from icy.study.players.player import Log, logs_text
 from icy.study.rows import HUMAN, frame_of, rows_of_game
 
-from .play import DISPLAY, REFUSED, game_of, trial_columns
+from .play import DISPLAY, REFUSED, game_of, state_of, trial_columns
 from .review import bonus_cents
 from .studies import Row, Study, minutes_between
 
@@ -68,7 +68,10 @@ class Audit:
 def audit(study: Study) -> Audit:
     """Audit a study: grade every answer again, and replay every game from its log."""
     with study.database.reading() as connection:
-        faults = list(_faults_of_file(connection))
+        damage = [text for (text,) in connection.execute("PRAGMA integrity_check") if text != "ok"]
+        orphans = [table for table, *_ in connection.execute("PRAGMA foreign_key_check")]
+        faults = [Fault("", f"The file is damaged: {text}.") for text in damage]
+        faults += [Fault("", f"A row of the table {one} refers to a row that does not exist.") for one in orphans]
         games = connection.execute(
             "SELECT game.* FROM game JOIN person ON person.id = game.person WHERE study = ? ORDER BY game.id",
             (study.number,),
@@ -80,14 +83,6 @@ def audit(study: Study) -> Audit:
             log = events_of(connection, game["id"])
             faults += [Fault(game["person"], what) for what in _faults_of_game(game, rows, log)]
     return Audit(len(games), trials, tuple(faults))
-
-
-def _faults_of_file(connection: sqlite3.Connection) -> Iterator[Fault]:
-    for (found,) in connection.execute("PRAGMA integrity_check"):
-        if found != "ok":
-            yield Fault("", f"The file is damaged: {found}.")
-    for table, *_ in connection.execute("PRAGMA foreign_key_check"):
-        yield Fault("", f"A row of the table {table} refers to a row that does not exist.")
 
 
 def events_of(connection: sqlite3.Connection, game: int) -> list[Row]:
@@ -102,68 +97,43 @@ def played_events(log: list[Row]) -> list[Event]:
 
 
 def _faults_of_game(row: Row, trials: list[Row], log: list[Row]) -> Iterator[str]:
-    """Yield the inconsistencies of a game."""
-    rules = StudyGame.of_json(json.loads(row["rules_json"]))
+    """Yield the inconsistencies between a game, its items and its log, which is replayed."""
+    rules = game_of(row["rules_json"])
     state = rules.replay(played_events(log))
-    if state != GameState.of_json(json.loads(row["position_json"])):
+    if state != state_of(row["position_json"]):
         yield "The log leads to another state than the saved state."
-    yield from _faults_of_log(row, log)
-    yield from _faults_of_columns(row, rules, state)
-    for trial in trials:
-        yield from _faults_of_grade(trial)
-    replayed = [trial_columns(trial) for trial in state.trials]
-    pairs = zip(trials, replayed, strict=False)
-    if len(trials) != len(replayed) or any(saved[name] != right[name] for saved, right in pairs for name in right):
-        yield "The saved items differ from the items of the log."
-    if row["score"] != (points := sum(trial["points"] or 0 for trial in trials)):
-        yield f"The saved score is {row['score']}, but the points of the items add up to {points}."
-
-
-def _faults_of_log(row: Row, log: list[Row]) -> Iterator[str]:
     if [one["number"] for one in log] != list(range(row["events"])):
         yield "The log has gaps."
     if any(one["kind"] not in KNOWN_KINDS for one in log):
         yield "The log has events of an unknown kind."
     if [one["time"] for one in log] != sorted(one["time"] for one in log):
         yield "The times of the log are not in order."
-
-
-def _faults_of_columns(row: Row, rules: StudyGame, state: GameState) -> Iterator[str]:
-    """Yield the inconsistencies between the columns of a game and its rules and state."""
-    instance, settings = rules.instance, rules.settings
-    phases = {"new": ("assigned", "dropped"), "open": ("open", "dropped"), "closed": ("closed",)}
-    expected = {
-        "dataset": settings.dataset,
-        "grammar": settings.grammar,
-        "instance": instance.number,
-        "language_seed": instance.language_seed,
+    yield from _differences("The column", row, {
+        "dataset": rules.settings.dataset,
+        "grammar": rules.settings.grammar,
+        "instance": rules.instance.number,
+        "language_seed": rules.instance.language_seed,
         "person_seed": rules.seed,
         "cards": state.cards,
         "score": state.score,
         "example": max(0, len(state.trials) - 1),
-    }
-    for name, value in expected.items():
-        if row[name] != value:
-            yield f"The column {name} has {row[name]}, but the log gives {value}."
+    })  # fmt: skip
+    phases = {"new": ("assigned", "dropped"), "open": ("open", "dropped"), "closed": ("closed",)}
     if row["state"] not in phases[state.phase]:
         yield f"The saved state of the game is '{row['state']}', but by its log the game is {state.phase}."
     if (state.phase == "closed") != (row["finished"] is not None and row["completion_code"] is not None):
         yield "A game has an end time and a completion code only if it is finished, and then it has both."
+    if len(trials) != len(state.trials):
+        yield f"The game has {len(trials)} saved items, but the log gives {len(state.trials)}."
+    for saved, trial in zip(trials, state.trials, strict=False):
+        times = {"state": "graded"} if trial.graded else {"state": "open", "answered": None}
+        yield from _differences(f"Item {trial.example + 1}: the column", saved, trial_columns(trial) | times)
 
 
-def _faults_of_grade(trial: Row) -> Iterator[str]:
-    """Yield the errors in the grade of an item, computed from its code and answer."""
-    if trial["state"] == "open":
-        if any(trial[name] is not None for name in ("answered", "raw", "answer", "correct", "points")):
-            yield f"Item {trial['example'] + 1} is open, but has an answer."
-        return
-    answer = normalised(trial["raw"] or "")
-    correct = answer == trial["code"]
-    grade = (answer, int(correct), trial["cards"] - 1 if correct else 0)
-    if (trial["answer"], trial["correct"], trial["points"]) != grade:
-        saved = f"correct={trial['correct']}, points={trial['points']}"
-        right = f"correct={grade[1]}, points={grade[2]}"
-        yield f"Item {trial['example'] + 1} is graded {saved}, but should be {right}."
+def _differences(what: str, saved: Row, right: Mapping[str, object]) -> Iterator[str]:
+    for name, value in right.items():
+        if saved[name] != value:
+            yield f"{what} {name} has {saved[name]}, but the log gives {value}."
 
 
 # -- the export of a study: tables and their codebook, by default without people's ids ---------------------------------
@@ -237,7 +207,7 @@ def _game(study: Study, row: Row) -> dict[str, object]:
     """Return a person's row. If all data are deleted, it has no columns of a game."""
     if row["game"] is None:
         return dict(row)
-    game, state = _load_game(row)
+    game, state = game_of(row["rules_json"]), state_of(row["position_json"])
     closed, language = row["state"] == "closed", language_measures(game)
     return dict(row) | {
         "degenerate": int(language["degenerate"]),
@@ -247,10 +217,6 @@ def _game(study: Study, row: Row) -> dict[str, object]:
         "minutes": minutes_between(row["first_seen"], row["finished"]) if closed else None,
         "bonus_cents": bonus_cents(study, row) if closed else None,
     }
-
-
-def _load_game(row: Row) -> tuple[StudyGame, GameState]:
-    return game_of(row["rules_json"]), GameState.of_json(json.loads(row["position_json"]))
 
 
 def _trial(row: Row) -> dict[str, object]:
@@ -268,9 +234,9 @@ def _rows(study: Study, persons: Iterable[Row], trials: Iterable[Row]) -> pd.Dat
             times[trial["person"]].append(trial["reaction_ms"])
     rows = []
     for row in _finished(persons):
-        game, state = _load_game(row)
-        about = {"agent_kind": HUMAN, "agent": PEOPLE, "person": row["id"], "preset": study.plan.conditions.preset,
-                 "pilot": row["pilot"]}  # fmt: skip
+        game, state = game_of(row["rules_json"]), state_of(row["position_json"])
+        preset = study.plan.conditions.preset
+        about = {"agent_kind": HUMAN, "agent": PEOPLE, "person": row["id"], "preset": preset, "pilot": row["pilot"]}
         answers = [trial.text for trial in state.trials if trial.graded]
         measures = {
             "minutes": minutes_between(row["first_seen"], row["finished"]),

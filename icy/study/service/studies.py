@@ -133,9 +133,9 @@ class Database:
         """Context manager that converts errors of SQLite to StoreError."""
         try:
             yield
-        except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
-            if isinstance(error, sqlite3.IntegrityError):
-                raise
+        except sqlite3.IntegrityError:
+            raise
+        except sqlite3.DatabaseError as error:
             raise StoreError(f"The database {path or self.path} cannot be used: {error}.") from error
 
 
@@ -181,11 +181,6 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def moment(text: str) -> datetime:
-    """Parse a timestamp from `stamp`."""
-    return datetime.fromisoformat(text)
-
-
 def readable(text: str) -> str:
     """Format a timestamp from `stamp` for readers.
 
@@ -193,7 +188,7 @@ def readable(text: str) -> str:
         >>> readable("2026-11-23T03:07:56.123Z")
         '2026-11-23 03:07 UTC'
     """
-    return f"{moment(text):%Y-%m-%d %H:%M} UTC"
+    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC"
 
 
 def before(now: datetime, *, minutes: float = 0, days: float = 0) -> str:
@@ -208,7 +203,7 @@ def minutes_between(first: str, last: str) -> float:
         >>> minutes_between("2026-11-23T03:07:00.000Z", "2026-11-23T03:08:30.000Z")
         1.5
     """
-    return (moment(last) - moment(first)).total_seconds() / 60
+    return (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds() / 60
 
 
 # -- tokens and keyed hashes -------------------------------------------------------------------------------------------
@@ -326,11 +321,6 @@ class Study:
         return self.plan.state == "pilot"
 
 
-def key_path(plan: StudyPlan) -> Path:
-    """Return the path of the key file, next to the database."""
-    return plan.database_path.with_suffix(KEY_SUFFIX)
-
-
 def open_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Study:
     """Open a study to serve it, and save its settings in the database.
 
@@ -341,7 +331,9 @@ def open_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Study:
     plan.check_ready()
     if not plan.database_path.parent.is_dir():
         raise StoreError(f"The folder {plan.database_path.parent} does not exist.")
-    key = Key.of_file(key_path(plan), make=not plan.database_path.exists())  # the key must exist before the database
+    key = Key.of_file(
+        plan.database_path.with_suffix(KEY_SUFFIX), make=not plan.database_path.exists()
+    )  # the key must exist before the database
     database = Database(plan.database_path, make=True)
     with database.writing() as connection:
         number = _save_settings(connection, plan, stamp(now()))
@@ -362,7 +354,8 @@ def look_at_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Stu
     if row is None:
         known = f"; it has {', '.join(names)}" if names else ""
         raise StoreError(f"The database {plan.database_path} does not have the study '{plan.name}'{known}.")
-    return Study(plan, row["id"], database, Key.of_file(key_path(plan), make=False), now)
+    key = Key.of_file(plan.database_path.with_suffix(KEY_SUFFIX), make=False)
+    return Study(plan, row["id"], database, key, now)
 
 
 def _save_settings(connection: sqlite3.Connection, plan: StudyPlan, time: str) -> int:

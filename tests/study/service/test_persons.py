@@ -104,8 +104,7 @@ def test_the_pilot_does_not_take_places_of_the_study(tmp_path: Path) -> None:
     for name in "abcd":
         finish(study(tmp_path), started(study(tmp_path), name))
     assert enter(study(tmp_path), arrival("e")) == "full"
-    opened = study(tmp_path, state="open")
-    assert person(opened, "e").pilot is False
+    assert person(study(tmp_path, state="open"), "e").stage == "demographics"
     assert plan(tmp_path).state == "pilot"
 
 
@@ -225,7 +224,7 @@ def test_a_closed_study_refuses_new_people(tmp_path: Path) -> None:
 
 def test_paying_platforms_need_an_id_in_an_open_study(tmp_path: Path) -> None:
     platform = {"name": "prolific"}
-    assert person(study(tmp_path, platform=platform)).pilot
+    assert person(study(tmp_path, platform=platform)).stage == "demographics"
     for fault in ("placeholder", "malformed"):  # also in a pilot
         visit = Visit(fault=fault)  # type: ignore[arg-type]
         assert enter(study(tmp_path, platform=platform), Arrival(visit, "computer", "")) == fault

@@ -7,7 +7,6 @@ import json
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,14 +22,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from icy.core.errors import unknown
 from icy.study.service.network import Serving, site_of
 from icy.study.service.review import money
-from icy.study.service.studies import Study, moment
+from icy.study.service.studies import Study, before
 
 # -- checks of requests (site, form tokens, hosts), and security headers of replies ------------------------------------
 
 
 MOST_BODY = 16_384  # maximum size of a request in bytes
 MOST_FIELDS = 40  # maximum number of fields of a form
-LONGEST_READ = timedelta(hours=24)  # longest time from the information page to consent
 
 POLICY = {
     "default-src": "'none'",
@@ -141,11 +139,11 @@ def entry_token(study: Study) -> str:
 
 
 def first_seen(study: Study, token: str) -> str | None:
-    """Return the time in a token of the information page; None if the token is invalid or too old."""
+    """Return the time in a token of the information page; None if the token is invalid or older than a day."""
     time, _, mark = token.partition(" ")
     if not study.key.matches(mark, "entry", study.name, time):
         return None
-    return time if study.now() - moment(time) <= LONGEST_READ else None
+    return time if time >= before(study.now(), days=1) else None
 
 
 # -- the context of a study's pages: texts, addresses and templates ----------------------------------------------------
