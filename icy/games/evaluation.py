@@ -85,13 +85,10 @@ class Spoken:
         message. `icy metrics` reads this format.
         """
         messages = [".".join(str(w % UNSIGNED + 1) for w in row) + f".{END}" for row in self.words.tolist()]
-        lines = [json.dumps([m, ".".join(map(_undotted, p))]) for m, p in zip(messages, self.named, strict=True)]
+        # Dots and spaces separate names in files of messages.
+        phrases = [".".join(name.replace(".", "-").replace(" ", "-") for name in phrase) for phrase in self.named]
+        lines = [json.dumps([message, phrase]) for message, phrase in zip(messages, phrases, strict=True)]
         return "\n".join(lines) + "\n"
-
-
-def _undotted(concept: str) -> str:
-    """Replace dots and spaces in a concept's name, because they separate names in files of messages."""
-    return concept.replace(".", "-").replace(" ", "-")
 
 
 # -- floors: scores of random languages. Their words have no meaning ---------------------------------------------------

@@ -164,6 +164,23 @@ class GameTask:
             **changed_fields(self.learning, usual.learning),
         }
 
+    def require_words(self) -> None:
+        """Check that words have a useful size.
+
+        Raises:
+            InvalidSettingError: the sender has only one word, or too many words.
+        """
+        if self.words < 1 or (self.representation != "qt" and self.words < 2):
+            raise InvalidSettingError(
+                f"A sender needs at least two different words, and word_size={self.word_size} is too small; take a "
+                "larger word_size."
+            )
+        if math.prod((self.words, self.message_length)) > 10**6:
+            raise InvalidSettingError(
+                f"word_size={self.word_size} times message_length={self.message_length} is above 1,000,000, too large "
+                "for a sender; take a smaller word_size or message_length."
+            )
+
 
 def default_perception(world: World) -> str:
     """Return the name of the default perception of a world: conv4 for images, otherwise mlp."""
@@ -183,24 +200,6 @@ def default_word_size(representation: str, concepts: int, levels: int = 2) -> in
     while levels**digits < concepts:
         digits += 1
     return digits
-
-
-def require_words(setup: GameTask) -> None:
-    """Check that words have a useful size.
-
-    Raises:
-        InvalidSettingError: the sender has only one word, or too many words.
-    """
-    if setup.words < 1 or (setup.representation != "qt" and setup.words < 2):
-        raise InvalidSettingError(
-            f"A sender needs at least two different words, and word_size={setup.word_size} is too small; take a larger "
-            "word_size."
-        )
-    if math.prod((setup.words, setup.message_length)) > 10**6:
-        raise InvalidSettingError(
-            f"word_size={setup.word_size} times message_length={setup.message_length} is above 1,000,000, too large "
-            "for a sender; take a smaller word_size or message_length."
-        )
 
 
 # -- the agents of a game and their channel, as one module -------------------------------------------------------------

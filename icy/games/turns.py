@@ -171,15 +171,15 @@ class Turns:
             UnknownNameError: the purpose is unknown.
         """
         require_known("purpose of turns", purpose, PURPOSES)
-        place = (
-            self._place if which is None else self._place[torch.tensor(which, device=self.device, dtype=torch.int64)]
-        )
         found = [game.batch(purpose, first, count, size) for game in self._games]
-        return TurnBatch.joined(found, place)
+        return TurnBatch.joined(found, self._place if which is None else self._places(which))
+
+    def _places(self, which: Sequence[int]) -> Tensor:
+        return self._place[torch.tensor(which, device=self.device, dtype=torch.int64)]
 
     def keep(self, which: Sequence[int]) -> None:
         """Drop all replicates except those at these indices."""
-        self._place = self._place[torch.tensor(which, device=self.device, dtype=torch.int64)]
+        self._place = self._places(which)
 
 
 def rules_of(world: World, settings: TurnSettings) -> RuleSource:
@@ -204,7 +204,10 @@ class _Game:
             for part, numbers in (("seen", self.split.seen), ("held out", held_out))
         }
         self.rules: RuleSource = source.to(device)
-        self._shares = {kind: _cumulative(source, kind, device) for kind in ("targets", settings.drawn_distractors)}
+        self._shares = {}  # cumulative probabilities of the groups in each grouping, without the last
+        for kind in ("targets", settings.drawn_distractors):
+            ends = [[float(end) for end in accumulate(row)][:-1] for row in source.shares(kind)]
+            self._shares[kind] = torch.tensor(ends, dtype=torch.float64, device=device)
         self._in_compiled_code = can_draw(self.rules)
         self._keys: dict[str, Tensor] = {}
 
@@ -222,7 +225,7 @@ class _Game:
         places = torch.arange(first * size, (first + count) * size, device=self._device).view(count, 1, size)
         turns = counter_hash(seeds[:, None], places)
         pool = self._pools["held out" if purpose == TEST else "seen"]
-        numbers = pool.draw(_unit(counter_hash(turns, _number(RULE, turns))))
+        numbers = pool.draw(_unit(counter_hash(turns, torch.full_like(turns, RULE))))
         objects, keys = self._candidates(numbers, turns, TARGETS, DISTRACTORS, purpose)
         found = [self.rules.table[numbers], numbers, objects, keys]
         if not self.settings.same_objects:
@@ -248,7 +251,7 @@ class _Game:
         """Draw the objects of each turn, and the keys of their looks."""
         if isinstance(self.rules, Rules) and self._in_compiled_code:
             return draw_objects(self.rules, numbers, turns, self._shares[kind], stream, count)
-        keys = counter_hash(turns, _number(stream, turns))
+        keys = counter_hash(turns, torch.full_like(turns, stream))
         each = counter_hash(keys[..., None], torch.arange(count, device=keys.device))
         slots = torch.arange(VALUES + len(self.rules.world.sizes), device=keys.device)
         bits = counter_hash(each[..., None], slots)
@@ -268,16 +271,6 @@ class _Pool:
 
     def draw(self, uniform: Float[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
         return self._numbers[torch.searchsorted(self._ends, uniform.contiguous(), right=True)]
-
-
-def _cumulative(source: RuleSource, kind: str, device: torch.device) -> Float[Tensor, "grouping group"]:
-    """Return the cumulative probabilities of the groups in each grouping, without the last."""
-    ends = [[float(end) for end in accumulate(row)][:-1] for row in source.shares(kind)]
-    return torch.tensor(ends, dtype=torch.float64, device=device)
-
-
-def _number(stream: int, like: Tensor) -> Tensor:
-    return torch.full_like(like, stream)
 
 
 def _unit(bits: Integer[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:

@@ -82,6 +82,10 @@ MEASURES: Mapping[str, Measure] = {name: Measure(*declared) for name, declared i
 
 def item_measures(trials: Sequence[Trial]) -> dict[str, float]:
     """Return the measures of answered items, and the number of items of each measure; NaN without items."""
+
+    def mean(part: Sequence[Trial], of: Callable[[Trial], float]) -> float:
+        return sum(map(of, part)) / len(part) if part else math.nan
+
     held_out = [trial for trial in trials if trial.held_out is not None]
     parts = {
         ("accuracy", "items"): held_out,
@@ -92,8 +96,11 @@ def item_measures(trials: Sequence[Trial]) -> dict[str, float]:
     }
     found: dict[str, float] = {}
     for (name, count), part in parts.items():
-        found |= {name: _mean(part, lambda trial: trial.correct), count: len(part)}
-    return found | {"letters": _mean(held_out, _letters), "distance": _mean(held_out, _distance)}
+        found |= {name: mean(part, lambda trial: trial.correct), count: len(part)}
+    # Letters that are correct at their position, and edit distances, both as shares of the length.
+    letters = mean(held_out, lambda t: sum(a == b for a, b in zip(t.text, t.code, strict=False)) / len(t.code))
+    distance = mean(held_out, lambda t: float(Levenshtein.normalized_distance(t.text, t.code)))
+    return found | {"letters": letters, "distance": distance}
 
 
 def game_measures(game: StudyGame, state: GameState) -> dict[str, float]:
@@ -129,17 +136,3 @@ def language_measures(game: StudyGame) -> dict[str, float]:
         "degenerate": float(is_degenerate(game.settings, game.instance)),
         "chance": float(content.vocab_size**-content.length),
     }
-
-
-def _mean(trials: Sequence[Trial], of: Callable[[Trial], float]) -> float:
-    return sum(map(of, trials)) / len(trials) if trials else math.nan
-
-
-def _letters(trial: Trial) -> float:
-    """Return the share of letters that are correct at their position."""
-    return sum(a == b for a, b in zip(trial.text, trial.code, strict=False)) / len(trial.code)
-
-
-def _distance(trial: Trial) -> float:
-    """Return the edit distance to the right code, divided by the length of the longer of both."""
-    return float(Levenshtein.normalized_distance(trial.text, trial.code))

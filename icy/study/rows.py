@@ -161,20 +161,13 @@ def items_of_records(records: Iterable[Record]) -> pd.DataFrame:
     import pandas as pd
 
     rows = [
-        {
-            "agent": record["model"],
-            "dataset": record["config"].get("dataset"),
-            "grammar": record["grammar"],
-            "seed": record["seed"],
-            **dict(zip(("example", "correct", "cards", "held_out"), point, strict=True)),
-        }
+        (record["model"], record["config"].get("dataset"), record["grammar"], record["seed"], *point)
         for record in records
         if record.get("kind") == "study" and not record["failed"] and record.get("protocol") == "played"
         for point in record.get("curve", ())
     ]
-    return pd.DataFrame(
-        rows, columns=["agent", "dataset", "grammar", "seed", "example", "correct", "cards", "held_out"]
-    )
+    columns = ["agent", "dataset", "grammar", "seed", "example", "correct", "cards", "held_out"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 # -- filters that select the games of a report: by score, attention or degenerate language -----------------------------

@@ -1,7 +1,7 @@
 """Simulated games under the protocols "played", "converged" and "yoked"."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
@@ -39,7 +39,17 @@ def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
         began = time.perf_counter()
         game, result = result_of(job.task, replicate)
         seconds = time.perf_counter() - began
-        outcome = _outcome(replicate, game, result, seconds, job.task.learns)
+        numbers = {**result.numbers, **language_measures(game)}
+        outcome = Outcome(
+            replicate,
+            "cap" if result.cut else "steps",
+            result.updates if job.task.learns else len(result.trials),
+            numbers.pop("accuracy"),
+            [(t.example + 1, float(t.correct), t.cards, float(t.held_out is not None)) for t in result.trials],
+            engine="",
+            seconds=seconds,
+            extra=numbers,
+        )
         if report is not None:
             report([Reading(replicate, outcome.steps, outcome.accuracy)])
         yield outcome
@@ -49,28 +59,14 @@ def result_of(task: StudyTask, replicate: Replicate) -> tuple[StudyGame, Result]
     """Play one game, and return its rules and its result."""
     log = games_in(task.yoked_to, task.digest)[replicate.seed] if task.digest else None
     game = log.game if log else task.game_of(replicate.condition, replicate.seed)
-    return game, PROTOCOL_RESULTS[task.protocol](task, game, replicate)
+    protocols = {PLAYED: _play, CONVERGED: _converge, YOKED: _play_yoked}
+    return game, protocols[task.protocol](task, game, replicate)
 
 
 @lru_cache(maxsize=2)
 def games_in(path: str, digest: str) -> list[Log]:
     """Read the games of a file. They are cached under its path and digest."""
     return read_logs(path)
-
-
-def _outcome(replicate: Replicate, game: StudyGame, result: Result, seconds: float, learns: bool) -> Outcome:
-    numbers = {**result.numbers, **language_measures(game)}
-    curve = [(t.example + 1, float(t.correct), t.cards, float(t.held_out is not None)) for t in result.trials]
-    return Outcome(
-        replicate,
-        "cap" if result.cut else "steps",
-        result.updates if learns else len(result.trials),
-        numbers.pop("accuracy"),
-        curve,
-        engine="",
-        seconds=seconds,
-        extra=numbers,
-    )
 
 
 # -- protocols ---------------------------------------------------------------------------------------------------------
@@ -125,13 +121,6 @@ def _play_yoked(task: StudyTask, game: StudyGame, replicate: Replicate) -> Resul
     pairs = [(a.correct, b.correct) for a, b in zip(ours, theirs, strict=True) if a.held_out is not None]
     agreement = {"agreement": sum(a == b for a, b in pairs) / len(pairs)} if pairs else {}
     return Result(tuple(ours), numbers | agreement, _updates(player))
-
-
-PROTOCOL_RESULTS: Mapping[str, Callable[[StudyTask, StudyGame, Replicate], Result]] = {
-    PLAYED: _play,
-    CONVERGED: _converge,
-    YOKED: _play_yoked,
-}
 
 
 def _answer_trial(trial: Trial, player: StudyPlayer, values: int) -> Trial:

@@ -220,6 +220,10 @@ class StudyJob(Job):
         task, content = self.task, self.task.game.content
         zoo = {"hidden_size": task.hidden, "representation": task.representation} if task.learns else {}
         most = {"most": task.most} if task.learns and task.protocol == CONVERGED else {}
+        changed = {f"game.{name}": value for name, value in task.game.departures(self.preset).items()}
+        yoked = {"yoked_to": Path(task.yoked_to).name} if task.protocol == YOKED else {}
+        listed = {"list_seed": task.list_seed} if task.list_seed else {}
+        training = task.training if task.learns else {}
         return {
             "model": self.name,
             "grammar": replicate.condition,
@@ -231,17 +235,9 @@ class StudyJob(Job):
             "word_length": content.word_length,
             **zoo,
             **most,
-            "options": {**task.options, **self._changed_settings()},
+            "options": {**task.options, **changed, **yoked, **listed, **training},
             "settings": task.config(),
         }
-
-    def _changed_settings(self) -> Choices:
-        """Return the settings for tables: game settings that differ from the preset, and training settings."""
-        task = self.task
-        changed = {f"game.{name}": value for name, value in task.game.departures(self.preset).items()}
-        yoked = {"yoked_to": Path(task.yoked_to).name} if task.protocol == YOKED else {}
-        seed = {"list_seed": task.list_seed} if task.list_seed else {}
-        return changed | yoked | seed | (dict(task.training) if task.learns else {})
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the kind of job, the player and the grammar."""

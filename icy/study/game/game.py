@@ -5,27 +5,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any
 
 from icy.core.checks import whole_number
 from icy.core.streams import stream, stream_key
 
 from .languages import Codes, Instance, codes_of
 from .settings import LEAST_CARDS, LEAST_DESIGNED, StudyGameSettings
-from .state import (
-    TABS,
-    AnswerFeedback,
-    Bag,
-    Event,
-    GameState,
-    Pair,
-    Shown,
-    TrainCard,
-    TrainView,
-    Trial,
-    fault_of,
-    normalised,
-)
+from .state import TABS, AnswerFeedback, Bag, Event, GameState, Shown, TrainCard, TrainView, Trial, fault_of, normalised
 
 # -- cards -------------------------------------------------------------------------------------------------------------
 
@@ -180,7 +167,8 @@ class StudyGame:
         """Return the state after an event; the same object if the event is not possible now."""
         if (event.kind == "start") != (state.phase == "new") or state.phase == "closed":
             return state
-        return self._steps[event.kind](self, state, event)
+        step: Callable[[GameState, Event], GameState] = getattr(self, f"_{event.kind}")
+        return step(state, event)
 
     def replay(self, events: Iterable[Event]) -> GameState:
         """Return the state after all events of a game."""
@@ -246,19 +234,6 @@ class StudyGame:
     def _paste(self, state: GameState, event: Event) -> GameState:
         return replace(state, pastes=state.pastes + 1)
 
-    _steps: ClassVar[Mapping[str, Callable[["StudyGame", GameState, Event], GameState]]] = {
-        "start": _start,
-        "answer": _answer,
-        "next": _next,
-        "finish": _finish,
-        "train_view": _train_view,
-        "tab": _tab,
-        "add": _add,
-        "remove": _remove,
-        "blur": _blur,
-        "paste": _paste,
-    }
-
     # -- items ---------------------------------------------------------------------------------------------------------
 
     def _with_item(self, state: GameState) -> GameState:
@@ -293,7 +268,7 @@ class StudyGame:
             own_exposures=state.exposures[meaning],
         )
 
-    def _of_values(self, meaning: int, counts: Mapping[int, int]) -> Pair:
+    def _of_values(self, meaning: int, counts: Mapping[int, int]) -> tuple[int, int]:
         """Sum the counts of other meanings with the same color, and of those with the same shape."""
         values = self.settings.content.values
         colour, shape = divmod(meaning, values)

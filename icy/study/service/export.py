@@ -168,6 +168,8 @@ def tables(study: Study, pilot: bool | None = None, with_ids: bool = False) -> d
         pilot: whether to export the pilot; by default, whether the study is a pilot now.
         with_ids: whether to include people's ids and completion codes.
     """
+    import pandas as pd
+
     which = (study.number, study.is_pilot if pilot is None else pilot)
     with study.database.reading() as connection:
         persons = connection.execute(PERSONS, (REFUSED, *which)).fetchall()
@@ -183,20 +185,16 @@ def tables(study: Study, pilot: bool | None = None, with_ids: bool = False) -> d
         "remarks": [dict(row) for row in remarks],
     }
     left_out = () if with_ids else IDS
-    frames = {
-        name: _frame(rows, [c for c in exported_columns(name) if c not in left_out]) for name, rows in found.items()
-    }
+    frames = {}
+    for name, some in found.items():
+        columns = [column for column in exported_columns(name) if column not in left_out]
+        content = {column: _column([row.get(column) for row in some]) for column in columns}
+        frames[name] = pd.DataFrame(content, columns=columns)
     return {**frames, "rows": _rows(study, persons, trials)}
 
 
-def _frame(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
-    """Convert rows to a table. Columns of whole numbers stay whole, even with missing values."""
-    import pandas as pd
-
-    return pd.DataFrame({name: _column([row.get(name) for row in rows]) for name in columns}, columns=columns)
-
-
 def _column(values: list[Any]) -> pd.Series | pd.api.extensions.ExtensionArray:
+    """Return a column of a table. Whole numbers stay whole, even with missing values."""
     import pandas as pd
 
     is_whole = any(isinstance(value, int) for value in values) and not any(isinstance(v, (str, float)) for v in values)
