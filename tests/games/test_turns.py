@@ -52,14 +52,6 @@ def test_targets_obey_and_distractors_do_not(
     assert batch.objects.max() < values
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("world", [THING, SHAPE], ids=["thing", "shape"])
-@pytest.mark.parametrize("length", [1, 4])
-def test_no_violation_in_a_hundred_thousand_turns(world: World, length: int) -> None:
-    turns = Turns(world, TurnSettings(length, targets=2, distractors=3), [5])
-    assert obeyed(turns, turns.batch("training", 0, 100, 1000), 2) == (True, False)
-
-
 def test_frequencies_of_concepts_depend_on_their_attributes() -> None:
     turns = Turns(SHAPE, TurnSettings(targets=1, distractors=1), [0])
     count = 200_000

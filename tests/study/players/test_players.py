@@ -33,10 +33,6 @@ def right(played: PlayedGame) -> list[bool]:
     return [trial.correct for trial in played.state.trials if trial.held_out is not None]
 
 
-def test_all_are_registered() -> None:
-    assert {entry.name for entry in registry.entries(STUDY_PLAYER)} >= set(PLAYERS)
-
-
 KNOWN: dict[Item, str] = {(0, 0): "abcd", (0, 1): "abca", (1, 0): "bbcd"}
 
 

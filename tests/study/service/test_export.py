@@ -66,12 +66,6 @@ def test_rows_are_of_people(of: Study) -> None:
     assert score == rows(of, "SELECT score FROM game WHERE id = 1")[0]["score"]
 
 
-def test_colours_are_named(of: Study) -> None:
-    trials = tables(of)["trials"]
-    colours = ("red", "green", "blue", "yellow", "magenta")
-    assert [colours.index(colour) for colour in trials["colour"]] == [meaning // 5 for meaning in trials["meaning"]]
-
-
 @pytest.mark.parametrize("format_", FORMATS)
 def test_ids_are_exported_only_on_request(format_: str, of: Study, tmp_path: Path) -> None:
     (code,) = {row["completion_code"] for row in rows(of, "SELECT * FROM game WHERE id = 1")}

@@ -188,17 +188,6 @@ def test_no_parameters_are_saved_after_ids_were_erased(tmp_path: Path) -> None:
     assert rows(of, "SELECT * FROM external_id") == []
 
 
-def test_without_an_id_every_visit_is_a_new_person(tmp_path: Path) -> None:
-    of = study(tmp_path)
-    assert person(of).id != person(of).id
-
-
-def test_names_and_links_are_different_random_values(tmp_path: Path) -> None:
-    found = person(study(tmp_path), WORKER)
-    assert len(found.id) == len(found.token) == 32
-    assert found.id != found.token
-
-
 def test_ids_are_stored_separately_and_hashed_with_the_key(tmp_path: Path) -> None:
     of = study(tmp_path)
     person(of, WORKER)

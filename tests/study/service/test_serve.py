@@ -108,10 +108,7 @@ def test_it_runs_until_a_signal_stops_it(number: signal.Signals, tmp_path: Path)
         process.send_signal(number)
         out, err = process.communicate()
     assert (process.returncode, out) == (0, "")
-    assert err.splitlines() == [
-        f"pilot (pilot): http://127.0.0.1:{port}/pilot",
-        "Stopped; all recorded data is saved.",
-    ]
+    assert err.splitlines() == [f"pilot (pilot): http://127.0.0.1:{port}/pilot", "Stopped; all recorded data is saved."]
 
 
 def wait_for(address: str, patience: float = 300.0) -> None:

@@ -21,10 +21,7 @@ from tests.study.service.robot import Ask, Reply
 from tests.study.service.web.helpers import robot, without_limits
 from tests.study.service.web.serving import free_port
 
-pytestmark = [
-    pytest.mark.stress,
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here"),
-]
+pytestmark = [pytest.mark.stress, pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")]
 KILLS = 100
 PATIENCE = 300.0  # seconds to wait for an answer of a server
 

@@ -281,15 +281,6 @@ def test_the_platforms_id_leads_back_to_the_game(tmp_path: Path) -> None:
     assert len(rows(of, "SELECT * FROM game")) == 2
 
 
-def test_agreeing_twice_is_one_person(tmp_path: Path) -> None:
-    of = study(tmp_path, platform={"name": "prolific"})
-    with browsing(of) as browser:
-        browser.get(f"/pilot?PROLIFIC_PID={pid(1)}")
-        action, data = browser.filled("enter", agree="1")
-        links = {browser.post(action, data).url for _ in range(2)}
-    assert len(links) == len(rows(of, "SELECT * FROM person")) == 1
-
-
 def test_a_crash_between_the_last_answer_and_the_next_page_is_repaired(browser: Browser, of: Study) -> None:
     browser.start()
     link = browser.address
