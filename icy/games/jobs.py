@@ -59,13 +59,8 @@ class GameJob(Job):
     @property
     def sizes(self) -> dict[str, int]:
         """Sizes of the game that are columns of tables."""
-        task, turns = self.task, self.task.turns
-        return {
-            "rule_length": turns.rule_length,
-            "targets": turns.targets,
-            "distractors": turns.distractors,
-            "message_length": task.message_length,
-        }
+        sizes = {name: getattr(self.task.turns, name) for name in ("rule_length", "targets", "distractors")}
+        return sizes | {"message_length": self.task.message_length}
 
     def config(self, replicate: Replicate) -> Choices:
         """Return the configuration of a replicate: all settings that can change its numbers.

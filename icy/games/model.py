@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import torch
@@ -302,18 +302,15 @@ class GameModel(nn.Module):
         """Run a part of the model. In a stack, parts that do not broadcast run by vmap."""
         stacked = next(self.parameters()).dim() > self.own_axes
         if not stacked or getattr(part, "broadcasts", False):
-            alone: Tensor = part(inputs)
-            return alone
+            return cast(Tensor, part(inputs))
 
         def of_one(parameters: dict[str, Tensor], key: Tensor | None, own_inputs: Tensor) -> Tensor:
             with drawing_from(None if key is None else Noise(key)):
-                output: Tensor = functional_call(part, parameters, (own_inputs,))
-            return output
+                return cast(Tensor, functional_call(part, parameters, (own_inputs,)))
 
         keys = None if noise is None else noise.keys
         axes = (0, None if keys is None else 0, 0)
-        together: Tensor = vmap(of_one, axes)(dict(part.named_parameters()), keys, inputs)
-        return together
+        return cast(Tensor, vmap(of_one, axes)(dict(part.named_parameters()), keys, inputs))
 
     def _slice(self, objects: Tensor, first: int, count: int) -> Tensor:
         return objects.narrow(-self.axes - 1, first, count)
@@ -322,8 +319,7 @@ class GameModel(nn.Module):
         turn, each = -self.axes - 2, -self.axes - 1
         vectors = self._run_part(perception, objects.flatten(turn, each))
         sizes = objects.shape[turn], objects.shape[each]
-        rows: Tensor = vectors.unflatten(-2, sizes)  # type: ignore[no-untyped-call]
-        return rows
+        return cast(Tensor, vectors.unflatten(-2, sizes))  # type: ignore[no-untyped-call]
 
 
 def make_game_model(task: GameTask, seed: int) -> GameModel:
@@ -344,8 +340,7 @@ def make_game_model(task: GameTask, seed: int) -> GameModel:
     def perception(side: str, size: int) -> nn.Module:
         entry = registry.get(task.perception, PERCEPTION)
         with _weights(seed, side, PERCEPTION):
-            made: nn.Module = entry.create(task.made_world.shape, size, **task.perception_options)
-            return made
+            return cast(nn.Module, entry.create(task.made_world.shape, size, **task.perception_options))
 
     return GameModel(
         model("sender", described, task.sender_hidden, task.sender_options),

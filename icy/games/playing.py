@@ -64,22 +64,17 @@ class TrainedAgents:
     def play(self, batch: TurnBatch) -> Answers:
         """Play turns."""
         objects = observe_objects(pack_objects(batch)[0, 0], self.world)
-        logits, _, words, _ = self.model(objects, _noise_key(batch) if self.sampling else None)
+        noise = None
+        if self.sampling:  # the noise depends only on the turns
+            key = torch.tensor(stream_key(EVALUATION_SEED, "games", "noise"), dtype=torch.int64, device="cpu")
+            noise = counter_hash(key, batch.keys.flatten()[0].cpu())
+        logits, _, words, _ = self.model(objects, noise)
         return Answers(words, logits > 0)
 
     @torch.no_grad()
     def describe(self, batch: TurnBatch) -> Float[Tensor, "turn size"]:
         """Return the sender's embedding of each turn."""
-        embedding: Tensor = self.model.describe(observe_objects(pack_objects(batch)[0, 0], self.world))
-        return embedding
-
-
-def _noise_key(batch: TurnBatch) -> Integer[Tensor, ""]:
-    """Return the key of the noise in an evaluation. It depends only on the turns."""
-    return counter_hash(
-        torch.tensor(stream_key(EVALUATION_SEED, "games", "noise"), dtype=torch.int64, device="cpu"),
-        batch.keys.flatten()[0].cpu(),
-    )
+        return self.model.describe(observe_objects(pack_objects(batch)[0, 0], self.world))
 
 
 def pack_objects(batch: TurnBatch) -> Integer[Tensor, "step replicate turn object columns"]:

@@ -200,7 +200,7 @@ class _Game:
         self.split: RuleSplit = source.split(settings.held_out)
         held_out = self.split.held_out if len(self.split.held_out) else self.split.seen
         self._pools = {
-            part: _Pool(numbers, source.weights(settings.rule_sampling, numbers), device)
+            part: _pool(numbers, source.weights(settings.rule_sampling, numbers), device)
             for part, numbers in (("seen", self.split.seen), ("held out", held_out))
         }
         self.rules: RuleSource = source.to(device)
@@ -224,8 +224,11 @@ class _Game:
         seeds = self._keys[purpose] if purpose == TRAINING else self._keys[purpose][:1]
         places = torch.arange(first * size, (first + count) * size, device=self._device).view(count, 1, size)
         turns = counter_hash(seeds[:, None], places)
-        pool = self._pools["held out" if purpose == TEST else "seen"]
-        numbers = pool.draw(_unit(counter_hash(turns, torch.full_like(turns, RULE))))
+        pool, ends = self._pools["held out" if purpose == TEST else "seen"]
+        place = torch.searchsorted(
+            ends, _unit(counter_hash(turns, torch.full_like(turns, RULE))).contiguous(), right=True
+        )
+        numbers = pool[place]
         objects, keys = self._candidates(numbers, turns, TARGETS, DISTRACTORS, purpose)
         found = [self.rules.table[numbers], numbers, objects, keys]
         if not self.settings.same_objects:
@@ -261,16 +264,10 @@ class _Game:
         return self.rules.draw(numbers, groups, uniform[..., VALUES:]), bits[..., LOOK]
 
 
-class _Pool:
-    """Rules to draw from, with their weights."""
-
-    def __init__(self, numbers: Tensor, weights: Tensor, device: torch.device) -> None:
-        self._numbers = numbers.to(device)
-        ends = weights[numbers].cumsum(0)
-        self._ends = (ends / ends[-1])[:-1].to(device)
-
-    def draw(self, uniform: Float[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
-        return self._numbers[torch.searchsorted(self._ends, uniform.contiguous(), right=True)]
+def _pool(numbers: Tensor, weights: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return rules to draw from, and their cumulative probabilities without the last."""
+    ends = weights[numbers].cumsum(0)
+    return numbers.to(device), (ends / ends[-1])[:-1].to(device)
 
 
 def _unit(bits: Integer[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:

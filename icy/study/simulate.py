@@ -4,15 +4,18 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
 
 from .game import Event, StudyGame, Trial
 from .game.game import card_order
-from .measures import game_measures, item_measures, language_measures
 from .players.player import Exposure, Log, StudyPlayer, StudySeat, evidence, play, read_logs
+from .rows import game_measures, item_measures, language_measures
 from .study_job import CONVERGED, PLAYED, YOKED, StudyJob, StudyTask, player_entry
+
+if TYPE_CHECKING:
+    from .players.zoo import ZooPlayer
 
 
 @dataclass(frozen=True)
@@ -81,18 +84,14 @@ def _play(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
 
 def _converge(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
     """Learn all cards, and then answer all items (protocol "converged")."""
-    player, cut = task.make_player(), False
+    player = task.make_player()
     player.begin(StudySeat(game.settings.content, game.seed))
     order = card_order(game.settings, game.instance, game.seed)
     cards = order[: game.settings.cap]
     values = game.settings.content.values
     for meaning in cards:
         player.learn(divmod(meaning, values), game.codes[meaning])
-    if task.learns:
-        from .players.zoo import ZooPlayer  # imports torch
-
-        assert isinstance(player, ZooPlayer)
-        cut = not player.converge(task.most)
+    cut = task.learns and not cast("ZooPlayer", player).converge(task.most)
     held_out = game.instance.held_out or order[game.settings.cap :]
     full = replace(game.new(), cards=len(cards), exposures=tuple(int(m in cards) for m in range(len(game.codes))))
     items = [game.item(full, example, m, None) for example, m in enumerate(cards)]

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from .game import StudyGame, StudyGameSettings, instance_of
 from .game.languages import person_seed
 from .game.settings import DATASETS, PRESETS
 from .players.player import StudyPlayer, digest_of, play, read_logs
+
+if TYPE_CHECKING:
+    from .players.zoo import ZooPlayer
 
 # -- options of the kind of job "study": players and conditions to simulate --------------------------------------------
 
@@ -361,9 +364,4 @@ def _parameters(task: StudyTask) -> dict[str, int]:
         IcyError: the player cannot be created.
     """
     player = task.make_player()
-    if not task.learns:
-        return {"true": 0, "published": 0}
-    from .players.zoo import ZooPlayer  # imports torch
-
-    assert isinstance(player, ZooPlayer)
-    return player.parameters(task.game.content)
+    return cast("ZooPlayer", player).parameters(task.game.content) if task.learns else {"true": 0, "published": 0}

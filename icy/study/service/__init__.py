@@ -4,7 +4,7 @@
     study = open_study(plan)                   # its database and key
     app = app_of([study], Serving())           # icy.study.service.network; needs the extra "study"
 
-`icy.study.game` has the rules of the game, and `icy.study.measures` the columns of the data. This package opens the
+`icy.study.game` has the rules of the game, and `icy.study.rows` the columns of the data. This package opens the
 database (`studies`), assigns people to conditions (`persons`), stores the games (`play`), serves the pages (`web`), and
 reads the data (`links`, `review`, `export`). It runs in one process, which by default only this machine can reach.
 """

@@ -19,9 +19,18 @@ from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
 from icy.core.text import markdown_table
 from icy.study.game import EVENT_KINDS, Event
-from icy.study.measures import DECLARED, IDS, MEASURES, exported_columns, language_measures, strange_answers
 from icy.study.players.player import Log, logs_text
-from icy.study.rows import HUMAN, frame_of, rows_of_game
+from icy.study.rows import (
+    DECLARED,
+    HUMAN,
+    IDS,
+    MEASURES,
+    exported_columns,
+    frame_of,
+    language_measures,
+    rows_of_game,
+    strange_answers,
+)
 
 from .play import DISPLAY, REFUSED, game_of, state_of, trial_columns
 from .review import bonus_cents

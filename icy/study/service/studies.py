@@ -17,7 +17,7 @@ from pathlib import Path
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.machine import git_revision
 from icy.core.text import counted
-from icy.study.measures import DATABASE, DECLARED
+from icy.study.rows import DATABASE, DECLARED
 from icy.version import __version__
 
 from .plan import StudyPlan

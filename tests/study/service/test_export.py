@@ -14,9 +14,8 @@ import pytest
 from icy.analysis.tables.study import report_table, study_report
 from icy.core.errors import UnknownNameError
 from icy.study.game import Event
-from icy.study.measures import IDS, exported_columns
 from icy.study.players.player import read_logs
-from icy.study.rows import read_rows
+from icy.study.rows import IDS, exported_columns, read_rows
 from icy.study.service import Study
 from icy.study.service.export import FORMATS, about, codebook, export, tables
 from icy.study.service.persons import withdraw
