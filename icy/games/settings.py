@@ -274,8 +274,7 @@ _LEARNING = {
 }
 _COMMON: dict[str, Departure] = {
     "world": _departs(
-        {"world": "shape", "shape.positions": 0, "shape.sizes": "published"},
-        "shapes and colors, anywhere in the image",
+        {"world": "shape", "shape.positions": 0, "shape.sizes": "published"}, "shapes and colors, anywhere in the image"
     ),
     "turns": _departs(
         {"targets": 10, "distractors": 10, "distractor_kind": "groups", "game.held_out": 0.2},

@@ -225,10 +225,8 @@ class _Game:
         places = torch.arange(first * size, (first + count) * size, device=self._device).view(count, 1, size)
         turns = counter_hash(seeds[:, None], places)
         pool, ends = self._pools["held out" if purpose == TEST else "seen"]
-        place = torch.searchsorted(
-            ends, _unit(counter_hash(turns, torch.full_like(turns, RULE))).contiguous(), right=True
-        )
-        numbers = pool[place]
+        uniform = _unit(counter_hash(turns, torch.full_like(turns, RULE)))
+        numbers = pool[torch.searchsorted(ends, uniform.contiguous(), right=True)]
         objects, keys = self._candidates(numbers, turns, TARGETS, DISTRACTORS, purpose)
         found = [self.rules.table[numbers], numbers, objects, keys]
         if not self.settings.same_objects:

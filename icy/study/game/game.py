@@ -80,12 +80,6 @@ def draw(bag: Bag, cards: Sequence[int], last: int | None, seed: int, purpose: s
     return bag.left[0], replace(bag, left=bag.left[1:])
 
 
-def draw_with_replacement(bag: Bag, cards: Sequence[int], seed: int, purpose: str) -> tuple[int, Bag]:
-    """Draw a card with replacement; see `draw`. The bag only counts the draws."""
-    number = bag.number + 1
-    return cards[int(stream(seed, purpose, number).integers(len(cards)))], Bag(number, len(cards))
-
-
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 
@@ -282,7 +276,8 @@ class StudyGame:
     def _draw(self, bag: Bag, cards: int, last: int | None, purpose: str) -> tuple[int, Bag]:
         available = self.order[:cards]
         if self.settings.draws == "replacement":
-            return draw_with_replacement(bag, available, self.seed, purpose)
+            number = bag.number + 1  # the bag only counts the draws
+            return available[int(stream(self.seed, purpose, number).integers(cards))], Bag(number, cards)
         return draw(bag, available, last, self.seed, purpose)
 
     def _image(self, *of: str | int) -> int:

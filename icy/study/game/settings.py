@@ -126,8 +126,7 @@ MOST_EXAMPLES = 1000
 # Settings of the authors' service that differ from the defaults.
 PUBLISHED: Mapping[str, Departure] = {
     "card order": Departure(
-        {"card_order": "by-colour"},
-        "all players get the cards colour by colour, so some colours come late or never",
+        {"card_order": "by-colour"}, "all players get the cards colour by colour, so some colours come late or never"
     ),
     "held-out items": Departure(
         {"held_out": "next"},

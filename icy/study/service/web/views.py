@@ -23,10 +23,7 @@ from . import pages
 from .desk import Desk, block, entry_token, first_seen, form_token, is_form_token
 
 Form = Mapping[str, str]
-PICTURE = {
-    "cache-control": "private, max-age=3600",
-    "content-security-policy": "default-src 'none'",
-}
+PICTURE = {"cache-control": "private, max-age=3600", "content-security-policy": "default-src 'none'"}
 
 
 # -- information and consent -------------------------------------------------------------------------------------------
