@@ -5,8 +5,6 @@ of the training seed, the purpose, the index of the turn, and the index of the o
 depend on earlier steps, on the device, or on other replicates of a stack.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -102,7 +100,7 @@ class TurnBatch:
     sender_keys: Integer[Tensor, "step replicate turn candidate"] | None = None
 
     @classmethod
-    def joined(cls, parts: Sequence[TurnBatch], which: Integer[Tensor, " chosen"]) -> TurnBatch:
+    def joined(cls, parts: Sequence["TurnBatch"], which: Integer[Tensor, " chosen"]) -> "TurnBatch":
         """Concatenate batches along the replicates, and select replicates by index."""
         members = zip(*(vars(part).values() for part in parts), strict=True)
         chosen: list[Any] = [None if some[0] is None else torch.cat(some, 1)[:, which] for some in members]

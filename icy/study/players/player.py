@@ -4,7 +4,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -83,67 +83,6 @@ class StudyPlayer(ABC):
 MOST_VIEWS = 8  # largest number of consecutive views per card; drawing with replacement may take long to show all cards
 
 
-@dataclass
-class Sitting:
-    """A game in progress.
-
-    Attributes:
-        game: the rules of the game.
-        player: the simulated player, which has begun.
-        state: state of the game.
-        events: actions so far.
-    """
-
-    game: StudyGame
-    player: StudyPlayer
-    state: GameState = field(init=False)
-    events: list[Event] = field(init=False, default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.state = self.game.new()
-        self._seen: set[int] = set()  # meanings of the cards that Train has shown
-        self.do(Event("start"))
-
-    def do(self, event: Event) -> None:
-        """Apply an event to the game, and log it."""
-        self.events.append(event)
-        self.state = self.game.apply(self.state, event)
-
-    def study(self) -> None:
-        """Add cards and view cards in Train, as the player decides."""
-        while self.player.adds and self.game.shown(self.state).may_add:
-            self.do(Event("add", at=self.state.cards))
-        for _ in range(MOST_VIEWS * self.state.cards):
-            if not self.player.looks(self.state.cards, len(self._seen)):
-                return
-            self.do(Event("train_view", at=self.state.views))
-            if (view := self.state.train) is not None:
-                self._seen.add(view.meaning)
-                self.player.learn(self._values(view.meaning), view.code)
-
-    def answer(self) -> None:
-        """Answer the item on screen, learn from the feedback, and open the next item.
-
-        Raises:
-            InvalidSettingError: the player's text is not a valid answer.
-        """
-        example, item = self.state.trial.example, self._values(self.state.trial.meaning)
-        text = self.player.answer(item)
-        if not isinstance(text, str) or fault_of(text):
-            raise InvalidSettingError(
-                f"A simulated player answered {quoted(text)}; an answer is 1 to {MOST_LETTERS} letters from a to z."
-            )
-        self.do(Event("answer", text, at=example))
-        feedback = self.game.feedback(self.state.trial)
-        code = feedback.answer if feedback.correct else feedback.code
-        if code is not None:
-            self.player.learn(item, code)
-        self.do(Event("next", at=example))
-
-    def _values(self, meaning: int) -> Item:
-        return divmod(meaning, self.game.settings.content.values)
-
-
 @dataclass(frozen=True)
 class PlayedGame:
     """A finished game.
@@ -167,6 +106,9 @@ def play(game: StudyGame, player: StudyPlayer, seed: int) -> PlayedGame:
         player: the player.
         seed: seed of the player's random numbers.
 
+    Raises:
+        InvalidSettingError: a text of the player is not a valid answer.
+
     Example:
         >>> from icy.study.game import StudyGameSettings, instances
         >>> from icy.study.players.simulated import Composer
@@ -176,11 +118,40 @@ def play(game: StudyGame, player: StudyPlayer, seed: int) -> PlayedGame:
         170
     """
     player.begin(StudySeat(game.settings.content, seed))
-    sitting = Sitting(game, player)
-    while sitting.state.phase == "open":
-        sitting.study()
-        sitting.answer()
-    return PlayedGame(game, sitting.state, tuple(sitting.events))
+    state, values = game.new(), game.settings.content.values
+    events: list[Event] = []
+    seen: set[int] = set()  # meanings of the cards that Train has shown
+
+    def do(event: Event) -> None:
+        """Apply an event to the game, and log it."""
+        nonlocal state
+        events.append(event)
+        state = game.apply(state, event)
+
+    do(Event("start"))
+    while state.phase == "open":
+        while player.adds and game.shown(state).may_add:
+            do(Event("add", at=state.cards))
+        for _ in range(MOST_VIEWS * state.cards):
+            if not player.looks(state.cards, len(seen)):
+                break
+            do(Event("train_view", at=state.views))
+            if (view := state.train) is not None:
+                seen.add(view.meaning)
+                player.learn(divmod(view.meaning, values), view.code)
+        example, item = state.trial.example, divmod(state.trial.meaning, values)
+        text = player.answer(item)
+        if not isinstance(text, str) or fault_of(text):
+            raise InvalidSettingError(
+                f"A simulated player answered {quoted(text)}; an answer is 1 to {MOST_LETTERS} letters from a to z."
+            )
+        do(Event("answer", text, at=example))
+        feedback = game.feedback(state.trial)
+        code = feedback.answer if feedback.correct else feedback.code
+        if code is not None:
+            player.learn(item, code)
+        do(Event("next", at=example))
+    return PlayedGame(game, state, tuple(events))
 
 
 # -- logs --------------------------------------------------------------------------------------------------------------
