@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 
 from starlette.responses import Response
@@ -97,7 +97,7 @@ def _result(t: SimpleNamespace, feedback: AnswerFeedback) -> str:
     if feedback.correct is None:
         return str(t.game.untold)
     if feedback.correct:
-        return t.game.right.format(points=counted(feedback.points or 0, t.counts.point))
+        return str(t.game.right.format(points=counted(feedback.points or 0, t.counts.point)))
     return str(t.game.wrong if feedback.code else t.game.wrong_untold)
 
 
@@ -171,7 +171,7 @@ def _marks(desk: Desk, person: Person, saved: SavedGame) -> dict[str, list[str]]
 
     "test" is the picture on screen, "train" the picture that Train shows, and "colour" a swatch per color.
     """
-    numbers = {"colour": range(saved.game.settings.content.values)}
+    numbers: dict[str, Sequence[int]] = {"colour": range(saved.game.settings.content.values)}
     if saved.state.trials:
         numbers |= {"test": [saved.state.trial.example], "train": [saved.state.views]}
     display = saved.row["palette"], saved.row["patterns"]
