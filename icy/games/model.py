@@ -310,7 +310,7 @@ class GameModel(nn.Module):
 
         keys = None if noise is None else noise.keys
         axes = (0, None if keys is None else 0, 0)
-        return cast(Tensor, vmap(of_one, axes)(dict(part.named_parameters()), keys, inputs))
+        return vmap(of_one, axes)(dict(part.named_parameters()), keys, inputs)
 
     def _slice(self, objects: Tensor, first: int, count: int) -> Tensor:
         return objects.narrow(-self.axes - 1, first, count)
