@@ -26,7 +26,7 @@ from icy.core.machine import device_name
 from icy.core.text import markdown_table
 from icy.study.players.simulated import Composer
 from icy.study.service import open_study, read_plan
-from icy.study.service.audit import audit
+from icy.study.service.export import audit
 from icy.study.service.plan import new_study
 from icy.study.service.studies import Study
 from results.pages import describe_versions, fill_template, read_options

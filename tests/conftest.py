@@ -80,10 +80,10 @@ def _one_thread() -> None:
 @pytest.fixture(autouse=True, scope="session")
 def _no_wait_for_the_disk() -> None:
     """Skip what only a power cut makes necessary: it takes four milliseconds for each file or commit."""
-    from icy.study.service import database
+    from icy.study.service import studies
 
     os.fsync = lambda file: None
-    database.SYNCHRONOUS = "OFF"
+    studies.SYNCHRONOUS = "OFF"
 
 
 @pytest.fixture

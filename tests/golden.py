@@ -120,6 +120,7 @@ def shown(text: str) -> list[str]:
     """Return the lines of an output, with six digits of its numbers, and without icy's version and this folder."""
     text = text.replace(f"{Path.cwd()}/", "").replace(f"icy {icy.__version__}", "icy VERSION")
     text = re.sub(r"\(line \d+ of ", "(line N of ", text)
+    text = re.sub(r"(Try '.*) -h'", r"\1 --help'", text)  # of older versions of click
     text = re.sub(r"\d+\.\d{7,}", lambda found: f"{float(found[0]):.6g}", text)
     return [line.rstrip() for line in text.splitlines()]
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.games.game_task import GameTask
+from icy.games.model import GameTask
 from icy.games.playing import observe_objects, pack_objects
 from icy.games.turns import TRAINING, Turns
 

@@ -80,7 +80,7 @@ def s2b_departures() -> str:
 @part
 def games_departures() -> str:
     """List the departures of the presets of games."""
-    from icy.games.presets import PRESETS
+    from icy.games.settings import PRESETS
 
     rows = [(code(n), name, _settings(d), d.reason) for n, found in PRESETS.items() for name, d in found.items()]
     return table(("preset", "departure", "settings", "purpose"), rows)

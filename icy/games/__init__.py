@@ -13,10 +13,34 @@ Example:
 import lazy_loader
 
 from icy.core.importing import renamed
+from icy.records.kinds import JobKind, register_job_kind
 
 from . import perception as _perception  # noqa: F401  registers the perceptions
-from . import registered as _registered  # noqa: F401  registers the kind of job
 from . import worlds as _worlds  # noqa: F401  registers the worlds
+from .settings import MEASURES, game_conventions
 
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __getattr__ = renamed(__name__, {"LearningSettings": "GamesLearningSettings"}, _load)
+
+register_job_kind(
+    JobKind(
+        "games",
+        "Train agents of multi-target games.",
+        spec=f"{__name__}.settings:GamesSpec",
+        jobs=f"{__name__}.jobs:game_jobs",
+        train=f"{__name__}.game_stack:train",
+        rehearse=f"{__name__}.game_stack:seconds_per_update",
+        source="CBM24; MuGoodman21; icy",
+        table="icy.analysis.tables.games:games_table",
+        measures=(
+            *("soft_accuracy", "seen_accuracy", "seen_cbm", *MEASURES),
+            *("best_step", "rule_length", "targets", "distractors", "message_length"),
+        ),
+        curve=("steps", "accuracy", "loss", "cbm", "topsim", "words"),
+        noun="agents",
+        model=f"{__name__}.playing:model_of_record",
+        command="games train",
+        conventions=game_conventions,
+        evaluates="games eval",
+    )
+)

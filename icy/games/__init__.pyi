@@ -5,10 +5,10 @@ from .comparison import players as players
 from .evaluation import Spoken as Spoken
 from .evaluation import cbm_floor as cbm_floor
 from .evaluation import language_scores as language_scores
-from .final import evaluate_agents as evaluate_agents
-from .final import kept_agents as kept_agents
 from .formulas import Formulas as Formulas
 from .model import GameModel as GameModel
+from .playing import evaluate_agents as evaluate_agents
+from .playing import kept_agents as kept_agents
 from .rules import Rules as Rules
 from .settings import GamesLearningSettings as GamesLearningSettings
 from .settings import TurnSettings as TurnSettings

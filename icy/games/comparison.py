@@ -27,12 +27,10 @@ from icy.core.surroundings import standard_state
 from icy.core.text import counted
 
 from .evaluation import Spoken, matching
-from .final import SavedAgents, evaluate_agents, kept_agents
-from .game_task import IMAGE_AXES, GameTask
-from .playing import Agents, Answers, TrainedAgents, batches
-from .registered import game_conventions
+from .model import IMAGE_AXES, GameTask
+from .playing import Agents, Answers, SavedAgents, TrainedAgents, batches, evaluate_agents, kept_agents
 from .rules import FREE, Rules, RuleSource
-from .settings import GamesLearningSettings, TurnSettings
+from .settings import GamesLearningSettings, TurnSettings, game_conventions
 from .turns import TEST, TurnBatch, Turns, rules_of
 from .worlds.world import make_world
 
@@ -93,10 +91,8 @@ class Ideal:
     def understood(self, words: Integer[Tensor, "*stack turn length"]) -> Demanded:
         """Return the values that a message demands; FREE for other attributes."""
         sizes = self.rules.world.sizes
-        attribute = torch.tensor(
-            [a for a, size in enumerate(sizes) for _ in range(size)], device=words.device, dtype=torch.int64
-        )
-        value = torch.tensor([v for size in sizes for v in range(size)], device=words.device, dtype=torch.int64)
+        concepts = [(attribute, value) for attribute, size in enumerate(sizes) for value in range(size)]
+        attribute, value = torch.tensor(concepts, device=words.device, dtype=torch.int64).unbind(-1)
         values = torch.full((*words.shape[:-1], len(sizes)), FREE, device=words.device, dtype=torch.int64)
         return values.scatter(-1, attribute[words], value[words])
 
@@ -309,20 +305,21 @@ def players(who: Names, game: GameOverrides | None = None, **where: object) -> l
     """
     game = GameOverrides() if game is None else game
     names = [who] if isinstance(who, (str, Path)) else list(who)
-    trained = {name: _load_trained(name, game, where) for name in names if str(name) not in ORACLES}
+    files = [name for name in names if str(name) not in ORACLES]
+    if wrong := [name for name in files if not Path(name).exists()]:
+        raise unknown("oracle, folder or file of agents", str(wrong[0]), list(ORACLES))
+    trained = {name: [_with_game(saved, game) for saved in kept_agents(name, **where)] for name in files}
     games = {player.game: player for players in trained.values() for player in players}
     return [player for name in names for player in trained.get(name) or _oracles(str(name), game, list(games.values()))]
 
 
-def _load_trained(path: str | Path, game: GameOverrides, where: Mapping[str, object]) -> list[GameAgents]:
-    if not Path(path).exists():
-        raise unknown("oracle, folder or file of agents", str(path), list(ORACLES))
-    return [_with_game(saved, game) for saved in kept_agents(path, **where)]
-
-
 def _with_game(saved: SavedAgents, game: GameOverrides) -> GameAgents:
-    _require_registered(saved)
     task = saved.setup
+    try:
+        _ = task.entries
+    except UnknownNameError as error:
+        lacking = f"{saved.label}, needs a plug-in; load it with --plugin FILE"
+        raise UnknownNameError(f"{lacking}: {error}") from error
     if game.world not in (None, task.world):
         raise InvalidSettingError(
             f"{saved.label}, learned in the world '{task.world}' and can play in this world only; leave out world "
@@ -336,14 +333,6 @@ def _with_game(saved: SavedAgents, game: GameOverrides) -> GameAgents:
         )
     agents = TrainedAgents(saved.model(setup), setup.made_world)
     return GameAgents(saved.label, int(saved.card["seed"]), setup, kind, agents, task)
-
-
-def _require_registered(saved: SavedAgents) -> None:
-    try:
-        _ = saved.setup.entries
-    except UnknownNameError as error:
-        lacking = f"{saved.label}, needs a plug-in; load it with --plugin FILE"
-        raise UnknownNameError(f"{lacking}: {error}") from error
 
 
 def one_player(who: str | Path, game: GameOverrides | None = None, **where: object) -> GameAgents:
@@ -388,11 +377,7 @@ def _usual_game(game: GameOverrides) -> tuple[GameTask, str]:
 
 
 @standard_state()
-def compare(
-    who: Names = tuple(ORACLES),
-    game: GameOverrides | None = None,
-    **where: object,
-) -> pd.DataFrame:
+def compare(who: Names = tuple(ORACLES), game: GameOverrides | None = None, **where: object) -> pd.DataFrame:
     """Evaluate agents, and return a row of scores for each agent and game.
 
     Args:

@@ -20,6 +20,8 @@ from icy.core.surroundings import standard_state
 from icy.metrics import Table, ami, cbm, topsim
 from icy.metrics.score import Score
 
+from .settings import COUNTS, MEASURES, RATES, TOPSIM_OF, UNIQUE
+
 # -- phrases and messages of turns, as input of metrics ----------------------------------------------------------------
 
 
@@ -83,19 +85,15 @@ class Spoken:
         message. `icy metrics` reads this format.
         """
         messages = [".".join(str(w % UNSIGNED + 1) for w in row) + f".{END}" for row in self.words.tolist()]
-        lines = [json.dumps([m, ".".join(map(_undotted, p))]) for m, p in zip(messages, self.named, strict=True)]
+        # Dots and spaces separate names in files of messages.
+        phrases = [".".join(name.replace(".", "-").replace(" ", "-") for name in phrase) for phrase in self.named]
+        lines = [json.dumps([message, phrase]) for message, phrase in zip(messages, phrases, strict=True)]
         return "\n".join(lines) + "\n"
-
-
-def _undotted(concept: str) -> str:
-    """Replace dots and spaces in a concept's name, because they separate names in files of messages."""
-    return concept.replace(".", "-").replace(" ", "-")
 
 
 # -- floors: scores of random languages. Their words have no meaning ---------------------------------------------------
 
 
-RATES = ("ambiguity_rate", "paraphrase_rate", "unmatched_rate", "precision", "recall")
 LANGUAGES = 5  # random languages; a floor is the mean over them
 DRAWN_FOR = ("turn", "phrase")
 
@@ -157,13 +155,6 @@ def cbm_floor(
         scores.append([score.value, *(score.details[name] for name in RATES)])
     means = np.mean(scores, 0).tolist() if scores else [math.nan] * (1 + len(RATES))
     return dict(zip(("cbm", *RATES), means, strict=True))
-
-
-TOPSIM_OF = ("phrase", "targets", "embedding")
-UNMATCHED = ("matched", "assigned")
-UNIQUE = ("unique_words", "unique_messages", "unique_phrases", "unique_concepts")
-COUNTS = ("total", "good", "ambiguous", "paraphrase", "concept_tokens", "unmatched_concepts")  # of CBM24 table 3
-MEASURES = ("cbm", "cbm_floor", "cbm_holistic", *RATES, "ami", "topsim", *UNIQUE, *COUNTS)
 
 
 def matching(spoken: Spoken, unmatched: str = "matched", name: Callable[[int], str] | None = None) -> Score:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Integer
+from jaxtyping import Integer
 from torch import Tensor
 
 from icy.core.errors import InvalidSettingError
 
-from .rules import MOST_RULES, ObjectGroup, RuleSource
+from .rules import MOST_RULES, Groups, Obeying, ObjectGroup, Objects, Phrases, RuleNumbers, RuleSource, Uniform
 from .worlds.world import World
 
 SINGLE, AND, OR = range(3)
@@ -84,27 +84,22 @@ class Formulas(RuleSource):
         joins = self.table[:, 2].tolist()
         self.groupings = tuple(
             tuple(
-                ObjectGroup(_obey(join, *held), 2 - sum(held), math.prod(map(len, one)))
+                ObjectGroup(any(held) if join == OR else all(held), 2 - sum(held), math.prod(map(len, one)))
                 for held, one in zip(GROUPS, groups, strict=True)
             )
             for join, groups in zip(joins, parts, strict=True)
         )
 
-    def grouping(self, rules: Integer[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
+    def grouping(self, rules: RuleNumbers) -> RuleNumbers:
         """Return the index of each rule's grouping: the rule's own number."""
         return rules
 
-    def draw(
-        self,
-        rules: Integer[Tensor, "*turn"],
-        groups: Integer[Tensor, "*turn object"],
-        uniform: Float[Tensor, "*turn object attr"],
-    ) -> Integer[Tensor, "*turn object attr"]:
+    def draw(self, rules: RuleNumbers, groups: Groups, uniform: Uniform) -> Objects:
         """Draw objects of the given groups; see the base class."""
         sets = self._sets[rules[..., None], groups]
         return self._members[sets, (uniform * self._counts[sets]).long()]
 
-    def phrases(self, rules: Integer[Tensor, "*turn"]) -> Bool[Tensor, "*turn concept"]:
+    def phrases(self, rules: RuleNumbers) -> Phrases:
         """Return which words each formula's phrase has: its literals, and "or" if it joins them."""
         first, second, join = self.table[rules].unbind(-1)
         phrases = torch.zeros(*rules.shape, len(self.concepts), dtype=torch.bool, device=rules.device)
@@ -112,17 +107,13 @@ class Formulas(RuleSource):
         phrases[..., -1] = join == OR
         return phrases
 
-    def obeys(
-        self, rules: Integer[Tensor, "*turn"], objects: Integer[Tensor, "*turn object attr"]
-    ) -> Bool[Tensor, "*turn object"]:
+    def obeys(self, rules: RuleNumbers, objects: Objects) -> Obeying:
         """Return which objects obey the formula of their turn."""
         first, second, join = self.table[rules].unbind(-1)
         one, other = (self._hold(literal, objects) for literal in (first, second))
         return torch.where((join == OR)[..., None], one | other, one & other)
 
-    def _hold(
-        self, literals: Integer[Tensor, "*turn"], objects: Integer[Tensor, "*turn object attr"]
-    ) -> Bool[Tensor, "*turn object"]:
+    def _hold(self, literals: RuleNumbers, objects: Objects) -> Obeying:
         attributes = self._attribute[literals][..., None, None].expand(*objects.shape[:-1], 1)
         return self._holds[literals[..., None], objects.gather(-1, attributes)[..., 0]]
 
@@ -179,7 +170,3 @@ def _parts(literals: Sequence[Literal], row: Sequence[int], sizes: Sequence[int]
             part[attribute] &= values if holds else everything[attribute] - values
         parts.append(part)
     return parts
-
-
-def _obey(join: int, *held: bool) -> bool:
-    return any(held) if join == OR else all(held)

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import cast
 
 import torch
@@ -23,12 +24,10 @@ from icy.training.learners import Learner, make_learner
 from icy.training.lockstep import Checkpoints, Lockstep, in_groups
 
 from .evaluation import matching, similarity
-from .final import GameProgress, evaluate_replicate
-from .game_task import GameTask
 from .jobs import GameJob
 from .model import GameModel, game_loss, make_game_model
 from .native_game import NativeGame
-from .playing import make_spoken, observe_objects, pack_objects
+from .playing import GameProgress, evaluate_replicate, make_spoken, observe_objects, pack_objects
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
 RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # replicate's fields in a checkpoint
@@ -92,16 +91,13 @@ class GameStack(Lockstep):
         )
         models = {seed: make_game_model(self.task, seed) for seed in sorted(set(seeds))}
         sample = observe_objects(self._objects(VALIDATION, 0, 1, 2)[0], self.world)
-        how = settings, self.device, sample, self.job.engine, self._looks
+        how = settings, self.device, sample, self.job.engine, partial(observe_objects, world=self.world)
 
         def by_native(models: Sequence[GameModel], *_: object) -> Learner:
             return cast(Learner, NativeGame(models, settings, self.device, self.world))
 
         found = make_learner([models[s] for s in seeds], seeds, game_loss, *how, by_native=by_native)
         return cast(GradientLearner, found)
-
-    def _looks(self, objects: Tensor) -> Tensor:
-        return observe_objects(objects, self.world)
 
     def _objects(self, purpose: str, first: int, count: int, size: int) -> Tensor:
         return pack_objects(self.turns.batch(purpose, first, count, size))
@@ -173,11 +169,8 @@ class GameStack(Lockstep):
         total = sum(len(n[0]) for n in numbers) * self.labels(1).shape[-1]
         accuracy = (torch.stack(right).sum(0).double() / total).tolist()
         rows = zip(torch.cat(numbers, 1), torch.cat(words, 1), strict=True)
-        return accuracy, [self._language(n, w) for n, w in rows]
-
-    def _language(self, numbers: Tensor, words: Tensor) -> list[float]:
-        language = make_spoken(self.turns, numbers, words)
-        return [matching(language).value, similarity(language).value, language.unique_words]
+        spoken = [make_spoken(self.turns, *row) for row in rows]
+        return accuracy, [[matching(one).value, similarity(one).value, one.unique_words] for one in spoken]
 
     def _diverged(self) -> Iterator[Outcome]:
         """Remove replicates with an infinite or NaN loss from the stack, and yield their outcomes."""
@@ -223,12 +216,8 @@ def seconds_per_update(job: GameJob, updates: int) -> float:
     began = time.perf_counter()
     course.advance(1 + max(updates, 1))
     update = (time.perf_counter() - began) / max(updates, 1)
-    scoring = SCORING * job.task.learning.turns * len(job.replicates)
-    return update * (1 + _evaluations(job.task) / job.task.steps) + scoring / job.task.steps
-
-
-def _evaluations(task: GameTask) -> float:
-    """Return the time of all evaluations, in updates. Evaluations have only forward passes."""
-    learning = task.learning
-    count = task.steps / learning.epoch + FINAL_PLAYS
-    return count * learning.turns / learning.batch_size * FORWARD
+    learning, steps = job.task.learning, job.task.steps
+    scoring = SCORING * learning.turns * len(job.replicates)
+    plays = steps / learning.epoch + FINAL_PLAYS
+    evaluations = plays * learning.turns / learning.batch_size * FORWARD  # in updates; they have only forward passes
+    return update * (1 + evaluations / steps) + scoring / steps

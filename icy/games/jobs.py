@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import cast
 
@@ -21,13 +20,10 @@ from icy.records.record import Record
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Replicate
 
-from .game_task import IMAGE_AXES, GameTask, default_perception, default_word_size, require_words
-from .model import GameModel, make_game_model
-from .presets import find_preset, preset_changes
-from .settings import DISTRACTOR_KINDS, GamesLearningSettings, TurnSettings
-from .spec import GamesSpec
+from .model import IMAGE_AXES, GameModel, GameTask, behaviors, default_perception, default_word_size, make_game_model
+from .settings import DISTRACTOR_KINDS, GamesLearningSettings, GamesSpec, TurnSettings, find_preset, preset_changes
 from .turns import Turns
-from .worlds.world import World, make_world
+from .worlds.world import make_world
 
 # -- jobs that train agents in multi-target games ----------------------------------------------------------------------
 
@@ -63,13 +59,8 @@ class GameJob(Job):
     @property
     def sizes(self) -> dict[str, int]:
         """Sizes of the game that are columns of tables."""
-        task, turns = self.task, self.task.turns
-        return {
-            "rule_length": turns.rule_length,
-            "targets": turns.targets,
-            "distractors": turns.distractors,
-            "message_length": task.message_length,
-        }
+        sizes = {name: getattr(self.task.turns, name) for name in ("rule_length", "targets", "distractors")}
+        return sizes | {"message_length": self.task.message_length}
 
     def config(self, replicate: Replicate) -> Choices:
         """Return the configuration of a replicate: all settings that can change its numbers.
@@ -102,8 +93,6 @@ class GameJob(Job):
 
     def behavior(self) -> dict[str, Fields]:
         """Return the behavior of the world and the parts of the agents that are code of users."""
-        from .model import behaviors  # imports torch
-
         return behaviors(self.task)
 
     def length(self, baseline: float | None) -> int | None:
@@ -151,39 +140,32 @@ def require_fitting_parts(task: GameTask) -> GameModel:
             f"Gradients do not pass through the representation '{task.representation}', and agents need them to learn; "
             f"choose {', '.join(REPRESENTATIONS[:-1])} or {REPRESENTATIONS[-1]}."
         )
-    for side in SIDES:
-        _require_representation(registry.get(getattr(task, side), side), task.representation)
+    entries = {side: task.entries[side] for side in SIDES}
+    for entry in entries.values():
+        if not entry.works_with(task.representation.lower()):
+            own = " or ".join(entry.representations)
+            raise IncompatibleError(
+                f"{entry.qualified} works with the representation {own} only; it cannot play with "
+                f"{task.representation}."
+            )
     model = make_game_model(task, 0).eval()
     model.channel.word_count(task.words)  # raises if there are too many words to number
-    for side in SIDES:
-        _require_gradient(getattr(model, side), side, task)
+    for side, entry in entries.items():
+        if not getattr(getattr(model, side), "learns_by_gradient", True):
+            raise IncompatibleError(
+                f"{entry.qualified} stores examples and does not learn by gradient, so it cannot play; choose another "
+                f"{side}."
+            )
     objects = torch.rand(TURNS, *task.made_world.shape, dtype=torch.float32, device="cpu")
     seen = _checked_output(f"{PERCEPTION}/{task.perception}", model.sender_sees, objects, (task.sender_hidden,))
-    name = registry.get(task.sender, "sender").qualified
     described = torch.cat([seen] * task.parts, -1).unsqueeze(-2)
     takes = f"the input of a sender is weights over values, of shape {tuple(described.shape)}"
-    scores = _checked_output(name, model.sender, described, (task.message_length, task.words + 1), takes)
-    name = registry.get(task.receiver, "receiver").qualified
+    expected = (task.message_length, task.words + 1)
+    scores = _checked_output(entries["sender"].qualified, model.sender, described, expected, takes)
     message = model.channel.message(scores, None)
     takes = f"the input of a receiver is weights over symbols, of shape {tuple(message.shape)}"
-    _checked_output(name, model.receiver, message, (1, task.receiver_hidden), takes)
+    _checked_output(entries["receiver"].qualified, model.receiver, message, (1, task.receiver_hidden), takes)
     return model
-
-
-def _require_representation(entry: Entry, representation: str) -> None:
-    if not entry.works_with(representation.lower()):
-        own = " or ".join(entry.representations)
-        raise IncompatibleError(
-            f"{entry.qualified} works with the representation {own} only; it cannot play with {representation}."
-        )
-
-
-def _require_gradient(model: nn.Module, side: str, task: GameTask) -> None:
-    if not getattr(model, "learns_by_gradient", True):
-        name = registry.get(getattr(task, side), side).qualified
-        raise IncompatibleError(
-            f"{name} stores examples and does not learn by gradient, so it cannot play; choose another {side}."
-        )
 
 
 def _checked_output(name: str, part: nn.Module, inputs: Tensor, expected: tuple[int, ...], takes: str = "") -> Tensor:
@@ -234,7 +216,9 @@ def with_preset(spec: GamesSpec) -> GamesSpec:
         UnknownNameError: the preset does not exist.
     """
     preset = find_preset(str(spec.preset))
-    spec = replace(spec, **{name: v for name, v in preset.items() if "." not in name and not _was_given(spec, name)})
+    changed = {f.name for f in fields(spec) if f.default is not MISSING and getattr(spec, f.name) != f.default}
+    given = changed | set(spec.given)
+    spec = replace(spec, **{name: v for name, v in preset.items() if "." not in name and name not in given})
     inner: dict[str, Choices] = {}
     for name, value in preset.items():
         place, _, option = name.partition(".")
@@ -246,59 +230,36 @@ def with_preset(spec: GamesSpec) -> GamesSpec:
     return replace(spec, **options)
 
 
-def _was_given(spec: GamesSpec, name: str) -> bool:
-    (field,) = (f for f in fields(spec) if f.name == name)
-    return name in spec.given or (field.default is not MISSING and getattr(spec, name) != field.default)
-
-
 def _task(spec: GamesSpec) -> GameTask:
-    representation = _one_of("representation", str(spec.representation).lower(), REPRESENTATIONS)
+    representation = str(spec.representation).lower()
+    require_known("representation", representation, REPRESENTATIONS)
+    require_known("value of sender_sees", spec.sender_sees, ("targets", "both"))
+    known = options_of(representation)
+    if wrong := [name for name in spec.representation_options if name not in known]:
+        raise unknown(f"attribute of the representation '{representation}'", wrong[0], list(known))
     world = registry.get(str(spec.world), WORLD).name
     made = make_world(world, **spec.world_options)
-    _check_options(spec.representation_options, representation)
-    turns = _turns(spec)
+    settings = checked(TurnSettings, spec.game, "setting of turns", OWN_OPTIONS)
+    targets = cast(int, spec.targets)
+    count = targets if spec.distractors is None else whole_number("number of distractors", spec.distractors)
+    turns = TurnSettings(rule_length=cast(int, spec.rule_length), targets=targets, distractors=count, **settings)
     levels = spec.representation_options.get("levels", 2)
+    options = ("world", "representation", "sender", "receiver", "perception")
     task = GameTask(
         world=world,
-        world_options=dict(spec.world_options),
         turns=turns,
         representation=representation,
-        representation_options=dict(spec.representation_options),
         word_size=cast("int | None", spec.word_size) or default_word_size(representation, len(made.concepts), levels),
         message_length=cast("int | None", spec.message_length) or turns.rule_length,
         sender=registry.get(str(spec.sender), SIDES[0]).name,
         receiver=registry.get(str(spec.receiver), SIDES[1]).name,
-        perception=_perception(spec.perception, made),
+        perception=registry.get(spec.perception or default_perception(made), PERCEPTION).name,
         learning=GamesLearningSettings(**checked(GamesLearningSettings, spec.settings, "setting of games")),
         steps=whole_number("number of updates", spec.updates),
-        sender_sees=_one_of("value of sender_sees", spec.sender_sees, ("targets", "both")),
+        sender_sees=spec.sender_sees,
         sender_hidden=whole_number("hidden size of the sender", spec.sender_hidden),
         receiver_hidden=whole_number("hidden size of the receiver", spec.receiver_hidden),
-        sender_options=dict(spec.sender_options),
-        receiver_options=dict(spec.receiver_options),
-        perception_options=dict(spec.perception_options),
+        **{f"{one}_options": dict(getattr(spec, f"{one}_options")) for one in options},
     )
-    require_words(task)
+    task.require_words()
     return task
-
-
-def _turns(spec: GamesSpec) -> TurnSettings:
-    settings = checked(TurnSettings, spec.game, "setting of turns", OWN_OPTIONS)
-    targets = cast(int, spec.targets)
-    count = targets if spec.distractors is None else whole_number("number of distractors", spec.distractors)
-    return TurnSettings(rule_length=cast(int, spec.rule_length), targets=targets, distractors=count, **settings)
-
-
-def _one_of(kind: str, name: str, known: Collection[str]) -> str:
-    require_known(kind, name, known)
-    return name
-
-
-def _check_options(options: Fields, representation: str) -> None:
-    for name in options:
-        if name not in options_of(representation):
-            raise unknown(f"attribute of the representation '{representation}'", name, list(options_of(representation)))
-
-
-def _perception(name: str | None, world: World) -> str:
-    return registry.get(default_perception(world) if name is None else name, PERCEPTION).name

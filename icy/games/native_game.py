@@ -31,20 +31,6 @@ STEP = 8  # rows that a product computes at once
 WEIGHTS = "parameters", "first_moments", "second_moments", "trained"  # fields of `calls.Game`
 
 
-class Perceiving(nn.Module):
-    """A perception, with the name that it has in the agents, of objects as numbers of concepts."""
-
-    def __init__(self, name: str, perception: nn.Module, block: int) -> None:
-        super().__init__()
-        self.add_module(name, perception)
-        self._perceives, self._block = name, block
-
-    def forward(self, concepts: Integer[Tensor, "batch attr"]) -> Float[Tensor, "batch 1 size"]:
-        """Return the embedding of each object."""
-        vectors: Tensor = self._modules[self._perceives](flat_one_hot(concepts, self._block, torch.float32))  # type: ignore[misc]
-        return vectors.unsqueeze(-2)
-
-
 class Talking(nn.Module):
     """A sender, a representation and a receiver.
 
@@ -68,17 +54,24 @@ class Talking(nn.Module):
 
 
 class Part(nn.Module):
-    """A part of the agents, with the name that it has there."""
+    """A part of the agents, with the name that it has there.
 
-    def __init__(self, name: str, module: nn.Module) -> None:
+    Args:
+        name: name of the part.
+        module: the part.
+        block: for a perception, the size of a block of the world; its inputs are then numbers of concepts.
+    """
+
+    def __init__(self, name: str, module: nn.Module, block: int = 0) -> None:
         super().__init__()
         self.add_module(name, module)
-        self._runs = name
+        self._runs, self._block = name, block
 
-    def forward(self, inputs: Float[Tensor, "batch place choice"]) -> Float[Tensor, "batch place_out choice_out"]:
+    def forward(self, inputs: Tensor) -> Float[Tensor, "batch place choice"]:
         """Run the part."""
-        output: Tensor = self._modules[self._runs](inputs)  # type: ignore[misc]
-        return output
+        seen = flat_one_hot(inputs, self._block, torch.float32) if self._block else inputs
+        output: Tensor = self._modules[self._runs](seen)  # type: ignore[misc]
+        return output.unsqueeze(-2) if self._block else output
 
 
 class NativeGame(NativeStack):
@@ -126,7 +119,7 @@ class NativeGame(NativeStack):
     def _make_programs(self) -> None:
         model, objects, block = self._model, self._concepts.expand(2, -1), self._world.block
         assert block is not None
-        sees = {name: Perceiving(name, getattr(model, name), block) for name in ("sender_sees", "receiver_sees")}
+        sees = {name: Part(name, getattr(model, name), block) for name in ("sender_sees", "receiver_sees")}
         described = torch.zeros(2, 1, self._task.sender_hidden * self._task.parts, dtype=torch.float32, device="cpu")
         turns = min(chunk_for(self._layout.size), -(-self._settings.batch_size // STEP) * STEP)
         self._see, self._judge = (self._program(part, objects, True) for part in sees.values())

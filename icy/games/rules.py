@@ -36,6 +36,12 @@ FREE = -1  # any value of an attribute
 ATTEMPTS = 10  # tries to find two disjoint sets of rules that each contain every concept
 
 Numbers = NDArray[np.int64]
+RuleNumbers = Integer[Tensor, "*turn"]
+Objects = Integer[Tensor, "*turn object attr"]
+Groups = Integer[Tensor, "*turn object"]
+Uniform = Float[Tensor, "*turn object attr"]
+Phrases = Bool[Tensor, "*turn concept"]
+Obeying = Bool[Tensor, "*turn object"]
 
 
 class ObjectGroup(NamedTuple):
@@ -99,7 +105,7 @@ class RuleSource(ABC):
     # -- methods of a kind of rules ----------------------------------------------------------------------------------
 
     @abstractmethod
-    def grouping(self, rules: Integer[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
+    def grouping(self, rules: RuleNumbers) -> RuleNumbers:
         """Return the index of each rule's grouping in `groupings`.
 
         Args:
@@ -107,12 +113,7 @@ class RuleSource(ABC):
         """
 
     @abstractmethod
-    def draw(
-        self,
-        rules: Integer[Tensor, "*turn"],
-        groups: Integer[Tensor, "*turn object"],
-        uniform: Float[Tensor, "*turn object attr"],
-    ) -> Integer[Tensor, "*turn object attr"]:
+    def draw(self, rules: RuleNumbers, groups: Groups, uniform: Uniform) -> Objects:
         """Draw objects uniformly from the given groups.
 
         Args:
@@ -122,13 +123,11 @@ class RuleSource(ABC):
         """
 
     @abstractmethod
-    def phrases(self, rules: Integer[Tensor, "*turn"]) -> Bool[Tensor, "*turn concept"]:
+    def phrases(self, rules: RuleNumbers) -> Phrases:
         """Return which concepts are in the phrase of each rule."""
 
     @abstractmethod
-    def obeys(
-        self, rules: Integer[Tensor, "*turn"], objects: Integer[Tensor, "*turn object attr"]
-    ) -> Bool[Tensor, "*turn object"]:
+    def obeys(self, rules: RuleNumbers, objects: Objects) -> Obeying:
         """Return which objects obey the rule of their turn."""
 
     @abstractmethod
@@ -196,7 +195,9 @@ class RuleSource(ABC):
             )
         order, first, other = covers
         least, most = len(first), len(self) - len(other)
-        count = max(_part(len(self), _usual_share(len(self))), least) if share is None else _part(len(self), share)
+        usual = SHARE_OF_MANY if len(self) >= MANY else SHARE_OF_FEW
+        count = math.ceil(len(self) * (usual if share is None else share) - 1e-9)  # rounded up
+        count = max(count, least) if share is None else count
         if not least <= count <= most:
             raise InvalidSettingError(
                 f"With {count} of {counted(len(self), 'rule')} held out, one part would lack a concept; hold out "
@@ -232,15 +233,6 @@ class RuleSource(ABC):
             chosen_rules.append(int(new_concepts.argmax()))
             missing &= ~phrases[chosen_rules[-1]]
         return order[chosen_rules]
-
-
-def _usual_share(rules: int) -> float:
-    return SHARE_OF_MANY if rules >= MANY else SHARE_OF_FEW
-
-
-def _part(rules: int, share: float) -> int:
-    """Return a share of the rules, rounded up."""
-    return math.ceil(rules * share - 1e-9)
 
 
 def _shares(grouping: Sequence[ObjectGroup], kind: str) -> tuple[Fraction, ...]:
@@ -308,16 +300,11 @@ class Rules(RuleSource):
         self._sizes = torch.tensor(world.sizes, dtype=torch.int64, device="cpu")
         self._first = torch.tensor(world.first_concepts, dtype=torch.int64, device="cpu")
 
-    def grouping(self, rules: Integer[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
+    def grouping(self, rules: RuleNumbers) -> RuleNumbers:
         """Return the index of each rule's grouping, which depends on the rule's attributes."""
         return self._grouping[rules]
 
-    def draw(
-        self,
-        rules: Integer[Tensor, "*turn"],
-        groups: Integer[Tensor, "*turn object"],
-        uniform: Float[Tensor, "*turn object attr"],
-    ) -> Integer[Tensor, "*turn object attr"]:
+    def draw(self, rules: RuleNumbers, groups: Groups, uniform: Uniform) -> Objects:
         """Draw objects of the given groups; see the base class."""
         demanded = self.table[rules][..., None, :]
         fixed = demanded != FREE
@@ -327,27 +314,22 @@ class Rules(RuleSource):
         values += (lacking & (values >= demanded)).long()  # any value except the demanded value
         return torch.where(fixed & ~lacking, demanded, values)
 
-    def phrases(self, rules: Integer[Tensor, "*turn"]) -> Bool[Tensor, "*turn concept"]:
+    def phrases(self, rules: RuleNumbers) -> Phrases:
         """Return which concepts each rule demands."""
         demanded = self.table[rules]
         phrases = torch.zeros(*rules.shape, len(self.concepts) + 1, dtype=torch.bool, device=rules.device)
         places = torch.where(demanded == FREE, len(self.concepts), demanded + self._first)
         return phrases.scatter_(-1, places, True)[..., :-1]
 
-    def obeys(
-        self, rules: Integer[Tensor, "*turn"], objects: Integer[Tensor, "*turn object attr"]
-    ) -> Bool[Tensor, "*turn object"]:
+    def obeys(self, rules: RuleNumbers, objects: Objects) -> Obeying:
         """Return which objects have all values that the rule of their turn demands."""
         demanded = self.table[rules][..., None, :]
         return ((demanded == FREE) | (demanded == objects)).all(-1)
 
     def name(self, rule: int) -> str:
         """Return a rule as text, as in "red and left"."""
-        return " and ".join(
-            itertools.compress(
-                self.concepts, self.phrases(torch.tensor(rule, dtype=torch.int64, device="cpu")).tolist()
-            )
-        )
+        phrase = self.phrases(torch.tensor(rule, dtype=torch.int64, device="cpu"))
+        return " and ".join(itertools.compress(self.concepts, phrase.tolist()))
 
     def types(self) -> list[Integer[Tensor, " _"]]:
         """Return the rules for each combination of attributes."""

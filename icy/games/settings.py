@@ -1,14 +1,29 @@
-"""Settings of learning and of evaluation in multi-target games."""
+"""Options, settings and presets of multi-target games."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
+from icy.config.settings import Departure, Numbers
+from icy.config.specs import RunSpec
 from icy.core.checks import real_number
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.fields import CheckedFields, check_fields, setting
+from icy.core.types import Fields
 
-from .evaluation import TOPSIM_OF, UNMATCHED
+# -- settings of learning and of evaluation in multi-target games ------------------------------------------------------
+
+
+TOPSIM_OF = ("phrase", "targets", "embedding")
+UNMATCHED = ("matched", "assigned")
+RATES = ("ambiguity_rate", "paraphrase_rate", "unmatched_rate", "precision", "recall")
+UNIQUE = ("unique_words", "unique_messages", "unique_phrases", "unique_concepts")
+COUNTS = ("total", "good", "ambiguous", "paraphrase", "concept_tokens", "unmatched_concepts")  # of CBM24 table 3
+MEASURES = ("cbm", "cbm_floor", "cbm_holistic", *RATES, "ami", "topsim", *UNIQUE, *COUNTS)
+"""Scores of a language, in the order of tables; see `icy.games.evaluation.language_scores`."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +55,29 @@ class GamesLearningSettings(CheckedFields):
     unmatched: str = setting("matched", "reading of unmatched", among=UNMATCHED)
     reserved_end: bool = False
     tf32: bool = False
+
+
+def game_conventions(config: Fields) -> dict[str, dict[str, Any]]:
+    """Return the conventions of each metric in a record of a game, from the configuration of the record."""
+    learning = config.get("settings", {}).get("setup", {}).get("learning", {})
+    topsim_of = learning.get("topsim_of", GamesLearningSettings.topsim_of)
+    return {
+        "cbm": {
+            "words": "tokens",
+            "concepts": "items",
+            "repeats": "counted",
+            "unmatched": learning.get("unmatched", GamesLearningSettings.unmatched),
+        },
+        "ami": {"average": "max"},
+        "topsim": {
+            "correlation": "spearman",
+            "meaning": "cosine",
+            "message": "levenshtein",
+            "pairs": "all",
+            "normalise": "none",
+            "of": topsim_of,
+        },
+    }
 
 
 # -- settings of the turns of a multi-target game ----------------------------------------------------------------------
@@ -98,3 +136,193 @@ class TurnSettings:
         if self.rules == "formulas":
             return "groups"
         return "uniform" if self.rule_length == 1 else "near"
+
+
+# -- options of the kind of job "games": agents to train in multi-target games -----------------------------------------
+
+
+OLD_NAMES = {"channel": "representation", "channel_options": "representation_options"}  # of tasks too
+
+
+@dataclass(frozen=True)
+class GamesSpec(RunSpec):
+    """Agents to train in multi-target games. Options with several values are combined; each combination is a row.
+
+    Attributes:
+        world: names of worlds, of `icy list worlds`.
+        representation: form of messages: "gs", symbols by a Gumbel-softmax that is relaxed in training; "qt", binary
+            words; "cb", words of a learned codebook; or "soft" or "gumb".
+        rule_length: number of concepts in a rule, l; one or several values.
+        sender: names of senders, of `icy list models`.
+        receiver: names of receivers.
+        targets: number of objects that obey the rule, T; one or several values.
+        distractors: number of objects that do not obey the rule, D; by default as many as targets.
+        distractor_kind: how distractors are drawn: "near", lacking a random number of the concepts; "uniform", from all
+            objects; "groups", lacking random concepts; or "auto", uniform for rules of one concept and near for longer
+            rules. Several kinds are trained together.
+        word_size: size of a word, d: number of symbols for gs and cb, number of bits for qt; by default enough for all
+            concepts.
+        message_length: number of words in a message; by default the number of concepts in a rule.
+        sender_hidden: hidden size of the sender, and size of the vectors of its perception.
+        receiver_hidden: hidden size of the receiver, and size of the vectors of its perception.
+        sender_sees: "targets", or "both" for targets and distractors.
+        perception: name of the perception of both agents, of `icy list perceptions`; by default one that suits the
+            world.
+        updates: number of updates; the best evaluation among them is the result.
+        seeds: how many, counted from 123, or which: [1, 2], "1,2", "123-127".
+        preset: "default"; "published", the settings behind the printed numbers of CBM24; or a game of Mu & Goodman
+            2021, as in "mugoodman21/concept". `icy list presets` describes them.
+        game: further settings of turns, as in rule_sampling=uniform; see icy.games.TurnSettings.
+        world_options: arguments of the world.
+        representation_options: attributes of the representation.
+        sender_options: further arguments of the sender.
+        receiver_options: further arguments of the receiver.
+        perception_options: further arguments of the perception.
+        settings: changes to the settings of learning and evaluation, as in learning_rate=0.001; see
+            icy.games.GamesLearningSettings.
+        quick: use few seeds and updates where these are not given, to try things out; the agents are saved.
+    """
+
+    function = "icy games train"
+    job_kind = "games"
+    small = MappingProxyType({"seeds": 2, "updates": 300, "keep_models": True})
+    axes = (
+        *("world", "representation", "sender", "receiver", "rule_length", "targets"),
+        *("word_size", "message_length", "preset"),
+    )
+
+    old_names = MappingProxyType({**RunSpec.old_names, **OLD_NAMES, "steps": "updates"})
+
+    world: str | Iterable[str] = "thing"
+    representation: str | Iterable[str] = "qt"
+    rule_length: Numbers = 1
+    sender: str | Iterable[str] = "RNNAutoReg:LSTM"
+    receiver: str | Iterable[str] = "RNN1L:LSTM"
+    targets: Numbers = 20
+    distractors: int | None = None
+    distractor_kind: str | Iterable[str] = "auto"
+    word_size: Numbers | None = None
+    message_length: Numbers | None = None
+    sender_hidden: int = 60
+    receiver_hidden: int = 40
+    sender_sees: str = "targets"
+    perception: str | None = None
+    updates: int = 20_000
+    seeds: Numbers = 3
+    preset: str = "default"
+    game: Mapping[str, Any] = field(default_factory=dict)
+    world_options: Mapping[str, Any] = field(default_factory=dict)
+    representation_options: Mapping[str, Any] = field(default_factory=dict)
+    sender_options: Mapping[str, Any] = field(default_factory=dict)
+    receiver_options: Mapping[str, Any] = field(default_factory=dict)
+    perception_options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+# -- presets of the games ----------------------------------------------------------------------------------------------
+
+# A departure sets arguments of `GamesSpec`, settings of turns (`game.repeat_target`), settings of learning
+# (`settings.epoch`), and options of a representation or world by its name (`qt.normalise`).
+
+
+KINDS = ("games",)
+
+
+def _departs(settings: Mapping[str, object], reason: str) -> Departure:
+    return Departure(settings, reason, KINDS)
+
+
+PUBLISHED: dict[str, Departure] = {
+    "long training": _departs({"updates": 400_000}, "200 epochs of 2,000 updates, an epoch as long as Mu & Goodman's"),
+    "sizes": _departs({"shape.sizes": "published"}, "figures may be as small as in Mu & Goodman's images"),
+    "batch min-max": _departs(
+        {"qt.normalise": "batch"},
+        "the released layer subtracts the smallest score of a batch and divides by the largest, so that a message "
+        "depends on the other messages of its batch",
+    ),
+    "reserved end": _departs(
+        {"settings.reserved_end": True},
+        "a symbol of GS ends messages and never occurs within messages of several words, as the printed counts of "
+        "words and the library suggest",
+    ),
+    "assigned concepts": _departs(
+        {"settings.unmatched": "assigned"},
+        "the released program counts a concept as matched even if its assigned word never occurs with it",
+    ),
+    "selection": _departs(
+        {"settings.selected_on": "test"}, "the best epoch is chosen by the accuracy on the reported turns"
+    ),
+}
+
+_AGENTS = {
+    "representation": "gs",
+    "gs.straight_through": True,
+    "word_size": 14,
+    "message_length": 5,
+    "sender": "RNNAutoReg:GRU",
+    "receiver": "RNN1L:GRU",
+    "sender_hidden": 1024,
+    "receiver_hidden": 1024,
+    "sender_sees": "both",
+}
+_LEARNING = {
+    "updates": 16_000,
+    "settings.batch_size": 128,
+    "settings.learning_rate": 1e-4,
+    "settings.clip_norm": 100.0,
+    "settings.epoch": 160,
+}
+_COMMON: dict[str, Departure] = {
+    "world": _departs(
+        {"world": "shape", "shape.positions": 0, "shape.sizes": "published"}, "shapes and colors, anywhere in the image"
+    ),
+    "turns": _departs(
+        {"targets": 10, "distractors": 10, "distractor_kind": "groups", "game.held_out": 0.2},
+        "10 targets and 10 distractors, which lack a random choice of concepts; a fifth of the rules held out",
+    ),
+    "agents": _departs(_AGENTS, "GRUs of 1024 that see targets and distractors, and messages of 5 of 14 symbols"),
+    "learning": _departs(_LEARNING, "100 epochs of 20,000 games in batches of 128"),
+}
+_FORMULAS = _departs(
+    {"game.rules": "formulas", "game.rule_sampling": "type-first"},
+    "concepts, their negations, and pairs of these joined by 'and' or 'or'",
+)
+_PAIRS = _departs({"rule_length": 2}, "a shape and a color")
+PRESETS: dict[str, Mapping[str, Departure]] = {
+    "default": {},
+    "published": PUBLISHED,
+    "mugoodman21/reference": {
+        **_COMMON,
+        "rules": _PAIRS,
+        "one target": _departs({"game.repeat_target": True}, "one image replaces all targets"),
+    },
+    "mugoodman21/set-reference": {**_COMMON, "rules": _FORMULAS},
+    "mugoodman21/concept": {
+        **_COMMON,
+        "rules": _FORMULAS,
+        "other objects": _departs({"game.same_objects": False}, "the receiver sees other objects of the same rule"),
+    },
+}
+
+
+def find_preset(name: str) -> dict[str, Any]:
+    """Return the settings of a preset.
+
+    Raises:
+        UnknownNameError: no preset has this name.
+    """
+    require_known("preset of games", name, PRESETS, "`icy list presets` describes them.")
+    return {key: value for departure in PRESETS[name].values() for key, value in departure.settings.items()}
+
+
+def preset_changes(name: str, world: str, representation: str) -> dict[str, object]:
+    """Return the changes of a preset for a world and a representation, by name as in `GameTask.changes`."""
+    changes = {}
+    kinds = {world: "world.", representation: "channel.", "game": "", "settings": ""}
+    for key, value in find_preset(name).items():
+        where, dot, inner = key.partition(".")
+        if not dot:
+            changes[key] = value
+        elif where in kinds:
+            changes[kinds[where] + inner] = value
+    return changes

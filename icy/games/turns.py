@@ -5,6 +5,7 @@ of the training seed, the purpose, the index of the turn, and the index of the o
 depend on earlier steps, on the device, or on other replicates of a stack.
 """
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -14,15 +15,60 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
+from icy.core import native
 from icy.core.errors import InvalidSettingError, require_known
+from icy.core.native import address
 from icy.core.noise import counter_hash, shift
 from icy.core.streams import stream_key
+from icy.models.native.calls import PACKAGE, POINTER, TurnDraws
 
 from .formulas import Formulas
-from .native_turns import can_draw, draw_objects
 from .rules import Rules, RuleSource, RuleSplit
 from .settings import TurnSettings
 from .worlds.world import World
+
+# -- draw the objects of turns in compiled code, for conjunctions on a CPU. The numbers equal PyTorch's exactly --------
+
+
+def can_draw(rules: RuleSource) -> bool:
+    """Return whether compiled code can draw objects of these rules."""
+    return type(rules) is Rules and rules.table.device.type == "cpu" and native.load(PACKAGE) is not None
+
+
+def draw_objects(
+    rules: Rules,
+    numbers: Integer[Tensor, "*turn"],
+    keys: Integer[Tensor, "*turn"],
+    shares: Float[Tensor, "grouping border"],
+    stream: int,
+    count: int,
+) -> tuple[Integer[Tensor, "*turn object attr"], Integer[Tensor, "*turn object"]]:
+    """Draw the objects of turns, and the keys of their looks.
+
+    Args:
+        rules: the rules.
+        numbers: number of each turn's rule.
+        keys: key of each turn.
+        shares: cumulative probabilities of the groups of each grouping, without the last.
+        stream: stream of random numbers of a turn for objects of this kind.
+        count: number of objects per turn.
+    """
+    library = native.load(PACKAGE)
+    assert library is not None
+    function = library.function("icy_turns", None, POINTER)
+    numbers, keys, shares = numbers.contiguous(), keys.contiguous(), shares.contiguous()
+    turns, (size, attributes) = numbers.numel(), rules.table.shape
+    groupings, sizes = rules.grouping(numbers), numbers.new_tensor(rules.world.sizes)
+    values, looks = numbers.new_empty(*numbers.shape, count, attributes), numbers.new_empty(*numbers.shape, count)
+    draws = TurnDraws(
+        turns, count, attributes, stream, shares.shape[-1], address(keys, "int64", turns, "keys"),
+        address(numbers, "int64", turns, "numbers"), address(rules.table, "int64", size * attributes, "table"),
+        address(groupings, "int64", turns, "groupings"), address(shares, "float64", shares.numel(), "shares"),
+        address(sizes, "int64", attributes, "sizes"), values.data_ptr(), looks.data_ptr(),
+    )  # fmt: skip
+    function(ctypes.addressof(draws))
+    return values, looks
+
 
 TRAINING, VALIDATION, TEST, TEST_SEEN = "training", "validation", "test", "test-seen"
 PURPOSES = (TRAINING, VALIDATION, TEST, TEST_SEEN)
@@ -123,15 +169,15 @@ class Turns:
             UnknownNameError: the purpose is unknown.
         """
         require_known("purpose of turns", purpose, PURPOSES)
-        place = (
-            self._place if which is None else self._place[torch.tensor(which, device=self.device, dtype=torch.int64)]
-        )
         found = [game.batch(purpose, first, count, size) for game in self._games]
-        return TurnBatch.joined(found, place)
+        return TurnBatch.joined(found, self._place if which is None else self._places(which))
+
+    def _places(self, which: Sequence[int]) -> Tensor:
+        return self._place[torch.tensor(which, device=self.device, dtype=torch.int64)]
 
     def keep(self, which: Sequence[int]) -> None:
         """Drop all replicates except those at these indices."""
-        self._place = self._place[torch.tensor(which, device=self.device, dtype=torch.int64)]
+        self._place = self._places(which)
 
 
 def rules_of(world: World, settings: TurnSettings) -> RuleSource:
@@ -152,11 +198,14 @@ class _Game:
         self.split: RuleSplit = source.split(settings.held_out)
         held_out = self.split.held_out if len(self.split.held_out) else self.split.seen
         self._pools = {
-            part: _Pool(numbers, source.weights(settings.rule_sampling, numbers), device)
+            part: _pool(numbers, source.weights(settings.rule_sampling, numbers), device)
             for part, numbers in (("seen", self.split.seen), ("held out", held_out))
         }
         self.rules: RuleSource = source.to(device)
-        self._shares = {kind: _cumulative(source, kind, device) for kind in ("targets", settings.drawn_distractors)}
+        self._shares = {}  # cumulative probabilities of the groups in each grouping, without the last
+        for kind in ("targets", settings.drawn_distractors):
+            ends = [[float(end) for end in accumulate(row)][:-1] for row in source.shares(kind)]
+            self._shares[kind] = torch.tensor(ends, dtype=torch.float64, device=device)
         self._in_compiled_code = can_draw(self.rules)
         self._keys: dict[str, Tensor] = {}
 
@@ -173,8 +222,9 @@ class _Game:
         seeds = self._keys[purpose] if purpose == TRAINING else self._keys[purpose][:1]
         places = torch.arange(first * size, (first + count) * size, device=self._device).view(count, 1, size)
         turns = counter_hash(seeds[:, None], places)
-        pool = self._pools["held out" if purpose == TEST else "seen"]
-        numbers = pool.draw(_unit(counter_hash(turns, _number(RULE, turns))))
+        pool, ends = self._pools["held out" if purpose == TEST else "seen"]
+        uniform = _unit(counter_hash(turns, torch.full_like(turns, RULE)))
+        numbers = pool[torch.searchsorted(ends, uniform.contiguous(), right=True)]
         objects, keys = self._candidates(numbers, turns, TARGETS, DISTRACTORS, purpose)
         found = [self.rules.table[numbers], numbers, objects, keys]
         if not self.settings.same_objects:
@@ -200,7 +250,7 @@ class _Game:
         """Draw the objects of each turn, and the keys of their looks."""
         if isinstance(self.rules, Rules) and self._in_compiled_code:
             return draw_objects(self.rules, numbers, turns, self._shares[kind], stream, count)
-        keys = counter_hash(turns, _number(stream, turns))
+        keys = counter_hash(turns, torch.full_like(turns, stream))
         each = counter_hash(keys[..., None], torch.arange(count, device=keys.device))
         slots = torch.arange(VALUES + len(self.rules.world.sizes), device=keys.device)
         bits = counter_hash(each[..., None], slots)
@@ -210,26 +260,10 @@ class _Game:
         return self.rules.draw(numbers, groups, uniform[..., VALUES:]), bits[..., LOOK]
 
 
-class _Pool:
-    """Rules to draw from, with their weights."""
-
-    def __init__(self, numbers: Tensor, weights: Tensor, device: torch.device) -> None:
-        self._numbers = numbers.to(device)
-        ends = weights[numbers].cumsum(0)
-        self._ends = (ends / ends[-1])[:-1].to(device)
-
-    def draw(self, uniform: Float[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
-        return self._numbers[torch.searchsorted(self._ends, uniform.contiguous(), right=True)]
-
-
-def _cumulative(source: RuleSource, kind: str, device: torch.device) -> Float[Tensor, "grouping group"]:
-    """Return the cumulative probabilities of the groups in each grouping, without the last."""
-    ends = [[float(end) for end in accumulate(row)][:-1] for row in source.shares(kind)]
-    return torch.tensor(ends, dtype=torch.float64, device=device)
-
-
-def _number(stream: int, like: Tensor) -> Tensor:
-    return torch.full_like(like, stream)
+def _pool(numbers: Tensor, weights: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return rules to draw from, and their cumulative probabilities without the last."""
+    ends = weights[numbers].cumsum(0)
+    return numbers.to(device), (ends / ends[-1])[:-1].to(device)
 
 
 def _unit(bits: Integer[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:

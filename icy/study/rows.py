@@ -1,12 +1,17 @@
-"""Rows of the study table: people, simulated players and senders in one long form."""
+"""The study's data: its columns, as columns.toml declares them; measures of games; rows of its table; and filters."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rapidfuzz.distance import Levenshtein
+
+from icy.core.checks import real_number
 from icy.core.entry import STUDY_PLAYER
 from icy.core.errors import InvalidSettingError
 from icy.core.files import read_csv_table
@@ -17,17 +22,145 @@ from icy.records.long_table import options_of
 from icy.records.record import Record
 from icy.version import __version__
 
-from .columns import STUDY_TABLE
-from .game import GameState, StudyGame
-from .measures import MEASURES, game_measures
+from .game import GameState, StudyGame, Trial, distinct_codes, is_degenerate
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
+# -- the columns of the study's data, as columns.toml declares them ----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column.
+
+    Attributes:
+        type: type and constraints in SQL; "" for a column that the export computes. In the study table, "text" or
+            "number".
+        meaning: meaning of the column in the export; "" if exports leave it out.
+    """
+
+    type: str
+    meaning: str = ""
+
+
+Columns = Mapping[str, Column]
+
+
+def _columns(declared: Mapping[str, list[str]]) -> Columns:
+    return {name: Column(*column) for name, column in declared.items()}
+
+
+DECLARED = tomllib.loads(Path(__file__).with_name("columns.toml").read_text(encoding="utf-8"))
+"""The content of columns.toml."""
+
+DATABASE: Mapping[str, Columns] = {table: _columns(columns) for table, columns in DECLARED["database"].items()}
+"""The tables of the database."""
+
+STUDY_TABLE, IDS = _columns(DECLARED["rows"]), _columns(DECLARED["ids"])
+"""The columns of the study table, and the further columns of games in an export with ids."""
+
+
+def exported_columns(part: str) -> dict[str, str]:
+    """Return the columns of a part of the export, and their meanings."""
+    tables = {**DATABASE, "ids": IDS, "rows": STUDY_TABLE}
+    named = DECLARED["export"][part].get("tables", ())
+    return {name: one.meaning for table in named for name, one in tables[table].items() if one.meaning}
+
+
+# -- measures of one game, the same for people, simulated players and senders of the zoo -------------------------------
+
+
+HELD_OUT, GAME = "held-out", "game"
+EXACT = "exact"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of a game: a column in the long table of records, and a row per game in the study table.
+
+    Attributes:
+        metric: name of the metric.
+        split: the items over which the measure is averaged; "game" for a measure of the whole game.
+        items: name of the column with the number of these items; "" for a measure of the whole game.
+        meaning: description.
+    """
+
+    metric: str
+    split: str
+    items: str
+    meaning: str
+
+
+MEASURES: Mapping[str, Measure] = {name: Measure(*declared) for name, declared in DECLARED["measures"].items()}
+
+
+def item_measures(trials: Sequence[Trial]) -> dict[str, float]:
+    """Return the measures of answered items, and the number of items of each measure; NaN without items."""
+
+    def mean(part: Sequence[Trial], of: Callable[[Trial], float]) -> float:
+        return sum(map(of, part)) / len(part) if part else math.nan
+
+    held_out = [trial for trial in trials if trial.held_out is not None]
+    parts = {
+        ("accuracy", "items"): held_out,
+        ("first", "first_items"): [trial for trial in held_out if trial.held_out == 0],
+        ("answerable", "answerable_items"): [trial for trial in held_out if trial.answerable()],
+        ("answerable_twice", "answerable_twice_items"): [trial for trial in held_out if trial.answerable(2)],
+        ("trained", "trained_items"): [trial for trial in trials if trial.held_out is None],
+    }
+    found: dict[str, float] = {}
+    for (name, count), part in parts.items():
+        found |= {name: mean(part, lambda trial: trial.correct), count: len(part)}
+    # Letters that are correct at their position, and edit distances, both as shares of the length.
+    letters = mean(held_out, lambda t: sum(a == b for a, b in zip(t.text, t.code, strict=False)) / len(t.code))
+    distance = mean(held_out, lambda t: float(Levenshtein.normalized_distance(t.text, t.code)))
+    return found | {"letters": letters, "distance": distance}
+
+
+def game_measures(game: StudyGame, state: GameState) -> dict[str, float]:
+    """Return all measures of a game. In an unfinished game, they cover the answered items."""
+    trials = [trial for trial in state.trials if trial.graded]
+    texts = [trial.text for trial in trials]
+    return item_measures(trials) | {
+        "score": state.score,
+        "cards": state.cards,
+        "views": state.views,
+        "added": state.added,
+        "identical": max(map(texts.count, texts)) / len(texts) if texts else math.nan,
+        **language_measures(game),
+    }
+
+
+def strange_answers(codes: Sequence[str], texts: Sequence[str]) -> int:
+    """Count the answers with a letter that no code of the game contains.
+
+    Example:
+        >>> strange_answers(["abab", "baba"], ["abab", "abc", "bb"])
+        1
+    """
+    alphabet = set("".join(codes))
+    return sum(not set(text) <= alphabet for text in texts)
+
+
+def language_measures(game: StudyGame) -> dict[str, float]:
+    """Return measures of the language: number of distinct codes, whether it is degenerate, and chance accuracy."""
+    content = game.settings.content
+    return {
+        "distinct": distinct_codes(game.settings, game.instance),
+        "degenerate": float(is_degenerate(game.settings, game.instance)),
+        "chance": float(content.vocab_size**-content.length),
+    }
+
+
+# -- rows of the study table: people, simulated players and senders in one long form -----------------------------------
+
+
 HUMAN, SIMULATED, MODEL = "human", "simulated", "model"
 ADDED = ("pilot", "settings")  # columns that files of older versions of icy lack
 COLUMNS = tuple(STUDY_TABLE)
-"""Columns of the study table, which `icy.study.columns` describes. A row is one measure of one game.
+"""Columns of the study table, which `icy.study.rows` describes. A row is one measure of one game.
 
 agent_kind is "human", "simulated", "model", or "published" for a summary of `persons` games. protocol is "played",
 "converged" or "yoked". For machines, `person` is the number of the instance. `pilot` is 1 for people of the pilot of a
@@ -156,17 +289,124 @@ def items_of_records(records: Iterable[Record]) -> pd.DataFrame:
     import pandas as pd
 
     rows = [
-        {
-            "agent": record["model"],
-            "dataset": record["config"].get("dataset"),
-            "grammar": record["grammar"],
-            "seed": record["seed"],
-            **dict(zip(("example", "correct", "cards", "held_out"), point, strict=True)),
-        }
+        (record["model"], record["config"].get("dataset"), record["grammar"], record["seed"], *point)
         for record in records
         if record.get("kind") == "study" and not record["failed"] and record.get("protocol") == "played"
         for point in record.get("curve", ())
     ]
-    return pd.DataFrame(
-        rows, columns=["agent", "dataset", "grammar", "seed", "example", "correct", "cards", "held_out"]
+    columns = ["agent", "dataset", "grammar", "seed", "example", "correct", "cards", "held_out"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+# -- filters that select the games of a report: by score, attention or degenerate language -----------------------------
+
+# The attention rules were fixed before data collection. They do not affect pay; `icy study review` shows them.
+
+
+MOST_ALIKE = 0.8  # a game fails if more than this share of its answers are identical
+LEAST_MS = 1000  # a game fails if the median time from picture to answer is shorter, in milliseconds
+MOST_STRANGE = 0.2  # a game fails if more than this share of its answers use letters that no code of the game has
+GAME_OF = ["agent_kind", "agent", "protocol", "preset", "dataset", "grammar", "instance", "person"]
+PLAYERS = ("human", "simulated")  # values of agent_kind with a score and attention measures; senders have neither
+PUBLISHED = "published"  # rows that summarize many games; filters always keep them
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Conditions that the games of a report must meet.
+
+    Attributes:
+        least_score: lowest score of a person or simulated player; Icy22 reports games with 50 points or more.
+        attention: whether games of people and simulated players must pass the attention rules.
+        degenerate: whether games may be in a degenerate language; see `icy.study.game.is_degenerate`.
+    """
+
+    least_score: float = 0.0
+    attention: bool = False
+    degenerate: bool = True
+
+    def __post_init__(self) -> None:
+        real_number("least score", self.least_score)
+
+    def select(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Select the rows of games that pass the filter, in their order.
+
+        Published rows always pass.
+
+        Args:
+            rows: rows of the study table, see `icy.study.rows`.
+        """
+        numbers = _numbers(rows)
+        is_player = numbers.index.get_level_values("agent_kind").isin(PLAYERS)
+        out = is_player & (numbers["score"] < self.least_score)
+        if self.attention:
+            out |= is_player & inattentive(numbers)
+        if not self.degenerate:
+            out |= numbers["degenerate"] == 1
+        left_out = set(numbers.index[out])
+        keys = zip(*(rows[name].astype(str) for name in GAME_OF), strict=True)
+        return rows[[key not in left_out for key in keys]]
+
+
+def inattentive(numbers: pd.DataFrame) -> pd.Series:
+    """Return which games fail an attention rule. Missing numbers do not fail.
+
+    Args:
+        numbers: a row per game with the columns `identical`, `reaction_ms` and `strange`.
+    """
+    return (
+        (numbers["identical"] > MOST_ALIKE) | (numbers["reaction_ms"] < LEAST_MS) | (numbers["strange"] > MOST_STRANGE)
     )
+
+
+def _numbers(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with a row per game, and a column per number that filters use (NaN if missing).
+
+    Published games are left out.
+    """
+    names = ("score", "identical", "reaction_ms", "strange", "degenerate")
+    of_games = rows[(rows["split"] == GAME) & (rows["agent_kind"] != PUBLISHED)]
+    keys = of_games[GAME_OF].astype(str)
+    wide = of_games.assign(**{name: keys[name] for name in GAME_OF}).pivot_table(
+        index=GAME_OF, columns="metric", values="value", aggfunc="first", sort=False
+    )
+    numbers = wide.reindex(columns=[MEASURES[name].metric for name in names]).astype(float)
+    return numbers.set_axis(list(names), axis=1)
+
+
+FILTERS: Mapping[str, Filter] = {
+    "all games": Filter(),
+    "score of 50 and more": Filter(least_score=50),
+    "score of 100 and more": Filter(least_score=100),
+    "attention": Filter(attention=True),
+    "no degenerate languages": Filter(degenerate=False),
+    "attention, no degenerate languages": Filter(attention=True, degenerate=False),
+}
+"""The filters of the sensitivity table, by name."""
+
+
+def sensitivity(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the accuracy on held-out items under every filter.
+
+    A row is an agent, protocol, preset, dataset and filter. The other columns are `games`, the number of games that
+    pass, and a column per grammar with the accuracy; NaN if no game passes.
+
+    Args:
+        rows: rows of the study table.
+    """
+    import pandas as pd
+
+    by = ["dataset", "agent", "protocol", "preset"]
+    parts = []
+    for name, one in FILTERS.items():
+        kept = one.select(rows)
+        exact = kept[(kept["metric"] == EXACT) & (kept["split"] == HELD_OUT) & (kept["agent_kind"] != PUBLISHED)]
+        exact = exact.assign(value=exact["value"].astype(float))
+        means = exact.pivot_table(index=by, columns="grammar", values="value", sort=False)
+        counts = exact.groupby(by, sort=False).size().rename("games")
+        parts.append(means.join(counts).reset_index().assign(filter=name))
+    found = pd.concat(parts, ignore_index=True)
+    grammars = sorted(str(name) for name in found if name not in (*by, "filter", "games"))
+    place = {name: n for n, name in enumerate(FILTERS)}
+    order = found.assign(place=found["filter"].map(place)).sort_values([*by, "place"], kind="stable")
+    return order[[*by, "filter", "games", *grammars]].reset_index(drop=True)

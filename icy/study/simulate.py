@@ -1,19 +1,21 @@
 """Simulated games under the protocols "played", "converged" and "yoked"."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
 
 from .game import Event, StudyGame, Trial
 from .game.game import card_order
-from .measures import game_measures, item_measures, language_measures
-from .players.player import StudyPlayer, StudySeat
-from .players.sitting import Exposure, Log, evidence, play, read_logs
+from .players.player import Exposure, Log, StudyPlayer, StudySeat, evidence, play, read_logs
+from .rows import game_measures, item_measures, language_measures
 from .study_job import CONVERGED, PLAYED, YOKED, StudyJob, StudyTask, player_entry
+
+if TYPE_CHECKING:
+    from .players.zoo import ZooPlayer
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,17 @@ def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
         began = time.perf_counter()
         game, result = result_of(job.task, replicate)
         seconds = time.perf_counter() - began
-        outcome = _outcome(replicate, game, result, seconds, job.task.learns)
+        numbers = {**result.numbers, **language_measures(game)}
+        outcome = Outcome(
+            replicate,
+            "cap" if result.cut else "steps",
+            result.updates if job.task.learns else len(result.trials),
+            numbers.pop("accuracy"),
+            [(t.example + 1, float(t.correct), t.cards, float(t.held_out is not None)) for t in result.trials],
+            engine="",
+            seconds=seconds,
+            extra=numbers,
+        )
         if report is not None:
             report([Reading(replicate, outcome.steps, outcome.accuracy)])
         yield outcome
@@ -50,28 +62,14 @@ def result_of(task: StudyTask, replicate: Replicate) -> tuple[StudyGame, Result]
     """Play one game, and return its rules and its result."""
     log = games_in(task.yoked_to, task.digest)[replicate.seed] if task.digest else None
     game = log.game if log else task.game_of(replicate.condition, replicate.seed)
-    return game, PROTOCOL_RESULTS[task.protocol](task, game, replicate)
+    protocols = {PLAYED: _play, CONVERGED: _converge, YOKED: _play_yoked}
+    return game, protocols[task.protocol](task, game, replicate)
 
 
 @lru_cache(maxsize=2)
 def games_in(path: str, digest: str) -> list[Log]:
     """Read the games of a file. They are cached under its path and digest."""
     return read_logs(path)
-
-
-def _outcome(replicate: Replicate, game: StudyGame, result: Result, seconds: float, learns: bool) -> Outcome:
-    numbers = {**result.numbers, **language_measures(game)}
-    curve = [(t.example + 1, float(t.correct), t.cards, float(t.held_out is not None)) for t in result.trials]
-    return Outcome(
-        replicate,
-        "cap" if result.cut else "steps",
-        result.updates if learns else len(result.trials),
-        numbers.pop("accuracy"),
-        curve,
-        engine="",
-        seconds=seconds,
-        extra=numbers,
-    )
 
 
 # -- protocols ---------------------------------------------------------------------------------------------------------
@@ -86,18 +84,14 @@ def _play(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
 
 def _converge(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
     """Learn all cards, and then answer all items (protocol "converged")."""
-    player, cut = task.make_player(), False
+    player = task.make_player()
     player.begin(StudySeat(game.settings.content, game.seed))
     order = card_order(game.settings, game.instance, game.seed)
     cards = order[: game.settings.cap]
     values = game.settings.content.values
     for meaning in cards:
         player.learn(divmod(meaning, values), game.codes[meaning])
-    if task.learns:
-        from .players.zoo import ZooPlayer  # imports torch
-
-        assert isinstance(player, ZooPlayer)
-        cut = not player.converge(task.most)
+    cut = task.learns and not cast("ZooPlayer", player).converge(task.most)
     held_out = game.instance.held_out or order[game.settings.cap :]
     full = replace(game.new(), cards=len(cards), exposures=tuple(int(m in cards) for m in range(len(game.codes))))
     items = [game.item(full, example, m, None) for example, m in enumerate(cards)]
@@ -126,13 +120,6 @@ def _play_yoked(task: StudyTask, game: StudyGame, replicate: Replicate) -> Resul
     pairs = [(a.correct, b.correct) for a, b in zip(ours, theirs, strict=True) if a.held_out is not None]
     agreement = {"agreement": sum(a == b for a, b in pairs) / len(pairs)} if pairs else {}
     return Result(tuple(ours), numbers | agreement, _updates(player))
-
-
-PROTOCOL_RESULTS: Mapping[str, Callable[[StudyTask, StudyGame, Replicate], Result]] = {
-    PLAYED: _play,
-    CONVERGED: _converge,
-    YOKED: _play_yoked,
-}
 
 
 def _answer_trial(trial: Trial, player: StudyPlayer, values: int) -> Trial:

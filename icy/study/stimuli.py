@@ -106,9 +106,11 @@ def svg(
     """
     require_known("palette", palette, PALETTES)
     chosen, figure = PALETTES[palette], figure_of(picture)
-    fill = _hex(_shaded(chosen.colours[picture.colour], figure.shade))
-    outline = f' stroke="{_hex(chosen.outline)}" stroke-width="{STROKE}"' if chosen.outline else ""
-    outline += ' stroke-linejoin="round"' if chosen.outline else ""
+    shaded = [channel + off for channel, off in zip(chosen.colours[picture.colour], figure.shade, strict=True)]
+    fill = _hex([min(255, max(0, channel)) for channel in shaded])
+    outline = ""
+    if chosen.outline:
+        outline = f' stroke="{_hex(chosen.outline)}" stroke-width="{STROKE}" stroke-linejoin="round"'
     path = outline_of(SHAPES[picture.shape], figure)
     lines = _pattern(picture, path) if patterns else ""
     return (
@@ -124,16 +126,12 @@ def outline_of(shape: str, figure: Figure) -> str:
     (x, y), radius = figure.centre, figure.radius
     if not corners:
         arc = f"A{radius} {radius} 0 1 0 "
-        return f"M{_number(x - radius)} {_number(y)}{arc}{_number(x + radius)} {_number(y)}" + (
-            f"{arc}{_number(x - radius)} {_number(y)}Z"
-        )
-    return "M" + "L".join(f"{_number(a)} {_number(b)}" for a, b in _polygon(figure, corners)) + "Z"
-
-
-def _polygon(figure: Figure, corners: int) -> list[Point]:
-    (x, y), first = figure.centre, math.radians(figure.turn) - math.pi / 2
+        left, right = (f"{_number(x + side)} {_number(y)}" for side in (-radius, radius))
+        return f"M{left}{arc}{right}{arc}{left}Z"
+    first = math.radians(figure.turn) - math.pi / 2
     angles = [first + 2 * math.pi * corner / corners for corner in range(corners)]
-    return [(x + figure.radius * math.cos(angle), y + figure.radius * math.sin(angle)) for angle in angles]
+    points = [(x + radius * math.cos(angle), y + radius * math.sin(angle)) for angle in angles]
+    return "M" + "L".join(f"{_number(a)} {_number(b)}" for a, b in points) + "Z"
 
 
 def _pattern(picture: Picture, path: str) -> str:
@@ -152,10 +150,6 @@ def _pattern(picture: Picture, path: str) -> str:
 def _within(rng: np.random.Generator, ends: tuple[int, int]) -> int:
     """Draw a whole number from a range that includes both ends."""
     return int(rng.integers(ends[0], ends[1] + 1))
-
-
-def _shaded(colour: Colour, shade: Colour) -> Sequence[int]:
-    return [min(255, max(0, channel + off)) for channel, off in zip(colour, shade, strict=True)]
 
 
 def _hex(colour: Sequence[int]) -> str:

@@ -1,14 +1,17 @@
-"""Tasks and jobs of simulated games: the player, the condition and the protocol, on several grammars and instances."""
+"""Options, tasks and jobs of simulated games."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from icy.config.settings import settings_for
+from icy.config.specs import RunSpec
 from icy.core.checks import whole_number
 from icy.core.code import short_hash
 from icy.core.entry import STUDY_PLAYER, Entry
@@ -23,11 +26,64 @@ from icy.training.job import Job, Replicate
 from icy.training.tasks import Task
 
 from .game import StudyGame, StudyGameSettings, instance_of
-from .game.instances import person_seed
+from .game.languages import person_seed
 from .game.settings import DATASETS, PRESETS
-from .players.player import StudyPlayer
-from .players.sitting import digest_of, play, read_logs
-from .spec import StudySpec
+from .players.player import StudyPlayer, digest_of, play, read_logs
+
+if TYPE_CHECKING:
+    from .players.zoo import ZooPlayer
+
+# -- options of the kind of job "study": players and conditions to simulate --------------------------------------------
+
+
+@dataclass(frozen=True)
+class StudySpec(RunSpec):
+    """Settings of simulated games of Secret Spy Codes. Each combination of values is a row.
+
+    Attributes:
+        player: simulated players, as in `icy list study-players`, and senders of the zoo, as in HierZero:GRU.
+        dataset: "synth", three colors and shapes with random words; "eng", five with English words; or both.
+        grammar: names of grammars or chains.
+        protocol: "played", the game as people play it; "converged", in which players learn all cards before the
+            held-out items; "yoked", the cards and items of another player's game, in the same order; or several.
+        instances: number of instances (language and held-out items) per dataset and grammar, with one game each.
+        list_seed: seed of the list of instances, which people and machines share.
+        preset: "clean", or "published" for the authors' service; or both.
+        game: further settings of the game, as in examples=30; see icy.study.game.StudyGameSettings.
+        yoked_to: player that the protocol "yoked" follows: a simulated player, or a file of exported games.
+        hidden: hidden size E of senders.
+        representation: representation of senders: "soft", "gumb" or "discr", or several.
+        updates: number of updates of senders per test item; in the protocol "yoked", per card.
+        most: maximum number of updates of senders under the protocol "converged".
+        options: further arguments of the players, as in slip=0.1.
+        settings: changes to the training settings of senders, as in learning_rate=0.002.
+        quick: use few instances, grammars and updates where these are not set, for a quick try.
+    """
+
+    function = "icy study simulate"
+    job_kind = "study"
+    small = MappingProxyType({"instances": 3, "grammar": ("concat", "perm"), "updates": 5})
+    axes = ("player", "dataset", "protocol", "preset", "representation")
+
+    player: str | Iterable[str] = ("composer", "memoriser")
+    dataset: str | Iterable[str] = ("synth", "eng")
+    grammar: str | Iterable[str] = ("concat", "perm", "proj", "rot", "shufdet")
+    protocol: str | Iterable[str] = "played"
+    instances: int = 20
+    list_seed: int = 0
+    preset: str | Iterable[str] = "clean"
+    game: Mapping[str, Any] = field(default_factory=dict)
+    yoked_to: str = "memoriser"
+    hidden: int = 128
+    representation: str | Iterable[str] = "soft"
+    updates: int = 20
+    most: int = 20_000
+    options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+# -- tasks and jobs of simulated games ---------------------------------------------------------------------------------
+
 
 # -- tasks -------------------------------------------------------------------------------------------------------------
 
@@ -167,6 +223,10 @@ class StudyJob(Job):
         task, content = self.task, self.task.game.content
         zoo = {"hidden_size": task.hidden, "representation": task.representation} if task.learns else {}
         most = {"most": task.most} if task.learns and task.protocol == CONVERGED else {}
+        changed = {f"game.{name}": value for name, value in task.game.departures(self.preset).items()}
+        yoked = {"yoked_to": Path(task.yoked_to).name} if task.protocol == YOKED else {}
+        listed = {"list_seed": task.list_seed} if task.list_seed else {}
+        training = task.training if task.learns else {}
         return {
             "model": self.name,
             "grammar": replicate.condition,
@@ -178,17 +238,9 @@ class StudyJob(Job):
             "word_length": content.word_length,
             **zoo,
             **most,
-            "options": {**task.options, **self._changed_settings()},
+            "options": {**task.options, **changed, **yoked, **listed, **training},
             "settings": task.config(),
         }
-
-    def _changed_settings(self) -> Choices:
-        """Return the settings for tables: game settings that differ from the preset, and training settings."""
-        task = self.task
-        changed = {f"game.{name}": value for name, value in task.game.departures(self.preset).items()}
-        yoked = {"yoked_to": Path(task.yoked_to).name} if task.protocol == YOKED else {}
-        seed = {"list_seed": task.list_seed} if task.list_seed else {}
-        return changed | yoked | seed | (dict(task.training) if task.learns else {})
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the kind of job, the player and the grammar."""
@@ -312,9 +364,4 @@ def _parameters(task: StudyTask) -> dict[str, int]:
         IcyError: the player cannot be created.
     """
     player = task.make_player()
-    if not task.learns:
-        return {"true": 0, "published": 0}
-    from .players.zoo import ZooPlayer  # imports torch
-
-    assert isinstance(player, ZooPlayer)
-    return player.parameters(task.game.content)
+    return cast("ZooPlayer", player).parameters(task.game.content) if task.learns else {"true": 0, "published": 0}

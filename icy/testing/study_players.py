@@ -10,8 +10,7 @@ from joblib.externals.loky.backend.reduction import dumps
 
 from icy.core.errors import InvalidSettingError
 from icy.study.game import StudyGame, StudyGameSettings, instance_of
-from icy.study.players.player import StudyPlayer
-from icy.study.players.sitting import play
+from icy.study.players.player import StudyPlayer, play
 
 from .cases import Case, CheckFailure, require
 

@@ -22,8 +22,8 @@ from icy.analysis import style
 from icy.core.text import markdown_table
 from icy.study.game import StudyGame, StudyGameSettings, Trial, instance_of
 from icy.study.game.game import card_order
+from icy.study.players.player import play
 from icy.study.players.simulated import Composer
-from icy.study.players.sitting import play
 from results.pages import describe_versions, fill_template, read_options
 
 PAGE = Path(__file__).with_name("study-design.md")

@@ -38,8 +38,7 @@ from icy.experiments.trackers.base import parameters_of
 from icy.games.comparison import GameOverrides, compare, one_player
 from icy.games.evaluation import matching, similarity
 from icy.games.jobs import game_jobs
-from icy.games.registered import game_conventions
-from icy.games.spec import GamesSpec
+from icy.games.settings import GamesSpec, game_conventions
 from icy.metrics import ami, evaluate
 from icy.records.kinds import job_kind
 from icy.records.long_table import to_long

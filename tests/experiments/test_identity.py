@@ -26,12 +26,12 @@ from icy.core.registry import registry
 from icy.experiments import plan
 from icy.experiments.plan import make_plan
 from icy.experiments.user_models import with_model_names
-from icy.games.spec import GamesSpec
+from icy.games.settings import GamesSpec
 from icy.records.record import own_key
 from icy.records.store import Store
 from icy.s2b.agents.saved_networks import SavedAgent
 from icy.s2b.agents.spec import S2BSpec
-from icy.study.spec import StudySpec
+from icy.study.study_job import StudySpec
 from icy.training.behavior import same_behavior
 from icy.training.cards import code_for_card
 from tests.helpers import TINY

@@ -11,8 +11,7 @@ from icy.games.evaluation import Spoken
 from icy.games.game_stack import GameStack
 from icy.games.jobs import game_jobs
 from icy.games.playing import batches, make_spoken
-from icy.games.settings import TurnSettings
-from icy.games.spec import GamesSpec
+from icy.games.settings import GamesSpec, TurnSettings
 from icy.games.turns import Turns
 from icy.games.worlds.world import make_world
 

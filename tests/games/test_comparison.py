@@ -24,7 +24,7 @@ from icy.games.comparison import (
     show_turns,
     values_of,
 )
-from icy.games.game_task import GameTask
+from icy.games.model import GameTask
 from icy.games.rules import Rules
 from icy.games.settings import GamesLearningSettings, TurnSettings
 
@@ -77,7 +77,8 @@ def test_oracles_play_the_game_of_the_agents(name: str, agents: GameAgents) -> N
 
 def test_oracles_play_every_game_of_the_agents_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     trained = [beside(), beside(), beside("uniform"), beside(message_length=3)]
-    monkeypatch.setattr(comparison, "_load_trained", lambda *given: trained)
+    monkeypatch.setattr(comparison, "kept_agents", lambda _: trained)
+    monkeypatch.setattr(comparison, "_with_game", lambda player, _: player)
     games = list(dict.fromkeys(one.game for one in trained))
     assert len(games) == 3
     found = players([tmp_path, "ideal", "random"])

@@ -10,7 +10,6 @@ import pytest
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.games.evaluation import MEASURES, Spoken, language_scores, matching, similarity
-from icy.games.registered import LANGUAGE
 from icy.metrics import cbm
 
 from .helpers import silent
@@ -25,8 +24,7 @@ def said(phrases: list[list[int]], words: list[list[int]]) -> Spoken:
     return Spoken(rules.astype(np.int64), table, np.array(words), tuple("abcdef"))
 
 
-def test_the_kind_of_job_names_the_scores() -> None:
-    assert LANGUAGE == MEASURES
+def test_the_scores_have_the_names_of_measures() -> None:
     assert tuple(language_scores(silent("thing", 1, turns=20))) == MEASURES
 
 

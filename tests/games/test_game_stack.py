@@ -13,9 +13,9 @@ import icy
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
 from icy.games.comparison import GameOverrides, compare
-from icy.games.final import kept_agents
 from icy.games.game_stack import GameStack
-from icy.games.spec import GamesSpec
+from icy.games.playing import kept_agents
+from icy.games.settings import GamesSpec
 from icy.metrics import cbm
 from icy.records.store import CHECKPOINTS
 from icy.training.gradient import GradientLearner

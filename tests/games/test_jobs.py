@@ -9,10 +9,9 @@ import pytest
 from icy.core.errors import IcyError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, sweep_spec
-from icy.games.game_task import GameTask, default_word_size
 from icy.games.jobs import GameJob, game_jobs
-from icy.games.presets import PRESETS, find_preset
-from icy.games.spec import GamesSpec
+from icy.games.model import GameTask
+from icy.games.settings import PRESETS, GamesSpec, find_preset
 from icy.records.long_table import to_long
 from icy.training.job import Outcome
 
@@ -35,13 +34,6 @@ def test_the_default_game_equals_the_paper() -> None:
     assert (setup.sender_hidden, setup.receiver_hidden, setup.learning.learning_rate) == (60, 40, 5e-4)
     assert setup.changes() == {}
     assert only(representation="gs", rule_length=4).task.word_size == 50
-
-
-@pytest.mark.parametrize(
-    ("channel", "concepts", "width"), [("gs", 17, 17), ("qt", 17, 5), ("qt", 50, 6), ("qt", 64, 6)]
-)
-def test_words_are_enough_for_all_concepts(channel: str, concepts: int, width: int) -> None:
-    assert default_word_size(channel, concepts) == width
 
 
 @pytest.mark.slow

@@ -14,8 +14,7 @@ from torch.nn import functional as F
 from icy.config.settings import TrainingSettings
 from icy.core.noise import Noise, drawing_from
 from icy.core.registry import PERCEPTION, Entry, registry
-from icy.games.game_task import GameTask
-from icy.games.model import GameModel, game_loss, make_game_model
+from icy.games.model import GameModel, GameTask, game_loss, make_game_model
 from icy.games.settings import TurnSettings
 from icy.training.gradient import GradientLearner
 from icy.training.learners import make_learner
@@ -278,25 +277,3 @@ def test_published_digits_depend_on_their_own_replicate() -> None:
     setup = replace(SETUP, representation_options={"normalise": "batch"})
     _, logits = trained(setup, SEEDS, "broadcast")
     assert torch.equal(trained(setup, SEEDS[:2], "broadcast")[1], logits[:2])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("channel", CHANNELS)
-def test_agents_learn_a_small_game(channel: str) -> None:
-    """Objects of two kinds; the message must name the kind of the targets."""
-    options = {"codes": 16} if channel == "cb" else {}
-    setup = replace(SETUP, representation=channel, message_length=1, word_size=4, representation_options=options)
-    models = [make_game_model(setup, seed) for seed in SEEDS]
-    kinds = torch.eye(6)[:2]
-
-    def turns(seed: int, size: int = 32) -> Tensor:
-        wanted = torch.randint(2, (3, size, 1), generator=torch.Generator().manual_seed(seed))
-        return kinds[torch.cat([wanted.expand(-1, -1, 3), 1 - wanted.expand(-1, -1, 2)], -1)]
-
-    settings = replace(SETTINGS, batch_size=32)
-    learner: Any = make_learner(models, SEEDS, game_loss, settings, CPU, turns(0, 2))
-    for i in range(120):
-        learner.update(turns(i), labels(3, 32), torch.tensor([1000 * seed + i for seed in SEEDS]))
-    logits, _, words, _ = learner.run(turns(999))
-    assert ((logits > 0) == labels(3, 32).bool()).float().mean() > 0.99
-    assert all(len(said.unique()) > 1 for said in words)

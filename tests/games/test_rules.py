@@ -72,11 +72,6 @@ def test_attribute_first_makes_concepts_of_small_attributes_frequent() -> None:
     assert Rules.of(SHAPE, 4).weights("attribute-first").tolist() == pytest.approx([1 / 270] * 270)
 
 
-def test_both_ways_to_draw_rules_are_equal_for_equal_attributes() -> None:
-    rules = Rules.of(THING, 2)
-    torch.testing.assert_close(rules.weights("attribute-first"), rules.weights("uniform"))
-
-
 def test_attribute_first_also_draws_from_seen_rules() -> None:
     rules = Rules.of(SHAPE, 2)
     for part in rules.split():
@@ -110,8 +105,6 @@ def test_one_known_concept_of_four_reaches_the_published_bounds() -> None:
         for literal in range(4):
             (lacks,) = {sum(s for n, s in enumerate(row) if n >> literal & 1) for row in rules.shares(kind)}
             assert (1 + lacks) / 2 == accuracy
-    assert float(Fraction(1, 2) + Fraction(9000, 2 * 9999)) == pytest.approx(0.95, abs=1e-4)
-    assert float(Fraction(13, 16)) == 0.8125
 
 
 def test_near_distractors_are_uniform_over_numbers_of_lacking_concepts() -> None:
@@ -159,10 +152,6 @@ def test_a_split_depends_only_on_its_seed() -> None:
     rules = Rules.of(SHAPE, 4)
     assert rules.split(0.2).held_out.tolist() == rules.split(0.2).held_out.tolist()
     assert rules.split(0.2).held_out.tolist() != rules.split(0.2, seed=1).held_out.tolist()
-
-
-def test_nothing_is_held_out_if_every_concept_has_one_rule() -> None:
-    assert len(Rules.of(SHAPE, 1).split().held_out) == 0
 
 
 def test_shares_that_are_too_small_or_too_large_are_rejected() -> None:

@@ -12,9 +12,8 @@ from torch import nn
 
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError
 from icy.core.registry import PERCEPTION, Entry, registry
-from icy.games.game_task import GameTask
 from icy.games.jobs import REPRESENTATIONS, require_fitting_parts
-from icy.games.model import GameModel
+from icy.games.model import GameModel, GameTask
 from icy.games.settings import TurnSettings
 
 SETUP = GameTask(

@@ -9,9 +9,7 @@ import pandas as pd
 import pytest
 
 from icy.core.errors import InvalidSettingError
-from icy.study.filters import FILTERS, Filter, sensitivity
-from icy.study.measures import strange_answers
-from icy.study.rows import COLUMNS
+from icy.study.rows import COLUMNS, FILTERS, Filter, sensitivity, strange_answers
 
 GOOD = {"score": 150.0, "share of the commonest answer": 0.2, "median answer time, ms": 4000.0,
         "share of answers with other letters": 0.0, "degenerate": 0.0}  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from icy.records.kinds import job_kind
 from icy.study.game import Event, Trial
-from icy.study.measures import MEASURES, game_measures, item_measures
+from icy.study.rows import MEASURES, game_measures, item_measures
 from tests.study.game.helpers import game_of, play_out
 
 

@@ -16,11 +16,10 @@ from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult, read_results
 from icy.experiments.run import stacks_of
 from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.study.players.player import Log, logs_text, play
 from icy.study.players.simulated import Memoriser
-from icy.study.players.sitting import Log, logs_text, play
 from icy.study.simulate import train
-from icy.study.spec import StudySpec
-from icy.study.study_job import StudyJob, study_jobs
+from icy.study.study_job import StudyJob, StudySpec, study_jobs
 from tests.study.game.helpers import game_of
 
 SHORT: dict[str, Any] = {

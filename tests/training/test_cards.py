@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from icy.core.errors import StoreError, UnknownNameError
-from icy.games.final import kept_agents
+from icy.games.playing import kept_agents
 from icy.training import cards
 
 CARD = {

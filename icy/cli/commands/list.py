@@ -150,7 +150,7 @@ def _protocols(pattern: str | None) -> Lines:
 
 def _presets(pattern: str | None) -> Lines:
     from icy.config.settings import PRESETS, PUBLISHED
-    from icy.games.presets import PRESETS as GAMES
+    from icy.games.settings import PRESETS as GAMES
     from icy.s2b.settings import COMPATS
     from icy.study.game.settings import PUBLISHED as STUDY
 

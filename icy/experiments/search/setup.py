@@ -30,7 +30,7 @@ from icy.grammars import canonical_name
 from icy.languages.meanings import spaces_in
 from icy.models.creation import count_parameters, create
 from icy.study.rows import read_rows
-from icy.study.spec import StudySpec
+from icy.study.study_job import StudySpec
 
 from .objectives import RATIO, Objective, objectives_of
 

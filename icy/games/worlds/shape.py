@@ -13,7 +13,7 @@ from icy.core.checks import real_number, whole_number
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.noise import counter_hash, shift
 
-from .world import World
+from .world import Keys, Objects, World
 
 # -- images of single figures, drawn by signed distances in torch ------------------------------------------------------
 
@@ -313,9 +313,7 @@ class Shape(World):
         self._window = window_for(self._largest, self.canvas)
         self._refuse_small_cells()
 
-    def observe(
-        self, objects: Integer[Tensor, "*batch attr"], keys: Integer[Tensor, "*batch"]
-    ) -> Float[Tensor, "*batch 3 row column"]:
+    def observe(self, objects: Objects, keys: Keys) -> Float[Tensor, "*batch 3 row column"]:
         """Draw an image of each object."""
         figures = self.figures(objects.flatten(0, -2), keys.flatten())
         return render(figures, self.canvas, self._window).view(*keys.shape, *self.shape)

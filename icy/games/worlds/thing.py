@@ -1,12 +1,12 @@
 """Thing: symbolic objects, seen as one-hot vectors (CBM24)."""
 
 import torch
-from jaxtyping import Float, Integer
+from jaxtyping import Float
 from torch import Tensor
 
 from icy.core.checks import whole_number
 
-from .world import World
+from .world import Keys, Objects, World
 
 SPECIAL = 4  # entries of the vocabulary without a value: start, end, padding and unknown word
 
@@ -33,9 +33,7 @@ class Thing(World):
         self.block: int = count * each + SPECIAL
         self.shape = (count * self.block,)
 
-    def observe(
-        self, objects: Integer[Tensor, "*batch attr"], keys: Integer[Tensor, "*batch"]
-    ) -> Float[Tensor, "*batch width"]:
+    def observe(self, objects: Objects, keys: Keys) -> Float[Tensor, "*batch width"]:
         """Return the one-hot vectors of objects. Keys have no effect."""
         attributes, each = len(self.sizes), self.sizes[0]
         first = torch.arange(attributes, device=objects.device) * (self.block + each)

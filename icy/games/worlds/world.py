@@ -16,6 +16,9 @@ from icy.core.registry import WORLD, Entry, registry
 from icy.core.streams import stream_key
 from icy.languages.meanings import MeaningSpace
 
+Objects = Integer[Tensor, "*batch attr"]
+Keys = Integer[Tensor, "*batch"]
+
 
 class World(ABC):
     """Base class of worlds. An object has one value of each attribute.
@@ -40,9 +43,7 @@ class World(ABC):
     block: int | None = None
 
     @abstractmethod
-    def observe(
-        self, objects: Integer[Tensor, "*batch attr"], keys: Integer[Tensor, "*batch"]
-    ) -> Float[Tensor, "*batch_and_shape"]:
+    def observe(self, objects: Objects, keys: Keys) -> Float[Tensor, "*batch_and_shape"]:
         """Return the objects as agents see them, a pure function of each object's values and key.
 
         The last bit of a key is 1 in evaluations. A world with a finite number of looks can reserve some for
@@ -119,9 +120,7 @@ class Bank(World):
             )
         self._banks: dict[torch.device, Tensor] = {}
 
-    def observe(
-        self, objects: Integer[Tensor, "*batch attr"], keys: Integer[Tensor, "*batch"]
-    ) -> Float[Tensor, "*batch_and_shape"]:
+    def observe(self, objects: Objects, keys: Keys) -> Float[Tensor, "*batch_and_shape"]:
         """Return looks from the bank."""
         evaluated, number = (keys & 1).bool(), shift(keys, 1)
         look = torch.where(evaluated, self.looks + number % self.evaluation_looks, number % self.looks)

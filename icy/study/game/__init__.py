@@ -29,58 +29,10 @@ immutable value. The core is deterministic, and uses no clock, database or web s
   `Event.of_json`. `game.replay(events)` computes the state from a log; an audit compares it with the stored state.
 """
 
+import lazy_loader
+
 from icy.core.importing import renamed
 
-from .game import Picture, StudyGame
-from .instances import Instance, codes_of, distinct_codes, instance_of, instances, is_degenerate, language_of
-from .settings import ATTRIBUTES, COLOURS, DATASETS, PRESETS, PUBLISHED, SHAPES, Dataset, StudyGameSettings, dataset
-from .state import (
-    EVENT_KINDS,
-    MOST_LETTERS,
-    AnswerFeedback,
-    Bag,
-    Event,
-    GameState,
-    Shown,
-    TrainCard,
-    TrainView,
-    Trial,
-    fault_of,
-    normalised,
-)
-
-__all__ = [
-    "ATTRIBUTES",
-    "COLOURS",
-    "DATASETS",
-    "EVENT_KINDS",
-    "MOST_LETTERS",
-    "PRESETS",
-    "PUBLISHED",
-    "SHAPES",
-    "AnswerFeedback",
-    "Bag",
-    "Dataset",
-    "Event",
-    "GameState",
-    "Instance",
-    "Picture",
-    "Shown",
-    "StudyGame",
-    "StudyGameSettings",
-    "TrainCard",
-    "TrainView",
-    "Trial",
-    "codes_of",
-    "dataset",
-    "distinct_codes",
-    "fault_of",
-    "instance_of",
-    "instances",
-    "is_degenerate",
-    "language_of",
-    "normalised",
-]
-
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 OLD = {"Game": "StudyGame", "GameSettings": "StudyGameSettings", "Card": "TrainCard", "Feedback": "AnswerFeedback"}
-__getattr__ = renamed(__name__, OLD)
+__getattr__ = renamed(__name__, OLD, _load)

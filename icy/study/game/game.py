@@ -5,27 +5,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any
 
 from icy.core.checks import whole_number
 from icy.core.streams import stream, stream_key
 
-from .instances import Codes, Instance, codes_of
+from .languages import Codes, Instance, codes_of
 from .settings import LEAST_CARDS, LEAST_DESIGNED, StudyGameSettings
-from .state import (
-    TABS,
-    AnswerFeedback,
-    Bag,
-    Event,
-    GameState,
-    Pair,
-    Shown,
-    TrainCard,
-    TrainView,
-    Trial,
-    fault_of,
-    normalised,
-)
+from .state import TABS, AnswerFeedback, Bag, Event, GameState, Shown, TrainCard, TrainView, Trial, fault_of, normalised
 
 # -- cards -------------------------------------------------------------------------------------------------------------
 
@@ -91,12 +78,6 @@ def draw(bag: Bag, cards: Sequence[int], last: int | None, seed: int, purpose: s
             left = [*left[1:], left[0]]
         bag = Bag(number, len(cards), tuple(left))
     return bag.left[0], replace(bag, left=bag.left[1:])
-
-
-def draw_with_replacement(bag: Bag, cards: Sequence[int], seed: int, purpose: str) -> tuple[int, Bag]:
-    """Draw a card with replacement; see `draw`. The bag only counts the draws."""
-    number = bag.number + 1
-    return cards[int(stream(seed, purpose, number).integers(len(cards)))], Bag(number, len(cards))
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------
@@ -180,7 +161,8 @@ class StudyGame:
         """Return the state after an event; the same object if the event is not possible now."""
         if (event.kind == "start") != (state.phase == "new") or state.phase == "closed":
             return state
-        return self._steps[event.kind](self, state, event)
+        step: Callable[[GameState, Event], GameState] = getattr(self, f"_{event.kind}")
+        return step(state, event)
 
     def replay(self, events: Iterable[Event]) -> GameState:
         """Return the state after all events of a game."""
@@ -246,19 +228,6 @@ class StudyGame:
     def _paste(self, state: GameState, event: Event) -> GameState:
         return replace(state, pastes=state.pastes + 1)
 
-    _steps: ClassVar[Mapping[str, Callable[["StudyGame", GameState, Event], GameState]]] = {
-        "start": _start,
-        "answer": _answer,
-        "next": _next,
-        "finish": _finish,
-        "train_view": _train_view,
-        "tab": _tab,
-        "add": _add,
-        "remove": _remove,
-        "blur": _blur,
-        "paste": _paste,
-    }
-
     # -- items ---------------------------------------------------------------------------------------------------------
 
     def _with_item(self, state: GameState) -> GameState:
@@ -293,7 +262,7 @@ class StudyGame:
             own_exposures=state.exposures[meaning],
         )
 
-    def _of_values(self, meaning: int, counts: Mapping[int, int]) -> Pair:
+    def _of_values(self, meaning: int, counts: Mapping[int, int]) -> tuple[int, int]:
         """Sum the counts of other meanings with the same color, and of those with the same shape."""
         values = self.settings.content.values
         colour, shape = divmod(meaning, values)
@@ -307,7 +276,8 @@ class StudyGame:
     def _draw(self, bag: Bag, cards: int, last: int | None, purpose: str) -> tuple[int, Bag]:
         available = self.order[:cards]
         if self.settings.draws == "replacement":
-            return draw_with_replacement(bag, available, self.seed, purpose)
+            number = bag.number + 1  # the bag only counts the draws
+            return available[int(stream(self.seed, purpose, number).integers(cards))], Bag(number, cards)
         return draw(bag, available, last, self.seed, purpose)
 
     def _image(self, *of: str | int) -> int:

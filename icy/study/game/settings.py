@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 from icy.config.settings import Departure
-from icy.core.checks import real_number, whole_number
-from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, require_known, unknown
+from icy.core.checks import whole_number
+from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, require_known
+from icy.core.fields import check_fields, setting
 from icy.grammars import canonical_name
 from icy.languages.language import LETTERS
 from icy.languages.meanings import MeaningSpace
@@ -118,13 +119,6 @@ def dataset(name: str) -> Dataset:
 
 # -- settings ----------------------------------------------------------------------------------------------------------
 
-HeldOut = Literal["apart", "next"]
-CardOrder = Literal["designed", "random", "by-colour"]
-Draws = Literal["bags", "replacement"]
-HeldOutFeedback = Literal["full", "verdict", "none"]
-Languages = Literal["icy", "legacy"]
-Degenerate = Literal["reject", "keep"]
-
 LEAST_CARDS = 2  # a player always has at least two cards
 LEAST_DESIGNED = 3  # the card order "designed" needs at least three values, to show each held-out value on two cards
 MOST_EXAMPLES = 1000
@@ -132,8 +126,7 @@ MOST_EXAMPLES = 1000
 # Settings of the authors' service that differ from the defaults.
 PUBLISHED: Mapping[str, Departure] = {
     "card order": Departure(
-        {"card_order": "by-colour"},
-        "all players get the cards colour by colour, so some colours come late or never",
+        {"card_order": "by-colour"}, "all players get the cards colour by colour, so some colours come late or never"
     ),
     "held-out items": Departure(
         {"held_out": "next"},
@@ -195,30 +188,23 @@ class StudyGameSettings:
     values: int | None = None
     word_length: int | None = None
     vocab_size: int | None = None
-    examples: int = 50
+    examples: int = setting(50, "number of examples", least=1, most=MOST_EXAMPLES)
     held_out_at: tuple[int, ...] = (29, 39, 49)
     start: int = 2
-    interval: int = 8
-    ahead: int = 0
-    held_out: HeldOut = "apart"
-    card_order: CardOrder = "designed"
-    draws: Draws = "bags"
-    held_out_feedback: HeldOutFeedback = "verdict"
-    languages: Languages = "icy"
-    degenerate: Degenerate = "reject"
-    cents_per_ten: float | None = None
+    interval: int = setting(8, "number of examples between two cards (interval)", least=1)
+    ahead: int = setting(0, "number of examples by which cards come earlier (ahead)", least=0)
+    held_out: Literal["apart", "next"] = setting("apart", "choice of held_out")
+    card_order: Literal["designed", "random", "by-colour"] = setting("designed", "choice of card_order")
+    draws: Literal["bags", "replacement"] = setting("bags", "choice of draws")
+    held_out_feedback: Literal["full", "verdict", "none"] = setting("verdict", "choice of held_out_feedback")
+    languages: Literal["icy", "legacy"] = setting("icy", "choice of languages")
+    degenerate: Literal["reject", "keep"] = setting("reject", "choice of degenerate")
+    cents_per_ten: float | None = setting(None, "pay of ten points, in cents,", least=0)
 
     def __post_init__(self) -> None:
-        for name, accepted in CHOICES.items():
-            if getattr(self, name) not in accepted:
-                raise unknown(f"choice of {name}", str(getattr(self, name)), accepted)
+        check_fields(self)
         object.__setattr__(self, "grammar", canonical_name(self.grammar))
-        whole_number("number of examples", self.examples, 1, MOST_EXAMPLES)
-        whole_number("number of examples between two cards (interval)", self.interval)
-        whole_number("number of examples by which cards come earlier (ahead)", self.ahead, least=0)
         object.__setattr__(self, "held_out_at", _positions(self.held_out_at, self.examples))
-        if self.cents_per_ten is not None:
-            real_number("pay of ten points, in cents,", self.cents_per_ten)
         self._check_cards()
 
     def _check_cards(self) -> None:
@@ -300,12 +286,6 @@ class StudyGameSettings:
         """Return the bonus for a score, in hundredths of the currency."""
         rate = self.content.cents_per_ten if self.cents_per_ten is None else self.cents_per_ten
         return rate * score / 10
-
-
-CHOICES = {
-    name: get_args(kind) for name, kind in get_type_hints(StudyGameSettings).items() if get_origin(kind) is Literal
-}
-"""The accepted values of settings with a fixed choice."""
 
 
 def _positions(value: Iterable[object], examples: int) -> tuple[int, ...]:

@@ -9,9 +9,6 @@ from icy.core.checks import real_number
 
 from .player import Item, StudyPlayer, StudySeat
 
-Letters = dict[int, str]
-"""The letter of each value of an attribute."""
-
 
 class RandomPlayer(StudyPlayer):
     """Player that types random letters."""
@@ -121,18 +118,13 @@ class CarelessPlayer(Composer):
     """
 
     def __init__(
-        self,
-        slip: float = 0.02,
-        lapse: float = 0.05,
-        looking: float = 0.7,
-        forgetting: float = 0.3,
-        adds: bool = False,
+        self, slip: float = 0.02, lapse: float = 0.05, looking: float = 0.7, forgetting: float = 0.3, adds: bool = False
     ) -> None:
         super().__init__(adds)
-        probabilities = {"slip": slip, "lapse": lapse, "looking": looking, "forgetting": forgetting}
-        checked = {name: real_number(f"probability {name}", value, most=1.0) for name, value in probabilities.items()}
-        self.slip, self.lapse = checked["slip"], checked["lapse"]
-        self.looking, self.forgetting = checked["looking"], checked["forgetting"]
+        self.slip = real_number("probability slip", slip, most=1.0)
+        self.lapse = real_number("probability lapse", lapse, most=1.0)
+        self.looking = real_number("probability looking", looking, most=1.0)
+        self.forgetting = real_number("probability forgetting", forgetting, most=1.0)
 
     def answer(self, item: Item) -> str:
         """Return the answer, with random mistakes."""
@@ -186,31 +178,23 @@ def by_position(known: Mapping[Item, str], item: Item) -> CodeFit:
     """
     faults, answer = 0, []
     for place in range(len(next(iter(known.values())))):
-        choices = [_letters(known, place, attribute) for attribute in (0, 1)]
-        wrong, letter = min(
-            ((wrong, letters.get(item[attribute])) for attribute, (wrong, letters) in enumerate(choices)),
-            key=lambda choice: (choice[0], choice[1] is None),
-        )
+        choices: list[tuple[int, str | None]] = []
+        for attribute in (0, 1):
+            letters: dict[int, str] = {}  # the first letter seen for each value of the attribute
+            seen = ((other[attribute], code[place]) for other, code in known.items())
+            wrong = sum(letter != letters.setdefault(value, letter) for value, letter in seen)
+            choices.append((wrong, letters.get(item[attribute])))
+        wrong, letter = min(choices, key=lambda choice: (choice[0], choice[1] is None))
         faults += wrong
         answer.append(letter)
     return CodeFit(faults, tuple(answer))
 
 
-def _letters(known: Mapping[Item, str], place: int, attribute: int) -> tuple[int, Letters]:
-    """Return the first letter seen at a position for each attribute value, and the number of deviating letters."""
-    letters: Letters = {}
-    faults = sum(code[place] != letters.setdefault(item[attribute], code[place]) for item, code in known.items())
-    return faults, letters
-
-
 def by_order(known: Mapping[Item, str], item: Item, half: int) -> list[CodeFit]:
     """Fit the rule of two words in an order that the shape determines, for every combination of orders."""
     shapes = sorted({shape for _, shape in known} | {item[1]})
-    fits = []
-    for swapped in product((False, True), repeat=len(shapes)):
-        swap = dict(zip(shapes, swapped, strict=True))
-        fits.append(_two_words(known, item, half, swap))
-    return fits
+    orders = product((False, True), repeat=len(shapes))
+    return [_two_words(known, item, half, dict(zip(shapes, swapped, strict=True))) for swapped in orders]
 
 
 def _two_words(known: Mapping[Item, str], item: Item, half: int, swap: Mapping[int, bool]) -> CodeFit:

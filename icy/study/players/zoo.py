@@ -71,14 +71,11 @@ class ZooPlayer(StudyPlayer):
             what: torch.tensor([stream_key(seat.seed, "zoo", what)], dtype=torch.int64, device="cpu")
             for what in ("cards", "noise")
         }
-        self._learner = self._new_learner()
-
-    def _new_learner(self) -> Learner:
         training = self.settings.training
         sample = self._meanings[:2][None]
         model = make_model(self.task, self.seat.seed, training)
         loss = supervised_loss(representation_of(self.task, training), "sender")
-        return make_learner([model], [self.seat.seed], loss, training, CPU, sample)
+        self._learner: Learner = make_learner([model], [self.seat.seed], loss, training, CPU, sample)
 
     def _task(self, content: Dataset) -> Task:
         chosen = self.settings

@@ -1,34 +1,151 @@
-"""The export of a study: tables and their codebook, by default without people's ids."""
+"""The export of a study, and its audit, which replays every game from its log."""
 
 from __future__ import annotations
 
 import io
 import json
 import math
+import sqlite3
 import statistics
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import require_known
 from icy.core.files import write_atomically
 from icy.core.text import csv_table, markdown_table
-from icy.study.columns import DECLARED, IDS, exported_columns
-from icy.study.game import GameState, StudyGame
-from icy.study.measures import MEASURES, language_measures, strange_answers
-from icy.study.players.sitting import Log, logs_text
-from icy.study.rows import HUMAN, frame_of, rows_of_game
+from icy.study.game import EVENT_KINDS, Event
+from icy.study.players.player import Log, logs_text
+from icy.study.rows import (
+    DECLARED,
+    HUMAN,
+    IDS,
+    MEASURES,
+    exported_columns,
+    frame_of,
+    language_measures,
+    rows_of_game,
+    strange_answers,
+)
 
-from .audit import events_of, played_events
-from .database import Row
-from .play import REFUSED, game_of
+from .play import DISPLAY, REFUSED, game_of, state_of, trial_columns
 from .review import bonus_cents
-from .studies import Study, minutes_between
+from .studies import Row, Study, minutes_between
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# -- the audit of a study, which replays every game from its log and compares the result with the database -------------
+
+
+KNOWN_KINDS = (*EVENT_KINDS, REFUSED, DISPLAY)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An inconsistency in the database.
+
+    Attributes:
+        person: opaque name of the person; "" for the whole database.
+        what: description, one sentence.
+    """
+
+    person: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The result of an audit.
+
+    Attributes:
+        games: number of games that were replayed.
+        trials: number of items that were graded again.
+        faults: inconsistencies.
+    """
+
+    games: int
+    trials: int
+    faults: tuple[Fault, ...]
+
+
+def audit(study: Study) -> Audit:
+    """Audit a study: grade every answer again, and replay every game from its log."""
+    with study.database.reading() as connection:
+        damage = [text for (text,) in connection.execute("PRAGMA integrity_check") if text != "ok"]
+        orphans = [table for table, *_ in connection.execute("PRAGMA foreign_key_check")]
+        faults = [Fault("", f"The file is damaged: {text}.") for text in damage]
+        faults += [Fault("", f"A row of the table {one} refers to a row that does not exist.") for one in orphans]
+        games = connection.execute(
+            "SELECT game.* FROM game JOIN person ON person.id = game.person WHERE study = ? ORDER BY game.id",
+            (study.number,),
+        ).fetchall()
+        trials = 0
+        for game in games:
+            rows = connection.execute("SELECT * FROM trial WHERE game = ? ORDER BY example", (game["id"],)).fetchall()
+            trials += len(rows)
+            log = events_of(connection, game["id"])
+            faults += [Fault(game["person"], what) for what in _faults_of_game(game, rows, log)]
+    return Audit(len(games), trials, tuple(faults))
+
+
+def events_of(connection: sqlite3.Connection, game: int) -> list[Row]:
+    """Return the events of a game, in order."""
+    return connection.execute("SELECT * FROM event WHERE game = ? ORDER BY number", (game,)).fetchall()
+
+
+def played_events(log: list[Row]) -> list[Event]:
+    """Return the events of a log without refused answers and changes of the display."""
+    known = (row for row in log if row["kind"] in EVENT_KINDS)
+    return [Event.of_json({"kind": row["kind"], **json.loads(row["payload_json"])}) for row in known]
+
+
+def _faults_of_game(row: Row, trials: list[Row], log: list[Row]) -> Iterator[str]:
+    """Yield the inconsistencies between a game, its items and its log, which is replayed."""
+    rules = game_of(row["rules_json"])
+    state = rules.replay(played_events(log))
+    if state != state_of(row["position_json"]):
+        yield "The log leads to another state than the saved state."
+    if [one["number"] for one in log] != list(range(row["events"])):
+        yield "The log has gaps."
+    if any(one["kind"] not in KNOWN_KINDS for one in log):
+        yield "The log has events of an unknown kind."
+    if [one["time"] for one in log] != sorted(one["time"] for one in log):
+        yield "The times of the log are not in order."
+    yield from _differences("The column", row, {
+        "dataset": rules.settings.dataset,
+        "grammar": rules.settings.grammar,
+        "instance": rules.instance.number,
+        "language_seed": rules.instance.language_seed,
+        "person_seed": rules.seed,
+        "cards": state.cards,
+        "score": state.score,
+        "example": max(0, len(state.trials) - 1),
+    })  # fmt: skip
+    phases = {"new": ("assigned", "dropped"), "open": ("open", "dropped"), "closed": ("closed",)}
+    if row["state"] not in phases[state.phase]:
+        yield f"The saved state of the game is '{row['state']}', but by its log the game is {state.phase}."
+    if (state.phase == "closed") != (row["finished"] is not None and row["completion_code"] is not None):
+        yield "A game has an end time and a completion code only if it is finished, and then it has both."
+    if len(trials) != len(state.trials):
+        yield f"The game has {len(trials)} saved items, but the log gives {len(state.trials)}."
+    for saved, trial in zip(trials, state.trials, strict=False):
+        times = {"state": "graded"} if trial.graded else {"state": "open", "answered": None}
+        yield from _differences(f"Item {trial.example + 1}: the column", saved, trial_columns(trial) | times)
+
+
+def _differences(what: str, saved: Row, right: Mapping[str, object]) -> Iterator[str]:
+    for name, value in right.items():
+        if saved[name] != value:
+            yield f"{what} {name} has {saved[name]}, but the log gives {value}."
+
+
+# -- the export of a study: tables and their codebook, by default without people's ids ---------------------------------
+
 
 FORMATS = ("csv", "parquet", "json")
 PEOPLE = "people"  # name of the agent
@@ -59,6 +176,8 @@ def tables(study: Study, pilot: bool | None = None, with_ids: bool = False) -> d
         pilot: whether to export the pilot; by default, whether the study is a pilot now.
         with_ids: whether to include people's ids and completion codes.
     """
+    import pandas as pd
+
     which = (study.number, study.is_pilot if pilot is None else pilot)
     with study.database.reading() as connection:
         persons = connection.execute(PERSONS, (REFUSED, *which)).fetchall()
@@ -74,20 +193,16 @@ def tables(study: Study, pilot: bool | None = None, with_ids: bool = False) -> d
         "remarks": [dict(row) for row in remarks],
     }
     left_out = () if with_ids else IDS
-    frames = {
-        name: _frame(rows, [c for c in exported_columns(name) if c not in left_out]) for name, rows in found.items()
-    }
+    frames = {}
+    for name, some in found.items():
+        columns = [column for column in exported_columns(name) if column not in left_out]
+        content = {column: _column([row.get(column) for row in some]) for column in columns}
+        frames[name] = pd.DataFrame(content, columns=columns)
     return {**frames, "rows": _rows(study, persons, trials)}
 
 
-def _frame(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
-    """Convert rows to a table. Columns of whole numbers stay whole, even with missing values."""
-    import pandas as pd
-
-    return pd.DataFrame({name: _column([row.get(name) for row in rows]) for name in columns}, columns=columns)
-
-
 def _column(values: list[Any]) -> pd.Series | pd.api.extensions.ExtensionArray:
+    """Return a column of a table. Whole numbers stay whole, even with missing values."""
     import pandas as pd
 
     is_whole = any(isinstance(value, int) for value in values) and not any(isinstance(v, (str, float)) for v in values)
@@ -98,7 +213,7 @@ def _game(study: Study, row: Row) -> dict[str, object]:
     """Return a person's row. If all data are deleted, it has no columns of a game."""
     if row["game"] is None:
         return dict(row)
-    game, state = _load_game(row)
+    game, state = game_of(row["rules_json"]), state_of(row["position_json"])
     closed, language = row["state"] == "closed", language_measures(game)
     return dict(row) | {
         "degenerate": int(language["degenerate"]),
@@ -108,10 +223,6 @@ def _game(study: Study, row: Row) -> dict[str, object]:
         "minutes": minutes_between(row["first_seen"], row["finished"]) if closed else None,
         "bonus_cents": bonus_cents(study, row) if closed else None,
     }
-
-
-def _load_game(row: Row) -> tuple[StudyGame, GameState]:
-    return game_of(row["rules_json"]), GameState.of_json(json.loads(row["position_json"]))
 
 
 def _trial(row: Row) -> dict[str, object]:
@@ -129,9 +240,9 @@ def _rows(study: Study, persons: Iterable[Row], trials: Iterable[Row]) -> pd.Dat
             times[trial["person"]].append(trial["reaction_ms"])
     rows = []
     for row in _finished(persons):
-        game, state = _load_game(row)
-        about = {"agent_kind": HUMAN, "agent": PEOPLE, "person": row["id"], "preset": study.plan.conditions.preset,
-                 "pilot": row["pilot"]}  # fmt: skip
+        game, state = game_of(row["rules_json"]), state_of(row["position_json"])
+        preset = study.plan.conditions.preset
+        about = {"agent_kind": HUMAN, "agent": PEOPLE, "person": row["id"], "preset": preset, "pilot": row["pilot"]}
         answers = [trial.text for trial in state.trials if trial.graded]
         measures = {
             "minutes": minutes_between(row["first_seen"], row["finished"]),

@@ -14,11 +14,10 @@ from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.streams import stream
 from icy.study.game import StudyGame, StudyGameSettings, instance_of
 
-from .database import Row, insert, update
 from .links import is_untested
 from .plan import Conditions
 from .platforms import Visit
-from .studies import Study, before, new_token
+from .studies import Row, Study, before, insert, new_token, update
 
 # -- conditions --------------------------------------------------------------------------------------------------------
 
@@ -85,7 +84,6 @@ class Person:
         id: opaque name, also used in the export.
         token: token of the private link, which identifies the person.
         stage: current page of the person; see `stages`.
-        pilot: whether the data belong to a pilot.
         attempts: number of attempts at the questions about the instructions.
         withdrawn: time of withdrawal; None if the person did not withdraw.
     """
@@ -93,14 +91,13 @@ class Person:
     id: str
     token: str
     stage: str
-    pilot: bool
     attempts: int
     withdrawn: str | None
 
     @classmethod
     def of(cls, row: Row) -> Person:
         """Create a person from a row of the database."""
-        return cls(row["id"], row["token"], row["stage"], bool(row["pilot"]), row["attempts"], row["withdrawn"])
+        return cls(row["id"], row["token"], row["stage"], row["attempts"], row["withdrawn"])
 
 
 @dataclass(frozen=True)
@@ -144,38 +141,28 @@ def come_again(study: Study, visit: Visit) -> Person | None:
     """Find the person of a visit, and save the parameters of this visit; None for a new person."""
     with study.database.reading() as connection:
         known = person_of_external(connection, study, visit.external)
-        changed = known is not None and _last_visit(connection, known, visit) is not None
-    if known is not None and changed:
+    if known is not None and visit.extra:
         with study.database.writing() as connection:
             _save_visit(connection, known, visit)
     return known
 
 
 def _save_visit(connection: sqlite3.Connection, person: Person, visit: Visit) -> None:
-    changed = _last_visit(connection, person, visit)
-    if changed is not None:
-        update(connection, "external_id", "person = ?", person.id, kept_json=json.dumps(changed))
-
-
-def _last_visit(connection: sqlite3.Connection, person: Person, visit: Visit) -> dict[str, object] | None:
-    """Return the link parameters to save after another visit of a person; None if nothing changes.
+    """Save the link parameters of another visit of a person, unless the id was erased.
 
     A person who returns a task of MTurk and accepts it again gets a new assignment, and can submit only this one. The
     earlier assignments are saved as "earlier", because the person may have submitted one of them too.
     """
     row = connection.execute("SELECT kept_json FROM external_id WHERE person = ?", (person.id,)).fetchone()
-    if row is None:  # the id was erased
-        return None
+    if row is None:
+        return
     old: dict[str, Any] = json.loads(row["kept_json"])
     new = {**old, **visit.extra}
-    earlier = [
-        one for one in (*old.get("earlier", []), old.get("assignment")) if one not in (None, new.get("assignment"))
-    ]
-    if earlier:
-        new["earlier"] = list(dict.fromkeys(earlier))
-    else:
-        new.pop("earlier", None)
-    return None if new == old else new
+    assignments = [*new.pop("earlier", []), *([old["assignment"]] if "assignment" in old else [])]
+    if earlier := [one for one in dict.fromkeys(assignments) if one != new.get("assignment")]:
+        new["earlier"] = earlier
+    if new != old:
+        update(connection, "external_id", "person = ?", person.id, kept_json=json.dumps(new))
 
 
 def refusal(connection: sqlite3.Connection, study: Study, visit: Visit) -> Refusal | None:

@@ -13,9 +13,8 @@ from typing import Any
 
 from icy.study.game import Event, GameState, StudyGame, Trial, fault_of
 
-from .database import insert, update
 from .persons import Person, person_of_token
-from .studies import Study, new_token
+from .studies import Study, insert, new_token, update
 
 MOST_REACTION = 3_600_000  # longest reaction time that a page may report, in milliseconds
 REFUSED = "refused"  # kind of event for invalid answers; replays skip it
@@ -65,6 +64,11 @@ def game_of(rules: str) -> StudyGame:
     return StudyGame.of_json(json.loads(rules))
 
 
+def state_of(position: str) -> GameState:
+    """Create the state of a game from its JSON."""
+    return GameState.of_json(json.loads(position))
+
+
 def load(connection: sqlite3.Connection, person: str) -> SavedGame:
     """Load the game of a person.
 
@@ -78,7 +82,7 @@ def load(connection: sqlite3.Connection, person: str) -> SavedGame:
     ).fetchone()
     if row is None:
         raise LookupError("The game was deleted.")
-    state = GameState.of_json(json.loads(row["position_json"]))
+    state = state_of(row["position_json"])
     return SavedGame(dict(row), game_of(row["rules_json"]), state, row["trial_token"] or "")
 
 

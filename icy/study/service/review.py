@@ -13,13 +13,11 @@ from pathlib import Path
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import write_atomically
 from icy.core.text import csv_cell
-from icy.study.filters import LEAST_MS, MOST_ALIKE, MOST_STRANGE
-from icy.study.measures import strange_answers
+from icy.study.rows import LEAST_MS, MOST_ALIKE, MOST_STRANGE, strange_answers
 
-from .database import Row
 from .persons import match_name
 from .play import game_of
-from .studies import Study, minutes_between
+from .studies import Row, Study, minutes_between
 
 # -- pay and completion codes ------------------------------------------------------------------------------------------
 

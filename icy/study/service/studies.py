@@ -1,13 +1,15 @@
-"""A study that is open for use: its plan, database, key and clock."""
+"""A study that is open for use: its plan, its database in SQLite, key and clock."""
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,10 +17,151 @@ from pathlib import Path
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.machine import git_revision
 from icy.core.text import counted
+from icy.study.rows import DATABASE, DECLARED
 from icy.version import __version__
 
-from .database import Database, insert, update
 from .plan import StudyPlan
+
+# -- the database of studies, in SQLite. Writes are atomic and survive a crash -----------------------------------------
+
+
+VERSION = 2  # version of the tables; missing tables are added to a database of version 1
+SYNCHRONOUS = "FULL"  # a commit waits until the data are on disk
+PATIENCE = 20.0  # seconds to wait while another process writes
+
+Row = sqlite3.Row
+
+
+def _make_private(path: Path) -> None:
+    """Create an empty file that only its owner may read. SQLite gives its logs the same permissions."""
+    with contextlib.suppress(OSError):  # SQLite reports the failure better
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        path.chmod(0o600)
+
+
+class Database:
+    """A database file. Every request opens its own connection.
+
+    Args:
+        path: path of the file.
+        make: whether to create a missing database.
+
+    Raises:
+        StoreError: the database cannot be opened, or comes from another version of icy.
+    """
+
+    def __init__(self, path: Path, make: bool = False) -> None:
+        self.path = path
+        self._writing = threading.Lock()  # threads wait for the lock instead of retrying
+        if not make and not path.is_file():
+            raise StoreError(f"The database {path} does not exist yet; `icy study serve` creates it.")
+        with self._store_errors():
+            _make_private(path)
+            self._anchor = self._connect()  # stays open, so that closing other connections does not truncate the log
+            self._set_up()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Open a connection that sees one consistent state of the database, for reading."""
+        with self._store_errors(), contextlib.closing(self._connect()) as connection:
+            connection.execute("BEGIN")
+            yield connection
+            connection.execute("ROLLBACK")
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Open a connection for one exclusive transaction; an error rolls it back."""
+        with self._store_errors(), self._writing, contextlib.closing(self._connect()) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    def backup(self, path: Path) -> None:
+        """Copy the database to a file, even while it is in use.
+
+        Raises:
+            StoreError: the file exists already, or cannot be written.
+        """
+        if path.exists():
+            raise StoreError(f"{path} exists already; choose another name for the copy.")
+        _make_private(path)
+        closing = contextlib.closing
+        with self._store_errors(path), closing(sqlite3.connect(path)) as copy, closing(self._connect()) as connection:
+            connection.backup(copy)
+
+    def scrub(self) -> None:
+        """Move SQLite's log into the database file and truncate it, so that no deleted data remain."""
+        with self._store_errors(), self._writing, contextlib.closing(self._connect()) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Close the database."""
+        self._anchor.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        connection.row_factory = sqlite3.Row
+        for pragma in ("foreign_keys = ON", f"synchronous = {SYNCHRONOUS}", "secure_delete = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        return connection
+
+    def _set_up(self) -> None:
+        """Create missing tables."""
+        self._anchor.execute("PRAGMA journal_mode = WAL")
+        self._anchor.execute("BEGIN IMMEDIATE")
+        version = self._anchor.execute("PRAGMA user_version").fetchone()[0]
+        if version < VERSION:
+            for table, columns in DATABASE.items():
+                declared = ", ".join(f"{name} {column.type}" for name, column in columns.items() if column.type)
+                self._anchor.execute(f"CREATE TABLE IF NOT EXISTS {table} ({declared}) STRICT")
+            for name, of in DECLARED["indexes"].items():
+                self._anchor.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {of}")
+            self._anchor.execute(f"PRAGMA user_version = {VERSION}")
+        self._anchor.execute("COMMIT")
+        if version > VERSION:
+            raise StoreError(
+                f"{self.path} was created by a later version of icy (its tables have version {version}, and this icy "
+                f"reads version {VERSION}); install a later version."
+            )
+
+    @contextlib.contextmanager
+    def _store_errors(self, path: Path | None = None) -> Iterator[None]:
+        """Context manager that converts errors of SQLite to StoreError."""
+        try:
+            yield
+        except sqlite3.IntegrityError:
+            raise
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"The database {path or self.path} cannot be used: {error}.") from error
+
+
+def insert(connection: sqlite3.Connection, table: str, **row: object) -> int:
+    """Insert a row into a table, given as values by column, and return its number."""
+    names, marks = ", ".join(row), ", ".join("?" * len(row))
+    return connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", [*row.values()]).lastrowid or 0
+
+
+def update(connection: sqlite3.Connection, table: str, where: str, *values: object, **changes: object) -> bool:
+    """Change rows of a table, and return whether any row meets the condition.
+
+    Args:
+        connection: connection for writing.
+        table: name of the table.
+        where: condition in SQL, with a question mark for each of `values`.
+        *values: values in the condition.
+        **changes: new values by column.
+    """
+    assigned = ", ".join(f"{name} = ?" for name in changes)
+    statement = f"UPDATE {table} SET {assigned} WHERE {where}"
+    return connection.execute(statement, [*changes.values(), *values]).rowcount > 0
+
+
+# -- a study that is open for use: its plan, database, key and clock ---------------------------------------------------
+
 
 # -- times in UTC with milliseconds ------------------------------------------------------------------------------------
 
@@ -38,11 +181,6 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def moment(text: str) -> datetime:
-    """Parse a timestamp from `stamp`."""
-    return datetime.fromisoformat(text)
-
-
 def readable(text: str) -> str:
     """Format a timestamp from `stamp` for readers.
 
@@ -50,7 +188,7 @@ def readable(text: str) -> str:
         >>> readable("2026-11-23T03:07:56.123Z")
         '2026-11-23 03:07 UTC'
     """
-    return f"{moment(text):%Y-%m-%d %H:%M} UTC"
+    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC"
 
 
 def before(now: datetime, *, minutes: float = 0, days: float = 0) -> str:
@@ -65,7 +203,7 @@ def minutes_between(first: str, last: str) -> float:
         >>> minutes_between("2026-11-23T03:07:00.000Z", "2026-11-23T03:08:30.000Z")
         1.5
     """
-    return (moment(last) - moment(first)).total_seconds() / 60
+    return (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds() / 60
 
 
 # -- tokens and keyed hashes -------------------------------------------------------------------------------------------
@@ -183,11 +321,6 @@ class Study:
         return self.plan.state == "pilot"
 
 
-def key_path(plan: StudyPlan) -> Path:
-    """Return the path of the key file, next to the database."""
-    return plan.database_path.with_suffix(KEY_SUFFIX)
-
-
 def open_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Study:
     """Open a study to serve it, and save its settings in the database.
 
@@ -198,7 +331,9 @@ def open_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Study:
     plan.check_ready()
     if not plan.database_path.parent.is_dir():
         raise StoreError(f"The folder {plan.database_path.parent} does not exist.")
-    key = Key.of_file(key_path(plan), make=not plan.database_path.exists())  # the key must exist before the database
+    key = Key.of_file(
+        plan.database_path.with_suffix(KEY_SUFFIX), make=not plan.database_path.exists()
+    )  # the key must exist before the database
     database = Database(plan.database_path, make=True)
     with database.writing() as connection:
         number = _save_settings(connection, plan, stamp(now()))
@@ -219,7 +354,8 @@ def look_at_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Stu
     if row is None:
         known = f"; it has {', '.join(names)}" if names else ""
         raise StoreError(f"The database {plan.database_path} does not have the study '{plan.name}'{known}.")
-    return Study(plan, row["id"], database, Key.of_file(key_path(plan), make=False), now)
+    key = Key.of_file(plan.database_path.with_suffix(KEY_SUFFIX), make=False)
+    return Study(plan, row["id"], database, key, now)
 
 
 def _save_settings(connection: sqlite3.Connection, plan: StudyPlan, time: str) -> int:

@@ -19,7 +19,7 @@ from icy.analysis.literature.games import (
     references,
     with_names,
 )
-from icy.games.spec import GamesSpec
+from icy.games.settings import GamesSpec
 
 
 def cells(table: str) -> pd.DataFrame:

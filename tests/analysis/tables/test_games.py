@@ -12,9 +12,9 @@ import icy
 from icy.analysis.tables.games import SCORES, evaluation_table, games_table
 from icy.core.errors import InvalidSettingError, StoreError, UnknownNameError
 from icy.games.comparison import TRAINING, compare, one_player
-from icy.games.final import kept_agents
 from icy.games.jobs import game_jobs
-from icy.games.spec import GamesSpec
+from icy.games.playing import kept_agents
+from icy.games.settings import GamesSpec
 from icy.records.record import Record
 from icy.training.job import Outcome
 

@@ -11,7 +11,7 @@ from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError
 from icy.experiments.search.search import Measuring, open_trials
 from icy.study.rows import COLUMNS, frame_of
-from icy.study.spec import StudySpec
+from icy.study.study_job import StudySpec
 
 from .helpers import CHOICES, plugin_file, setup_of
 

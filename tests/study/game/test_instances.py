@@ -18,7 +18,7 @@ from icy.study.game import (
     instances,
     is_degenerate,
 )
-from icy.study.game.instances import person_seed, two_words
+from icy.study.game.languages import person_seed, two_words
 
 GRAMMARS = ("concat", "perm", "proj", "rot", "shufdet")
 

@@ -8,8 +8,8 @@ import pytest
 
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.study.game import Event, Trial
+from icy.study.players.player import Exposure, Log, digest_of, evidence, logs_text, play, read_logs
 from icy.study.players.simulated import Composer
-from icy.study.players.sitting import Exposure, Log, digest_of, evidence, logs_text, play, read_logs
 from tests.study.game.helpers import game_of
 
 

@@ -10,9 +10,8 @@ import pytest
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import STUDY_PLAYER, registry
 from icy.study.game import StudyGame, StudyGameSettings, dataset, instance_of
-from icy.study.players.player import Item, StudyPlayer, StudySeat
+from icy.study.players.player import MOST_VIEWS, Item, PlayedGame, StudyPlayer, StudySeat, play
 from icy.study.players.simulated import Composer, FamilyComposer
-from icy.study.players.sitting import MOST_VIEWS, PlayedGame, play
 from tests.study.game.helpers import game_of
 
 PLAYERS = ("random-letters", "constant", "memoriser", "composer", "family", "careless")
@@ -32,10 +31,6 @@ def taught(player: StudyPlayer, known: Mapping[Item, str], name: str = "synth") 
 
 def right(played: PlayedGame) -> list[bool]:
     return [trial.correct for trial in played.state.trials if trial.held_out is not None]
-
-
-def test_all_are_registered() -> None:
-    assert {entry.name for entry in registry.entries(STUDY_PLAYER)} >= set(PLAYERS)
 
 
 KNOWN: dict[Item, str] = {(0, 0): "abcd", (0, 1): "abca", (1, 0): "bbcd"}

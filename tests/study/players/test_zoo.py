@@ -6,8 +6,7 @@ import pytest
 
 from icy.core.registry import registry
 from icy.study.game import dataset
-from icy.study.players.player import StudySeat
-from icy.study.players.sitting import play
+from icy.study.players.player import StudySeat, play
 from icy.study.players.zoo import BETWEEN_CHECKS, ZooPlayer, ZooSettings
 from tests.study.game.helpers import game_of
 

@@ -8,7 +8,7 @@ import pytest
 
 from icy.study.game import Event
 from icy.study.service import Study
-from icy.study.service.audit import audit
+from icy.study.service.export import audit
 from icy.study.service.play import act, set_display
 from tests.study.service.helpers import answer, finish, on, started, study, token, write
 
@@ -40,7 +40,7 @@ def test_unchanged_games_have_no_faults(of: Study) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("UPDATE game SET score = score + 1 WHERE id = 1", "the points of the items add up to"),
+        ("UPDATE game SET score = score + 1 WHERE id = 1", "The column score has"),
         ("UPDATE game SET cards = 9 WHERE id = 1", "The column cards has 9"),
         ("UPDATE game SET dataset = 'synth' WHERE id = 1", "The column dataset has synth"),
         ("UPDATE game SET person_seed = 5 WHERE id = 1", "The column person_seed has 5"),
@@ -48,12 +48,12 @@ def test_unchanged_games_have_no_faults(of: Study) -> None:
         ("UPDATE game SET state = 'open' WHERE id = 1", "game is 'open', but by its log the game is closed."),
         ("UPDATE game SET completion_code = NULL WHERE id = 1", "has an end time and a completion code only if"),
         ("UPDATE game SET position_json = replace(position_json, '\"blurs\": 1', '\"blurs\": 0')", "another state"),
-        ("UPDATE trial SET points = 9, correct = 1 WHERE id = 1", "Item 1 is graded correct=1, points=9, but should"),
-        ("UPDATE trial SET code = answer WHERE id = 2", "Item 2 is graded correct=0, points=0, but"),
-        ("UPDATE trial SET meaning = 24 - meaning WHERE id = 1", "The saved items differ from the items of the log."),
-        ("UPDATE trial SET raw = 'other' WHERE id = 1", "Item 1 is graded"),
-        ("UPDATE trial SET answer = 'x' WHERE state = 'open'", "Item 2 is open, but has an answer."),
-        ("DELETE FROM trial WHERE id = 3", "The saved items differ from the items of the log."),
+        ("UPDATE trial SET points = 9, correct = 1 WHERE id = 1", "Item 1: the column points has 9, but"),
+        ("UPDATE trial SET code = answer WHERE id = 2", "Item 2: the column code has"),
+        ("UPDATE trial SET meaning = 24 - meaning WHERE id = 1", "Item 1: the column meaning has"),
+        ("UPDATE trial SET raw = 'other' WHERE id = 1", "Item 1: the column raw has other"),
+        ("UPDATE trial SET answer = 'x' WHERE state = 'open'", "Item 2: the column answer has x, but"),
+        ("DELETE FROM trial WHERE id = 3", "saved items, but the log gives"),
         ("DELETE FROM event WHERE number = 3", "The log has gaps."),
         ("DELETE FROM event WHERE game = 1 AND number > 6", "The log leads to another state"),
         ("UPDATE event SET kind = 'wink' WHERE number = 3", "The log has events of an unknown kind."),

@@ -11,7 +11,7 @@ import pytest
 
 from icy.core.errors import StoreError
 from icy.study.service import Database
-from icy.study.service import database as module
+from icy.study.service import studies as module
 from tests.study.service.helpers import at_once, finish, rows, started, study, write
 
 SYNCHRONOUS = module.SYNCHRONOUS  # the users' value; tests switch it off after collection

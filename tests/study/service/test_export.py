@@ -13,10 +13,9 @@ import pytest
 
 from icy.analysis.tables.study import report_table, study_report
 from icy.core.errors import UnknownNameError
-from icy.study.columns import IDS, exported_columns
 from icy.study.game import Event
-from icy.study.players.sitting import read_logs
-from icy.study.rows import read_rows
+from icy.study.players.player import read_logs
+from icy.study.rows import IDS, exported_columns, read_rows
 from icy.study.service import Study
 from icy.study.service.export import FORMATS, about, codebook, export, tables
 from icy.study.service.persons import withdraw
@@ -64,12 +63,6 @@ def test_rows_are_of_people(of: Study) -> None:
     assert set(found["rows"]["person"]) == {games["person"][0]}  # finished and not withdrawn
     score = found["rows"].query("metric == 'score'")["value"].item()
     assert score == rows(of, "SELECT score FROM game WHERE id = 1")[0]["score"]
-
-
-def test_colours_are_named(of: Study) -> None:
-    trials = tables(of)["trials"]
-    colours = ("red", "green", "blue", "yellow", "magenta")
-    assert [colours.index(colour) for colour in trials["colour"]] == [meaning // 5 for meaning in trials["meaning"]]
 
 
 @pytest.mark.parametrize("format_", FORMATS)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.study.service import Study
-from icy.study.service.audit import audit
+from icy.study.service.export import audit
 from icy.study.service.persons import (
     Arrival,
     Person,
@@ -104,8 +104,7 @@ def test_the_pilot_does_not_take_places_of_the_study(tmp_path: Path) -> None:
     for name in "abcd":
         finish(study(tmp_path), started(study(tmp_path), name))
     assert enter(study(tmp_path), arrival("e")) == "full"
-    opened = study(tmp_path, state="open")
-    assert person(opened, "e").pilot is False
+    assert person(study(tmp_path, state="open"), "e").stage == "demographics"
     assert plan(tmp_path).state == "pilot"
 
 
@@ -189,17 +188,6 @@ def test_no_parameters_are_saved_after_ids_were_erased(tmp_path: Path) -> None:
     assert rows(of, "SELECT * FROM external_id") == []
 
 
-def test_without_an_id_every_visit_is_a_new_person(tmp_path: Path) -> None:
-    of = study(tmp_path)
-    assert person(of).id != person(of).id
-
-
-def test_names_and_links_are_different_random_values(tmp_path: Path) -> None:
-    found = person(study(tmp_path), WORKER)
-    assert len(found.id) == len(found.token) == 32
-    assert found.id != found.token
-
-
 def test_ids_are_stored_separately_and_hashed_with_the_key(tmp_path: Path) -> None:
     of = study(tmp_path)
     person(of, WORKER)
@@ -225,7 +213,7 @@ def test_a_closed_study_refuses_new_people(tmp_path: Path) -> None:
 
 def test_paying_platforms_need_an_id_in_an_open_study(tmp_path: Path) -> None:
     platform = {"name": "prolific"}
-    assert person(study(tmp_path, platform=platform)).pilot
+    assert person(study(tmp_path, platform=platform)).stage == "demographics"
     for fault in ("placeholder", "malformed"):  # also in a pilot
         visit = Visit(fault=fault)  # type: ignore[arg-type]
         assert enter(study(tmp_path, platform=platform), Arrival(visit, "computer", "")) == fault

@@ -10,14 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icy.core.errors import InvalidSettingError
-from icy.study.service.platforms import (
-    MOST_ID,
-    PLATFORMS,
-    Recruiting,
-    Visit,
-    clean_parameter,
-    hand_in_address,
-)
+from icy.study.service.platforms import MOST_ID, PLATFORMS, Recruiting, Visit, clean_parameter, hand_in_address
 
 PROLIFIC_END = "https://app.prolific.com/submissions/complete"
 PROLIFIC = {"PROLIFIC_PID": "5F1C00000000000000000001", "STUDY_ID": "st", "SESSION_ID": "se", "grammar": "concat"}

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from icy.study.game import Event, GameState
 from icy.study.service import Database, Study
-from icy.study.service.audit import audit
+from icy.study.service.export import audit
 from icy.study.service.play import MOST_REACTION, EventResult, SavedGame, act, checked_reaction, set_display
 from tests.study.service.helpers import answer, at_once, finish, loaded, on, person, rows, started, study, token
 
@@ -99,13 +99,6 @@ def test_events_before_the_start_change_nothing(of: Study) -> None:
     assert rows(of, "SELECT * FROM event") == []
 
 
-def test_a_game_starts_once(of: Study) -> None:
-    who = started(of)
-    before = all_rows(of)
-    act(of, who.id, Event("start"))
-    assert all_rows(of) == before
-
-
 def test_a_finished_game_never_changes(of: Study) -> None:
     who = started(of)
     finish(of, who)
@@ -178,7 +171,6 @@ class AnyGame(RuleBasedStateMachine):
         self.who = started(self.of)
         self.tokens = [token(self.of, self.who)]
         self.model: GameState = self.saved.state
-        self.score = 0
         self.closed: list[Any] | None = None
 
     @property
@@ -226,13 +218,6 @@ class AnyGame(RuleBasedStateMachine):
     def agrees(self) -> None:
         """The saved state equals the state of the core."""
         assert self.saved.state == self.model
-
-    @invariant()
-    def score_never_falls(self) -> None:
-        """The score never falls, and never exceeds the highest possible score."""
-        now = self.model.score
-        assert self.score <= now <= self.saved.game.settings.most_points
-        self.score = now
 
     @precondition(lambda self: self.model.phase == "closed")
     @invariant()

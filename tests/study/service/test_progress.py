@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from icy.study.service.links import progress
 from icy.study.service.persons import withdraw
 from icy.study.service.play import ATTEMPTS, answer_page, answer_questions, read_instructions
-from icy.study.service.progress import progress
 from tests.study.service.helpers import Clock, finish, person, rows, started, study
 
 

@@ -15,15 +15,7 @@ from icy.study.service import Study
 from icy.study.service.persons import Arrival, Person, enter
 from icy.study.service.platforms import Visit
 from icy.study.service.play import act
-from icy.study.service.review import (
-    APPROVE,
-    REJECT,
-    bonus_cents,
-    decide,
-    export_payments,
-    money,
-    review_games,
-)
+from icy.study.service.review import APPROVE, REJECT, bonus_cents, decide, export_payments, money, review_games
 from tests.study.service.helpers import answer, finish, loaded, on, rows, started, study, write
 
 

@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.study.service import plan
+from icy.study.service import app_of, listening, plan
 from icy.study.service.network import Serving
-from icy.study.service.serve import app_of, listening
 from tests.study.service.helpers import study
 from tests.study.service.web.serving import free_port
 
@@ -109,10 +108,7 @@ def test_it_runs_until_a_signal_stops_it(number: signal.Signals, tmp_path: Path)
         process.send_signal(number)
         out, err = process.communicate()
     assert (process.returncode, out) == (0, "")
-    assert err.splitlines() == [
-        f"pilot (pilot): http://127.0.0.1:{port}/pilot",
-        "Stopped; all recorded data is saved.",
-    ]
+    assert err.splitlines() == [f"pilot (pilot): http://127.0.0.1:{port}/pilot", "Stopped; all recorded data is saved."]
 
 
 def wait_for(address: str, patience: float = 300.0) -> None:

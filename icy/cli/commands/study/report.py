@@ -77,7 +77,7 @@ def report_command(
     from icy.analysis.tables.study import contrasts_table, report_table, study_report
     from icy.core.files import write_atomically
     from icy.core.text import csv_table
-    from icy.study.filters import Filter
+    from icy.study.rows import Filter
 
     figure = None if plot is None else checked_plot(plot)
     found = all_rows(results, rows, published)
@@ -91,7 +91,7 @@ def report_command(
     if contrasts:
         click.echo("\n" + contrasts_table(report).to_string(index=False))
     if sensitivity:
-        from icy.study.filters import sensitivity as accuracy_by_filter
+        from icy.study.rows import sensitivity as accuracy_by_filter
 
         _print_frame(accuracy_by_filter(found), format_)
     if acquisition:

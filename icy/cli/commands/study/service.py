@@ -96,10 +96,9 @@ study there, and confirm the received id. --skip-link-test marks the link as tes
 @click.option("--skip-link-test", is_flag=True, help="Open studies without a test of the platform's link.")
 def serve_command(study: tuple[str, ...], skip_link_test: bool, **network: Any) -> int:
     """Run one or more studies as a web service, until Ctrl-C."""
-    from icy.study.service import open_study, read_plan
+    from icy.study.service import app_of, listening, open_study, read_plan, serve
     from icy.study.service.links import link_to_test, needs_test, pass_test
     from icy.study.service.network import Serving
-    from icy.study.service.serve import app_of, listening, serve
 
     serving = Serving(**network, password=os.environ.get(PASSWORD, ""))
     studies = [open_study(read_plan(one)) for one in study]
@@ -136,7 +135,7 @@ STATUS_HEADINGS = ("condition", "wanted", "finished", "playing", "given up", "me
 @format_option
 def status_command(study: str, pilot: bool | None, format_: str) -> int:
     """Show how many people have finished, by condition."""
-    from icy.study.service.progress import progress
+    from icy.study.service.links import progress
     from icy.study.service.studies import readable
 
     found = progress(opened(study), pilot)
@@ -302,7 +301,7 @@ The exit code is 1 if the saved data has any error.
 @format_option
 def check_command(study: str, format_: str) -> int:
     """Recompute every answer, point and score, and play every game again from its log."""
-    from icy.study.service.audit import audit
+    from icy.study.service.export import audit
 
     found = audit(opened(study))
     if found.faults:

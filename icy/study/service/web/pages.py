@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 
 from starlette.responses import Response
@@ -16,8 +16,7 @@ from icy.study.service.play import ENDS, SavedGame, end_game, load, stage_of
 from icy.study.service.review import bonus_cents
 from icy.study.stimuli import svg
 
-from .desk import Desk, block, counted, fill
-from .guard import form_token
+from .desk import Desk, block, counted, form_token
 
 EXAMPLE = "kobadefumiro"  # its first letters are the code of the star in the instructions, which no language has
 ACTIONS = ("tab", "answer", "next", "view", "add", "remove", "display")
@@ -52,7 +51,7 @@ def stage_page(desk: Desk, person: Person, stage: str, saved: SavedGame, notice:
         "now": {name: saved.row[name] for name in ("palette", "patterns", "sound")},
         "choose": desk.study.plan.display.choose,
         "attempt": person.attempts,
-        "swatches": [desk.private(person.token, "picture", mark) for mark in _swatch_marks(desk, person, saved)],
+        "swatches": [desk.private(person.token, "picture", mark) for mark in _marks(desk, person, saved)["colour"]],
         "names": COLOURS[: saved.game.settings.content.values],
     }
     template = "start" if stage == "game" and saved.state.phase == "new" else stage
@@ -63,11 +62,8 @@ def _rule(desk: Desk, game: StudyGame) -> SimpleNamespace:
     """Return the template variables of the instructions."""
     settings, people, t = game.settings, desk.study.plan.people, desk.words.instructions
     length = settings.content.length
-    bonus = fill(
-        t.bonus,
-        amount=f"{settings.bonus_cents(10) / 100:g} {people.currency}",
-        most=desk.money(people.most_bonus_cents),
-    )
+    amount = f"{settings.bonus_cents(10) / 100:g} {people.currency}"
+    bonus = t.bonus.format(amount=amount, most=desk.money(people.most_bonus_cents))
     return SimpleNamespace(
         letters=length,
         start=settings.start,
@@ -83,30 +79,25 @@ def _rule(desk: Desk, game: StudyGame) -> SimpleNamespace:
 
 def _game(desk: Desk, person: Person, saved: SavedGame, notice: str) -> dict[str, object]:
     """Return the further template variables of a game that has started."""
-    shown = saved.game.shown(saved.state)
+    shown, marks = saved.game.shown(saved.state), _marks(desk, person, saved)
     return {
         "shown": shown,
-        "result": result_text(desk.words, shown.feedback) if shown.feedback else "",
+        "result": _result(desk.words, shown.feedback) if shown.feedback else "",
         "notice": getattr(desk.words.say, notice) if notice in NOTICES else "",
         "trial": saved.trial,
         "notes": desk.private(person.token, "note"),
         "actions": SimpleNamespace(**{name: desk.private(person.token, name) for name in ACTIONS}),
-        "picture": desk.private(person.token, "picture", test_mark(desk, person, saved)),
-        "train_picture": desk.private(person.token, "picture", train_mark(desk, person, saved)),
+        "picture": desk.private(person.token, "picture", *marks["test"]),
+        "train_picture": desk.private(person.token, "picture", *marks["train"]),
     }
 
 
-def result_text(t: SimpleNamespace, feedback: AnswerFeedback) -> str:
-    """Return the feedback on an answer, without the right code.
-
-    Args:
-        t: texts of the language.
-        feedback: feedback of the game.
-    """
+def _result(t: SimpleNamespace, feedback: AnswerFeedback) -> str:
+    """Return the feedback on an answer in the language of the study, without the right code."""
     if feedback.correct is None:
         return str(t.game.untold)
     if feedback.correct:
-        return fill(t.game.right, points=counted(feedback.points or 0, t.counts.point))
+        return str(t.game.right.format(points=counted(feedback.points or 0, t.counts.point)))
     return str(t.game.wrong if feedback.code else t.game.wrong_untold)
 
 
@@ -128,7 +119,7 @@ def _end(desk: Desk, person: Person, stage: str) -> Response:
         return end_page(desk, t.title, texts, *study.plan.platform.leave(outcome, external))
     address, code = study.plan.platform.leave(outcome, external, game["completion_code"])
     base, bonus = study.plan.people.base_cents, bonus_cents(study, game)
-    pay = fill(desk.words.done.pay, base=desk.money(base), bonus=desk.money(bonus)) if base or bonus else ""
+    pay = desk.words.done.pay.format(base=desk.money(base), bonus=desk.money(bonus)) if base or bonus else ""
     fields = {
         "score": game["score"],
         "pay": pay,
@@ -175,41 +166,28 @@ def link_page(desk: Desk, parameters: Mapping[str, str]) -> Response:
 # -- pictures ----------------------------------------------------------------------------------------------------------
 
 
-def _mark(desk: Desk, person: Person, saved: SavedGame, *of: str | int) -> str:
-    """Return the opaque last part of a picture's address, which changes with the display settings."""
-    return desk.study.key.mark("picture", person.token, *of, saved.row["palette"], saved.row["patterns"])
+def _marks(desk: Desk, person: Person, saved: SavedGame) -> dict[str, list[str]]:
+    """Return the opaque last parts of the pictures' addresses, which change with the display settings.
 
-
-def test_mark(desk: Desk, person: Person, saved: SavedGame) -> str:
-    """Return the last part of the address of the picture on screen."""
-    return _mark(desk, person, saved, "test", saved.state.trial.example)
-
-
-def train_mark(desk: Desk, person: Person, saved: SavedGame) -> str:
-    """Return the last part of the address of the picture that Train shows."""
-    return _mark(desk, person, saved, "train", saved.state.views)
-
-
-def _swatch_marks(desk: Desk, person: Person, saved: SavedGame) -> list[str]:
-    return [_mark(desk, person, saved, "colour", n) for n in range(saved.game.settings.content.values)]
+    "test" is the picture on screen, "train" the picture that Train shows, and "colour" a swatch per color.
+    """
+    numbers: dict[str, Sequence[int]] = {"colour": range(saved.game.settings.content.values)}
+    if saved.state.trials:
+        numbers |= {"test": [saved.state.trial.example], "train": [saved.state.views]}
+    display = saved.row["palette"], saved.row["patterns"]
+    mark = desk.study.key.mark
+    return {kind: [mark("picture", person.token, kind, n, *display) for n in some] for kind, some in numbers.items()}
 
 
 def picture(desk: Desk, person: Person, mark: str) -> str | None:
     """Return the picture at an address as SVG: the item, Train's card or a color swatch; None if there is none."""
     with desk.study.database.reading() as connection:
         saved = load(connection, person.id)
-    pictures: dict[str, Picture | None] = {
-        mark: Picture(n, 0, n) for n, mark in enumerate(_swatch_marks(desk, person, saved))
-    }
-    if saved.state.trials:
-        pictures[test_mark(desk, person, saved)] = saved.game.picture(saved.state)
-        pictures[train_mark(desk, person, saved)] = saved.game.train_picture(saved.state)
-    match, row = pictures.get(mark), saved.row
+    marks, row, match = _marks(desk, person, saved), saved.row, None
+    if mark in marks["colour"]:
+        match = Picture(n := marks["colour"].index(mark), 0, n)
+    elif mark in marks.get("test", ()):
+        match = saved.game.picture(saved.state)
+    elif mark in marks.get("train", ()):
+        match = saved.game.train_picture(saved.state)
     return None if match is None else svg(match, row["palette"], patterns=bool(row["patterns"]))
-
-
-def stop_page(desk: Desk, person: Person) -> Response:
-    """Render the page that asks whether the person really wants to stop."""
-    token = form_token(desk.study, person.token)
-    back, action = desk.private(person.token), desk.private(person.token, "withdraw")
-    return desk.page("stop", {"action": action, "token": token, "back": back})

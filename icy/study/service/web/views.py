@@ -15,19 +15,15 @@ from icy.study.game.state import EventKind
 from icy.study.service import links, persons, play
 from icy.study.service.persons import Arrival, Person
 from icy.study.service.platforms import Visit
-from icy.study.service.play import EventResult, act, set_display
-from icy.study.service.studies import Study
+from icy.study.service.play import act, set_display
+from icy.study.service.studies import Study, minutes_between
 from icy.study.stimuli import PALETTES
 
 from . import pages
-from .desk import Desk, block, fill
-from .guard import entry_token, first_seen, is_form_token, seconds_since
+from .desk import Desk, block, entry_token, first_seen, form_token, is_form_token
 
 Form = Mapping[str, str]
-PICTURE = {
-    "cache-control": "private, max-age=3600",
-    "content-security-policy": "default-src 'none'",
-}
+PICTURE = {"cache-control": "private, max-age=3600", "content-security-policy": "default-src 'none'"}
 
 
 # -- information and consent -------------------------------------------------------------------------------------------
@@ -57,7 +53,7 @@ def entry(desk: Desk, request: Request) -> Response:
     with study.database.reading() as connection:
         refused = None if came.preview else persons.refusal(connection, study, came)
     if device not in study.plan.people.devices:
-        return _refused_device(desk, device)
+        return refused_page(desk, "device", device)
     return refused_page(desk, refused) if refused else _information(desk, came)
 
 
@@ -83,7 +79,7 @@ def _information(desk: Desk, came: Visit) -> Response:
     fields = {
         "information": block(plan.information_text),
         "people": people,
-        "pay": fill(pay, base=desk.money(people.base_cents), bonus=desk.money(people.most_bonus_cents)),
+        "pay": pay.format(base=desk.money(people.base_cents), bonus=desk.money(people.most_bonus_cents)),
         "preview": came.preview,
         "action": desk.address("enter"),
         "decline": desk.address("declined"),
@@ -93,23 +89,16 @@ def _information(desk: Desk, came: Visit) -> Response:
     return desk.page("consent", fields)
 
 
-def refused_page(desk: Desk, why: str) -> Response:
+def refused_page(desk: Desk, why: str, device: str = "") -> Response:
     """Render the page for a person who cannot take part, and count the visit if the link is the cause."""
     links.count_refusal(desk.study, why)
-    t, outcome, people = desk.words.refused, why if why == "full" else "", desk.study.plan.people
+    t, outcome, people = desk.words.refused, why if why in ("full", "device") else "", desk.study.plan.people
     address, code = desk.study.plan.platform.leave(outcome)
-    texts = [getattr(t, why)]
+    texts = [getattr(t, why).format(device=getattr(t, device, ""))]
     if why in ("placeholder", "malformed"):
-        texts += [fill(t.again, contact=people.contact)] if "contact" not in people.missing else []
+        texts += [t.again.format(contact=people.contact)] if "contact" not in people.missing else []
     elif not address and why not in ("no_id", "untested"):
         texts += _return(desk)
-    return pages.end_page(desk, t.title, texts, address, code)
-
-
-def _refused_device(desk: Desk, device: str) -> Response:
-    t = desk.words.refused
-    address, code = desk.study.plan.platform.leave("device")
-    texts = [fill(t.device, device=getattr(t, device)), *([] if address else _return(desk))]
     return pages.end_page(desk, t.title, texts, address, code)
 
 
@@ -129,14 +118,15 @@ def enter(desk: Desk, request: Request, form: Form) -> Response:
     study, seen = desk.study, first_seen(desk.study, form.get("form", ""))
     if seen is None:
         raise HTTPException(403)
-    is_bot = bool(form.get("website")) or seconds_since(study, seen) < study.plan.pages.least_seconds
+    is_fast = minutes_between(seen, study.time) < study.plan.pages.least_seconds / 60
+    is_bot = bool(form.get("website")) or is_fast
     if is_bot or form.get("agree") != "1":
         raise HTTPException(400)
     if not desk.serving.newcomers.allows(study.name):
         raise HTTPException(429)
     device, came = device_of(request.headers.get("user-agent", "")), study.plan.platform.visit(form)
     if device not in study.plan.people.devices:
-        return _refused_device(desk, device)
+        return refused_page(desk, "device", device)
     found = "no_id" if came.preview else persons.enter(study, Arrival(came, device, seen))
     return refused_page(desk, found) if isinstance(found, str) else RedirectResponse(desk.private(found.token), 303)
 
@@ -170,7 +160,8 @@ def show_stop(desk: Desk, request: Request) -> Response:
     person = person_of(desk, request.path_params["token"])
     if play.stage_of(desk.study, person) in play.ENDS:
         return RedirectResponse(desk.private(person.token), 303)
-    return pages.stop_page(desk, person)
+    back, action = desk.private(person.token), desk.private(person.token, "withdraw")
+    return desk.page("stop", {"action": action, "token": form_token(desk.study, person.token), "back": back})
 
 
 def show_picture(desk: Desk, request: Request) -> Response:
@@ -224,14 +215,18 @@ class Submission:
         """Return the palette, patterns and sound in the form."""
         return self.display() | {"sound": int(self.text("sound") == "1")}
 
-    def act(self, event: Event, trial: str = "", reaction: int | None = None) -> EventResult | None:
-        """Apply an event to the game; return None if the person is on another page."""
+    def act(self, event: Event, trial: str = "", reaction: int | None = None) -> str:
+        """Apply an event to the game, unless the person is on another page, and return the notice for the player."""
         if play.stage_of(self.desk.study, self.person) != "game":
-            return None
-        return act(self.desk.study, self.person.id, event, trial, reaction)
+            return ""
+        result = act(self.desk.study, self.person.id, event, trial, reaction)
+        if result.saved.is_closed:
+            play.end_game(self.desk.study, self.person)
+        return result.notice
 
 
 Action = Callable[[Submission], str | None]
+"""A function that saves a form. It may return a notice for the person's page."""
 
 
 def _demographics(form: Submission) -> None:
@@ -240,10 +235,6 @@ def _demographics(form: Submission) -> None:
     answers = {name: form.text(name) for name, known in accepted.items() if form.text(name) in known}
     answers["languages"] = form.text("languages").strip()
     play.answer_page(form.desk.study, form.person, "demographics", answers)
-
-
-def _instructions(form: Submission) -> None:
-    play.read_instructions(form.desk.study, form.person, form.display_and_sound(), form.text("viewport"))
 
 
 def _comprehension(form: Submission) -> None:
@@ -259,25 +250,6 @@ def _colours(form: Submission) -> None:
     set_display(form.desk.study, form.person.id, form.display())
     answers = {key: name if name in known else "" for key, name in answers.items()}
     play.answer_page(form.desk.study, form.person, "colours", answers)
-
-
-def _answer(form: Submission) -> str | None:
-    found = form.act(Event("answer", form.text("answer")), form.text("trial"), form.number("reaction"))
-    return found.notice if found else None
-
-
-def _next(form: Submission) -> None:
-    found = form.act(Event("next"), form.text("trial"))
-    if found and found.saved.is_closed:
-        play.end_game(form.desk.study, form.person)
-
-
-def _start(form: Submission) -> None:
-    form.act(Event("start"))
-
-
-def _tab(form: Submission) -> None:
-    form.act(Event("tab", form.text("tab")))
 
 
 def _button(kind: EventKind) -> Action:
@@ -297,13 +269,15 @@ def _note(form: Submission) -> None:
 
 ACTIONS: Mapping[str, Action] = {
     "demographics": _demographics,
-    "instructions": _instructions,
+    "instructions": lambda form: play.read_instructions(
+        form.desk.study, form.person, form.display_and_sound(), form.text("viewport")
+    ),
     "comprehension": _comprehension,
     "colours": _colours,
-    "game": _start,
-    "answer": _answer,
-    "next": _next,
-    "tab": _tab,
+    "game": lambda form: form.act(Event("start")),
+    "answer": lambda form: form.act(Event("answer", form.text("answer")), form.text("trial"), form.number("reaction")),
+    "next": lambda form: form.act(Event("next"), form.text("trial")),
+    "tab": lambda form: form.act(Event("tab", form.text("tab"))),
     "view": _button("train_view"),
     "add": _button("add"),
     "remove": _button("remove"),

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from icy.cli import main
 from icy.config.specs import RunSpec
-from icy.games.spec import GamesSpec
+from icy.games.settings import GamesSpec
 from icy.s2b.agents.spec import S2BSpec
 from tests.cli.commands.s2b.helpers import run
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from icy.study import service as serving
 from icy.study.service import open_study, read_plan
-from icy.study.service import serve as serving
 from icy.study.service.links import count_refusal
 from tests.cli.helpers import assert_one_sentence, run
 from tests.study.service.helpers import GAME, finish, person, rows, started
@@ -71,7 +71,7 @@ def test_check_tells_and_fails(home: Path) -> None:
         connection.execute("UPDATE game SET score = 99")
     result = run("study", "check", "pilot")
     assert result.exit_code == 1
-    assert "The saved score is 99" in result.stdout
+    assert "The column score has 99" in result.stdout
 
 
 def test_export_and_report_go_together(home: Path) -> None:

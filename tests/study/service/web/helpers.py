@@ -11,7 +11,7 @@ from icy.study.players.player import StudyPlayer
 from icy.study.players.simulated import Composer
 from icy.study.service import Study
 from icy.study.service.network import Limit, Serving
-from icy.study.service.web.app import make_app
+from icy.study.service.web import make_app
 from tests.study.service.robot import Ask, Page, Reply, Robot
 
 with warnings.catch_warnings(action="ignore"):  # httpx warns that it has a successor

@@ -12,7 +12,7 @@ import uvicorn
 
 from icy.study.service import Study
 from icy.study.service.network import Serving
-from icy.study.service.web.app import make_app
+from icy.study.service.web import make_app
 from tests.study.service.web.helpers import without_limits
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from icy.study.service import Study
-from icy.study.service.audit import audit
+from icy.study.service.export import audit
 from icy.study.service.network import Serving
 from icy.study.service.web.desk import words
 from tests.browsers import driven, why_not

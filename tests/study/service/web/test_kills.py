@@ -15,16 +15,13 @@ from typing import Any
 
 import pytest
 
-from icy.study.service.audit import audit
+from icy.study.service.export import audit
 from tests.study.service.helpers import pid, plan, rows, study
 from tests.study.service.robot import Ask, Reply
 from tests.study.service.web.helpers import robot, without_limits
 from tests.study.service.web.serving import free_port
 
-pytestmark = [
-    pytest.mark.stress,
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here"),
-]
+pytestmark = [pytest.mark.stress, pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")]
 KILLS = 100
 PATIENCE = 300.0  # seconds to wait for an answer of a server
 
@@ -37,7 +34,7 @@ def serve_in_child(folder: Path, port: int, **given: Any) -> int:
             import uvicorn
 
             from icy.study.service import open_study
-            from icy.study.service.web.app import make_app
+            from icy.study.service.web import make_app
 
             app = make_app([open_study(plan(folder, **given))], without_limits(), ("*",))
             uvicorn.run(app, port=port, access_log=False, log_level="critical")

@@ -11,11 +11,9 @@ import pytest
 
 from icy.core.errors import StoreError
 from icy.study.service import Study, persons
-from icy.study.service.links import link_to_test, needs_test, pass_test
+from icy.study.service.links import link_to_test, needs_test, pass_test, progress
 from icy.study.service.network import Limit
-from icy.study.service.persons import forget
 from icy.study.service.platforms import PLATFORMS
-from icy.study.service.progress import progress
 from icy.study.service.web.desk import words
 from tests.study.service.helpers import person, pid, rows, study
 from tests.study.service.web.helpers import HOST, Browser, browsing, without_limits
@@ -95,16 +93,6 @@ def test_no_data_of_refused_visitors_are_stored(tmp_path: Path) -> None:
         browser.get(link_to("prolific", "Jane-Q-Public"))
     of.database.scrub()
     assert b"Jane-Q" not in b"".join(path.read_bytes() for path in tmp_path.glob("studies.sqlite*"))
-
-
-def test_capital_letters_lead_back_to_the_same_game(tmp_path: Path) -> None:
-    of = study(tmp_path, platform={"name": "prolific"})
-    with browsing(of) as browser:
-        browser.enter(link_to("prolific", pid(0xABC).upper()))
-        link = browser.address
-        browser.get(link_to("prolific", pid(0xABC)))
-        assert browser.address == link
-    assert forget(of, pid(0xABC).upper(), True)
 
 
 def test_a_task_that_is_accepted_again_is_submitted_with_its_last_assignment(tmp_path: Path) -> None:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from icy.study.service import Study
-from icy.study.service.audit import audit
-from icy.study.service.links import pass_test
-from icy.study.service.progress import progress
+from icy.study.service.export import audit
+from icy.study.service.links import pass_test, progress
 from icy.study.service.web.desk import words
 from tests.study.service.helpers import loaded, pid, rows, study, write
 from tests.study.service.web.helpers import RIGHT, Browser, browsing, robot
@@ -280,15 +279,6 @@ def test_the_platforms_id_leads_back_to_the_game(tmp_path: Path) -> None:
         browser.enter(f"/pilot?PROLIFIC_PID={pid(2)}")
         assert browser.address != link
     assert len(rows(of, "SELECT * FROM game")) == 2
-
-
-def test_agreeing_twice_is_one_person(tmp_path: Path) -> None:
-    of = study(tmp_path, platform={"name": "prolific"})
-    with browsing(of) as browser:
-        browser.get(f"/pilot?PROLIFIC_PID={pid(1)}")
-        action, data = browser.filled("enter", agree="1")
-        links = {browser.post(action, data).url for _ in range(2)}
-    assert len(links) == len(rows(of, "SELECT * FROM person")) == 1
 
 
 def test_a_crash_between_the_last_answer_and_the_next_page_is_repaired(browser: Browser, of: Study) -> None:

@@ -17,18 +17,11 @@ from tests.study.service.web.helpers import RIGHT, browsing, without_limits
 CSS = (STATIC / "study.css").read_text()
 TEXT, PARTS = 4.5, 3.0  # least contrast of text and of other parts (WCAG 2.2, 1.4.3 and 1.4.11)
 PAIRS = [
-    ("ink", "page", TEXT),
-    ("ink", "panel", TEXT),
-    ("accent", "page", TEXT),
-    ("on-accent", "accent", TEXT),
-    ("on-note", "note", TEXT),
-    ("right", "panel", TEXT),
-    ("wrong", "panel", TEXT),
+    *((one, "page", TEXT) for one in ("ink", "accent")),
+    *((one, "panel", TEXT) for one in ("ink", "right", "wrong")),
+    *(("on-accent", "accent", TEXT), ("on-note", "note", TEXT)),
+    *((one, other, PARTS) for one in ("line", "focus") for other in ("page", "panel")),
     ("accent", "panel", PARTS),
-    ("line", "page", PARTS),
-    ("line", "panel", PARTS),
-    ("focus", "page", PARTS),
-    ("focus", "panel", PARTS),
 ]
 VOID = {"img", "input", "link", "meta", "br", "hr"}
 
@@ -51,11 +44,6 @@ def contrast(one: str, other: str) -> float:
     """The contrast of two colours."""
     light, dark = sorted((luminance(one), luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
-
-
-def test_contrast_is_computed_as_in_wcag() -> None:
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)
 
 
 def test_contrast_is_high_enough() -> None:

@@ -61,15 +61,9 @@ class Instance:
             if apart
             else "no held-out items, because these are the player's next cards (held_out='next')"
         )
-        colours, shapes = ({part[m] for m in self.held_out} for part in _values_of(settings.content))
-        if len(self.held_out) != count or len(colours) != count or len(shapes) != count:
+        colours, shapes = {m // values for m in self.held_out}, {m % values for m in self.held_out}
+        if {len(self.held_out), len(colours), len(shapes)} != {count} or not colours <= set(range(values)):
             raise InvalidSettingError(f"With these settings, an instance needs {needed}; this one has {self.held_out}.")
-
-
-def _values_of(content: Dataset) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the color and the shape of every meaning, by the meaning's number."""
-    meanings = range(content.space.size)
-    return {m: m // content.values for m in meanings}, {m: m % content.values for m in meanings}
 
 
 def instances(settings: StudyGameSettings, count: int, seed: int = 0) -> list[Instance]:
@@ -186,9 +180,8 @@ def two_words(codes: Codes, content: Dataset, of: Sequence[int] = ()) -> bool:
         content: the dataset.
         of: meanings whose colors and shapes are tested; by default all.
     """
-    colour, shape = _values_of(content)
     meanings = of or range(content.space.size)
-    colours, shapes = {colour[m] for m in meanings}, {shape[m] for m in meanings}
+    colours, shapes = {m // content.values for m in meanings}, {m % content.values for m in meanings}
     block = [(c, s, codes[c * content.values + s]) for c in colours for s in shapes]
     half = content.word_length
     parts = [[(c, s, code[place]) for c, s, code in block] for place in (slice(half), slice(half, None))]
