@@ -95,7 +95,7 @@ def test_only_requested_packages_are_imported(tmp_path: Path) -> None:
     """Not even TensorBoard, which torch would bring along."""
     code = (
         "import sys, icy, icy.experiments.trackers.make\n"
-        "import icy.cli.commands.probe, icy.cli.commands.sweep, icy.cli.commands.e2e\n"
+        "import icy.cli.commands.training\n"
         f"icy.probe('sender/FC1L', 'perm', out={str(tmp_path)!r}, quick=True, seeds=1, workers=1)\n"
         f"loaded = {{m.partition('.')[0] for m in sys.modules}} & {set(TRACKERS)}\n"
         "assert not loaded, loaded\n"

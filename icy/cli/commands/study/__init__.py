@@ -14,7 +14,7 @@ COMMANDS = {  # name: (module, help)
     "export": ("service", "Write the data of a study with their codebook."),
     "check": ("service", "Play every game of a study again from its log."),
     "forget": ("service", "Erase a person's ids, and optionally their data."),
-    "simulate": ("simulate", "Let simulated players and senders of the zoo play."),
+    "simulate": ("report", "Let simulated players and senders of the zoo play."),
     "report": ("report", "Show people, simulated players and senders in one table."),
     "power": ("report", "Simulate studies of a given size, and show their results."),
 }

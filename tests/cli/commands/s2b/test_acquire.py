@@ -46,9 +46,9 @@ def test_published_rows_are_shown_for_similar_games() -> None:
 
 
 def test_an_interrupted_measurement_shows_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    from icy.cli.commands.s2b import acquire
+    from icy.cli.commands.s2b import eval as measuring
 
-    real, calls = acquire._acquired, []
+    real, calls = measuring._acquired, []
 
     def interrupted(*given: Any) -> Any:
         calls.append(given)
@@ -56,7 +56,7 @@ def test_an_interrupted_measurement_shows_what_is_there(monkeypatch: pytest.Monk
             raise KeyboardInterrupt
         return real(*given)
 
-    monkeypatch.setattr(acquire, "_acquired", interrupted)
+    monkeypatch.setattr(measuring, "_acquired", interrupted)
     result = run("eoa", *QUICK, "--speaker", "posdis", "--speaker", "random")
     assert result.exit_code != 0
     assert "posdis" in result.stdout
