@@ -26,7 +26,7 @@ from icy.experiments.plan import Plan, Row, make_plan
 from icy.experiments.progress import Watcher
 from icy.experiments.results import ProbeResult
 from icy.experiments.run import finished_text, require_engine, run_plan
-from icy.experiments.trackers.make import watching
+from icy.experiments.trackers import watching
 from icy.records.kinds import JobKind, job_kind
 from icy.training.combinations import warn_of_same_networks
 

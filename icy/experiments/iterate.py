@@ -27,7 +27,7 @@ from .probe import parameter_counts, usable_models
 from .progress import Watcher
 from .results import ProbeResult
 from .run import run_plan
-from .trackers.make import watching
+from .trackers import watching
 from .user_languages import UserGrammars
 from .user_models import Models, with_model_names
 

@@ -16,7 +16,7 @@ from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry, without_choices
 from icy.core.surroundings import standard_state
 from icy.core.text import words
-from icy.experiments.trackers.make import watching
+from icy.experiments.trackers import watching
 from icy.grammars import expand_grammars
 from icy.languages.frequencies import Frequencies
 from icy.languages.meanings import MeaningSpace

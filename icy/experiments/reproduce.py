@@ -19,7 +19,7 @@ from icy.core.registry import canonical
 from icy.core.surroundings import standard_state
 from icy.core.text import several, words
 from icy.core.types import Choices
-from icy.experiments.trackers.make import watching
+from icy.experiments.trackers import watching
 from icy.records.kinds import job_kind
 
 from .display import with_progress

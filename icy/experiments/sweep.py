@@ -22,7 +22,7 @@ from icy.core.registry import SIDES, registry
 from icy.core.surroundings import standard_state
 from icy.core.text import listed, words
 from icy.core.types import Choices, Fields
-from icy.experiments.trackers.make import watching
+from icy.experiments.trackers import watching
 from icy.records.kinds import RowKey, job_kind
 from icy.training.combinations import combinations, warn_of_refused
 

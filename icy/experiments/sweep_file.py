@@ -13,8 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from icy.config.search_spec import SearchSpec
-from icy.config.specs import RunSpec, SweepSpec
+from icy.config.specs import RunSpec, SearchSpec, SweepSpec
 from icy.config.specs import names as names_of
 from icy.core.entry import JOB
 from icy.core.errors import InvalidSettingError, StoreError, quoted, unknown

@@ -16,7 +16,7 @@ from .plan import make_plan
 from .progress import Watcher
 from .results import ProbeResult
 from .run import run_plan
-from .trackers.make import watching
+from .trackers import watching
 
 
 @standard_state()

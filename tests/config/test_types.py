@@ -14,7 +14,7 @@ from icy.config.settings import PRESETS
 from icy.core.registry import SIDES
 from icy.core.representations import REPRESENTATIONS
 from icy.core.representations.quantized import NORMALISATIONS
-from icy.experiments.trackers.make import TRACKERS
+from icy.experiments.trackers import TRACKERS
 from icy.languages.splits import SPLITS
 from icy.records.store import RERUN
 from icy.s2b.settings import COMPATS, Compat

@@ -96,7 +96,7 @@ def _check(entry: Entry, used: Sequence[str | None], console: Console, quiet: bo
 def _check_in(entry: Entry, representation: str | None, console: Console, quiet: bool, seconds: float | None) -> bool:
     """Run and print the checks of one plug-in in one representation, and return whether all passed."""
     from icy.testing import check
-    from icy.testing.runner import message_or_reference
+    from icy.testing.contracts import message_or_reference
 
     failures: dict[str, str] = {}
     label = entry.qualified if representation is None else f"{entry.qualified} ({representation})"

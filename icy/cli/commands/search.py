@@ -10,12 +10,12 @@ from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.options import command, spec_options
 from icy.cli.output import note, print_rows
 from icy.cli.session import Output, print_plan
-from icy.config.search_spec import SearchSpec
+from icy.config.specs import SearchSpec
 from icy.core.text import counted
 from icy.experiments.search.result import MOST_SHOWN, SearchResult
 from icy.experiments.search.search import first_plan, read_search, run_search
 from icy.experiments.search.setup import SearchSetup, set_up
-from icy.experiments.trackers.make import watching
+from icy.experiments.trackers import watching
 
 FIRST = ("model", "side", "space", "minimize", "maximize", "trials", "sampler", "sampler_seed", "batch", "keep")
 SECOND = ("finalists", "new_seeds", "larger", "baselines", "people", "instances", "winner")

@@ -14,9 +14,8 @@ from typing import Any, get_args
 import numpy as np
 
 from icy.analysis.people_distance import PeopleAccuracies, grammars_of, published_accuracies, study_accuracies
-from icy.config.search_spec import SearchSpec
 from icy.config.settings import SamplerName
-from icy.config.specs import RUNNING, ProbeSpec, RunSpec, names
+from icy.config.specs import RUNNING, ProbeSpec, RunSpec, SearchSpec, names
 from icy.core.checks import LARGEST_SEED, hidden_list, parse_whole, real_number, seed_list, whole_number
 from icy.core.choices import distinct, split_name, typed_text
 from icy.core.entry import Entry

@@ -11,7 +11,7 @@ import pytest
 import icy
 from icy.analysis.people_distance import PeopleAccuracies
 from icy.analysis.statistics import log_summary, student
-from icy.config.search_spec import SearchSpec
+from icy.config.specs import SearchSpec
 from icy.core.errors import IcyError
 from icy.experiments.search.objectives import Value, objectives_of, parse
 from icy.records.record import Record, value_of

@@ -12,8 +12,7 @@ import pytest
 import icy
 from icy.config.specs import ProbeSpec
 from icy.experiments.plan import make_plan
-from icy.experiments.trackers.base import curve_of, metrics_of, parameters_of, run_name, version_of
-from icy.experiments.trackers.make import TRACKERS, make_tracker
+from icy.experiments.trackers import TRACKERS, curve_of, make_tracker, metrics_of, parameters_of, run_name, version_of
 from icy.records.long_table import LONG, to_long
 from icy.records.record import Record
 from icy.records.store import Store
@@ -104,7 +103,7 @@ def test_a_row_that_was_not_written_to_its_end_is_written_again(
     icy.probe("sender/FC1L", "perm", out=tmp_path, **ONE)
     record = Store(tmp_path).records()[0]
     with monkeypatch.context() as patch:
-        patch.setattr(f"icy.experiments.trackers.{name}.metrics_of", lambda _: 1 / 0)
+        patch.setattr("icy.experiments.trackers.metrics_of", lambda _: 1 / 0)
         make_tracker(name, tmp_path / "tracking").filed(record)
     assert version_of(record) not in set(make_tracker(name, tmp_path / "tracking")._versions())
     icy.probe("sender/FC1L", "perm", out=tmp_path, track=name, **ONE)

@@ -15,7 +15,7 @@ from icy.cli import main
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.experiments.progress import Watcher, Watchers
 from icy.experiments.sweep import make_sweep, sweep_spec
-from icy.experiments.trackers.make import TRACKERS, make_tracker, watching
+from icy.experiments.trackers import TRACKERS, make_tracker, watching
 from tests.experiments.trackers.helpers import ONE, assert_all_there
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -94,7 +94,7 @@ def test_trackers_are_quiet(name: str, tmp_path: Path) -> None:
 def test_only_requested_packages_are_imported(tmp_path: Path) -> None:
     """Not even TensorBoard, which torch would bring along."""
     code = (
-        "import sys, icy, icy.experiments.trackers.make\n"
+        "import sys, icy, icy.experiments.trackers\n"
         "import icy.cli.commands.training\n"
         f"icy.probe('sender/FC1L', 'perm', out={str(tmp_path)!r}, quick=True, seeds=1, workers=1)\n"
         f"loaded = {{m.partition('.')[0] for m in sys.modules}} & {set(TRACKERS)}\n"

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from icy.experiments.trackers.base import version_of
-from icy.experiments.trackers.wandb import WandbTracker
+from icy.experiments.trackers import WandbTracker, version_of
 from tests.helpers import on_file
 
 
