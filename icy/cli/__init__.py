@@ -46,32 +46,9 @@ TRAINING = ("probe", "sweep", "search", "e2e", "iterate", "reproduce", "train", 
 
 # Options of any command that take a path.
 PATHS = (
-    *(
-        "-o",
-        "--out",
-        "--save",
-        "--page",
-        "--plot",
-        "--html",
-        "--backup",
-        "--from",
-        "--plugin",
-        "--rows",
-        "--pretrained",
-    ),
-    *("--cache", "--acquisition", "--pack", "--pay", "--people"),
+    *("-o", "--out", "--save", "--page", "--plot", "--html", "--backup", "--from", "--plugin", "--rows"),
+    *("--pretrained", "--cache", "--acquisition", "--pack", "--pay", "--people"),
 )
-
-EPILOG = """\b
-Examples:
-  icy probe --model HierZero:GRU --grammar shufdet
-  icy list models '*GRU'
-  icy show rot --meanings 3x10
-
-\b
-Completion of commands, options and names, in bash (the same for zsh and fish):
-  eval "$(_ICY_COMPLETE=bash_source icy)"
-"""
 
 
 class Main(LazyGroup):
@@ -170,7 +147,6 @@ def _registered_command(ctx: click.Context | None, name: str) -> click.Command |
     cls=Main,
     commands=COMMANDS,
     package=f"{__name__}.commands",
-    epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="icy", message="%(prog)s %(version)s")
@@ -179,4 +155,12 @@ def main() -> None:
 
     icy makes artificial languages with known composition (grammars), trains sender and receiver architectures on
     them, and answers with a bias table: one row per model, one column per grammar.
+
+    Examples:
+      icy probe --model HierZero:GRU --grammar shufdet
+      icy list models '*GRU'
+      icy show rot --meanings 3x10
+
+    Completion of commands, options and names, in bash (the same for zsh and fish):
+      eval "$(_ICY_COMPLETE=bash_source icy)"
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -108,7 +107,6 @@ RUNNING = (
     *("runner", "per_gpu"),
 )
 SHORT = {field: f"--{name}" for name, field in OPTIONS.items()}
-ENTRIES = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)  # under "Args:"
 MINE = ("flags", "help", "also", "completes", "names", "minimum", "exponents", "brackets", "check")  # not click's
 
 
@@ -249,7 +247,7 @@ def command(name: str, short_help: str | None = None, **how: Any) -> Callable[[C
     """
 
     def make(function: Callable[..., Any]) -> groups.Command:
-        text, texts, end = _docstring(function)
+        text, texts, end = groups.parts_of(inspect.getdoc(function) or "")
         hints = typing.get_type_hints(function, include_extras=True)
         taken: dict[str, tuple[Any, list[click.Parameter]]] = {}
         for parameter in inspect.signature(function).parameters.values():
@@ -288,7 +286,7 @@ def group(name: str, commands: Iterable[click.Command]) -> Callable[[Callable[..
     """Return a decorator that makes a group of commands; the docstring of the function has its help and its end."""
 
     def make(function: Callable[..., Any]) -> click.Group:
-        text, _, end = _docstring(function)
+        text, _, end = groups.parts_of(inspect.getdoc(function) or "")
         return groups.SuggestingGroup(name, {str(one.name): one for one in commands}, help=text, epilog=end)
 
     return make
@@ -303,19 +301,6 @@ def parameters_of(*decorators: Decorator) -> list[click.Parameter]:
     for decorate in reversed(decorators):
         found = decorate(found)
     return list(reversed(getattr(found, "__click_params__", [])))
-
-
-def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str], str]:
-    """Return the help of a command, the text of each option, and the end of the help, with its lines as they are."""
-    whole = inspect.getdoc(function) or ""
-    text, arguments, rest = whole.partition("\n\nArgs:\n")
-    texts = {name: " ".join(said.split()) for name, said in ENTRIES.findall(rest)}
-    if arguments:
-        rest = re.split(r"\n\n(?=\S)", rest + "\n\n", maxsplit=1)[1]
-    else:
-        text, begins, rest = whole.partition("\n\nExamples:\n")
-        rest = begins.lstrip() + rest
-    return text, texts, "\n\n".join(f"\b\n{part}" for part in rest.strip("\n").split("\n\n") if part)
 
 
 def _alternatives(hint: object) -> tuple[object, ...]:
@@ -412,17 +397,15 @@ def assigned(flag: str, pairs: Assignments) -> dict[str, object]:
 # -- options that several commands share -------------------------------------------------------------------------------
 
 
-def _load_plugins(ctx: click.Context, param: click.Parameter, files: Sequence[str]) -> None:
-    registry.load_files(files)
-
-
 _PLUGIN: dict[str, Any] = {
     "multiple": True,
     "type": click.Path(),
     "metavar": "FILE",
     "help": "A Python file that registers models or grammars; repeatable.",
 }
-plugin_option: Decorator = click.option("--plugin", expose_value=False, callback=_load_plugins, **_PLUGIN)
+plugin_option: Decorator = click.option(
+    "--plugin", expose_value=False, callback=lambda ctx, parameter, files: registry.load_files(files), **_PLUGIN
+)
 PluginFiles = Annotated[tuple[str, ...], _PLUGIN]  # for commands that load them after they set up the log
 
 
@@ -433,7 +416,7 @@ def _draw_in(ctx: click.Context, param: click.Parameter, name: str | None) -> No
 
 
 STYLE: dict[str, Any] = {
-    "type": click.Choice(list(STYLES)),
+    "type": click.Choice([*STYLES]),
     "help": "Sizes and fonts of plots, for a paper or for slides.",
 }
 _style: Decorator = click.option("--style", expose_value=False, callback=_draw_in, **STYLE)

@@ -282,6 +282,11 @@ def set_up_log(quiet: bool, verbose: int = 0) -> None:
 # -- commands of registered kinds of jobs, made from their specs -------------------------------------------------------
 
 
+def command_of_kind(kind: str, name: str) -> Callable[[Callable[[], None]], click.Command]:
+    """Return a decorator that makes the command of a kind of job; a docstring with examples is the end of its help."""
+    return lambda examples: job_command(job_kind(kind), name, inspect.getdoc(examples) or "")
+
+
 def job_command(kind: JobKind, name: str | None = None, examples: str = "") -> click.Command:
     """Return the command of a kind of job: one option per field of its spec, and the options of every training command.
 
@@ -297,5 +302,5 @@ def job_command(kind: JobKind, name: str | None = None, examples: str = "") -> c
         return run_command(make_plan(request), output, output.show, request.track)
 
     train.__annotations__ = {"chosen": Annotated[dict[str, Any], spec_options(spec)], "output": Output}
-    train.__doc__ = f"{kind.description}\n\n{inspect.cleandoc(examples)}"
+    train.__doc__ = f"{kind.description}\n\n{examples}"
     return command(name or kind.name)(train)

@@ -251,15 +251,12 @@ def _plugins() -> Iterable[Fact]:
     for point in points:
         try:
             point.load()
-            yield f"plug-in {point.name}", f"{point.value}, {_package(point)}", True
+            package = f"{point.dist.name} {point.dist.version}" if point.dist else "package unknown"
+            yield f"plug-in {point.name}", f"{point.value}, {package}", True
         except Exception as error:  # a plug-in may raise anything
             yield f"plug-in {point.name}", f"{point.value} cannot be loaded: {type(error).__name__}: {error}", False
     counts = ", ".join(f"{len(registry.entries(kind))} {kind}s" for kind in ENTRY_KINDS)
     yield "registered", counts, True
-
-
-def _package(point: importlib.metadata.EntryPoint) -> str:
-    return f"{point.dist.name} {point.dist.version}" if point.dist else "package unknown"
 
 
 def _folder(given: str | None) -> Iterable[Fact]:

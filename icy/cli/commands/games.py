@@ -36,14 +36,13 @@ from icy.cli.output import (
     stdout,
     write_rows,
 )
-from icy.cli.session import job_command, set_up_log
+from icy.cli.session import command_of_kind, set_up_log
 from icy.config.specs import option
 from icy.core.conventions import Convention
 from icy.core.escapes import in_a_line
 from icy.core.files import write_atomically
 from icy.core.progress import silence
 from icy.core.registry import registry
-from icy.records.kinds import job_kind
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,21 +89,21 @@ class GameChanges:
 
 # -- train -------------------------------------------------------------------------------------------------------------
 
-TRAIN = """
-Examples:
-  icy games train --quick
-  icy games train --world thing --representation gs --representation qt --rule-length 1,4 --seeds 3 -o games
-  icy games train --rule-length 4 --distractor-kind near --distractor-kind uniform --keep-models -o games
-  icy games train --world shape --world-options canvas=32 --representation qt --updates 50000
-  icy games train --sender HierZero:GRU --receiver RNN1L:GRU --set learning_rate=0.001 --dry-run
-  icy games train --preset mugoodman21/concept --seeds 5
 
-Options with several values give one row per combination. The seeds and kinds of distractors of a row train as one
-stack. After an interruption the same command resumes the training. `icy games eval FOLDER` evaluates saved agents
-(--keep-models), and `icy metrics FOLDER` measures their languages.
-"""
+@command_of_kind("games", "train")
+def train_command() -> None:
+    """Examples:
+      icy games train --quick
+      icy games train --world thing --representation gs --representation qt --rule-length 1,4 --seeds 3 -o games
+      icy games train --rule-length 4 --distractor-kind near --distractor-kind uniform --keep-models -o games
+      icy games train --world shape --world-options canvas=32 --representation qt --updates 50000
+      icy games train --sender HierZero:GRU --receiver RNN1L:GRU --set learning_rate=0.001 --dry-run
+      icy games train --preset mugoodman21/concept --seeds 5
 
-train_command = job_command(job_kind("games"), "train", TRAIN)
+    Options with several values give one row per combination. The seeds and kinds of distractors of a row train as one
+    stack. After an interruption the same command resumes the training. `icy games eval FOLDER` evaluates saved agents
+    (--keep-models), and `icy metrics FOLDER` measures their languages.
+    """
 
 
 # -- eval --------------------------------------------------------------------------------------------------------------

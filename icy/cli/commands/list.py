@@ -314,7 +314,8 @@ def _print_one(language: Language, format_: str) -> None:
 
 def _print_facts(language: Language) -> None:
     console, facts = stdout(), language.facts()
-    console.print(f"[bold cyan]{language.name}[/]  {_about(language.name)}")
+    about = " ".join(registry.get(part, "grammar").description for part in language.name.split("+"))
+    console.print(f"[bold cyan]{language.name}[/]  {about}")
     console.print(
         f"{facts['space']} meanings ({facts['meanings']}), messages of {_lengths(language)}, seed {facts['seed']}; "
         f"{counted(facts['distinct_messages'], 'distinct message')} "
@@ -329,11 +330,6 @@ def _lengths(language: Language) -> str:
         return f"{counted(language.message_length, 'token')}, vocabulary {language.vocab_size}"
     few, many = language.lengths.min(), language.lengths.max()
     return f"{few} to {counted(int(many), 'token')}, vocabulary {language.token_count} and the end token"
-
-
-def _about(name: str) -> str:
-    """Return the descriptions of a chain's grammars."""
-    return " ".join(registry.get(part, "grammar").description for part in name.split("+"))
 
 
 def _print_side_by_side(languages: list[Language], format_: str) -> None:

@@ -80,10 +80,7 @@ def report_command(
 # -- plot --------------------------------------------------------------------------------------------------------------
 
 
-SPREAD_OF_PLOT = {
-    "type": click.Choice(SPREADS),
-    "help": "Spread over seeds.  [default: sem for curves, or sd]",
-}
+SPREAD_OF_PLOT = {"type": click.Choice(SPREADS), "help": "Spread over seeds.  [default: sem for curves, or sd]"}
 
 
 @command("plot")

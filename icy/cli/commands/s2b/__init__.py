@@ -7,35 +7,12 @@ from typing import Any
 import click
 
 from icy.cli.options import Assignment, group
-from icy.cli.session import job_command
-from icy.records.kinds import job_kind
+from icy.cli.session import command_of_kind
 
 from .eval import eoa_command, eval_command, language_command, stimuli_command
 from .play import play_command, record_command
 from .players import Values
 from .text import text_command
-
-TRAIN = """
-Examples:
-  icy s2b train --quick
-  icy s2b train --shots 1,2,4 --samples 1,4,16 --most 5 --seeds 3 -o agents
-  icy s2b train --core joint --learner supervised --learner ppo --deaf
-  icy s2b train --learner pair --most 3 --keep-models -o pairs
-  icy s2b train --set learning_rate=0.002 --option heads=4 --game query=tss --dry-run
-
-Options with several values give a row per combination. After an interruption the same command resumes the training.
-`icy s2b eval --listener FOLDER` evaluates saved agents (--keep-models).
-"""
-RECALL = """
-Examples:
-  icy s2b recall --quick
-  icy s2b recall --core pairs --core LSTM --seeds 3 -o recall
-  icy s2b recall --core DNC --stimuli scs --observations 1000000
-  icy s2b recall --compat near32 --task games_per_shot=5 --dry-run
-
-A game has two steps: a stimulus, and a question about its value in one dimension. The score is the accuracy in the
-second shot. After an interruption the same command resumes the training.
-"""
 
 
 class GameAssignment(Assignment):
@@ -53,7 +30,20 @@ def _set_values(ctx: click.Context, param: click.Parameter, value: tuple[int, in
         ctx.default_map = {**(ctx.default_map or {}), "least": value[0], "most": [str(value[1])]}
 
 
-train_command = job_command(job_kind("s2b"), "train", TRAIN)
+@command_of_kind("s2b", "train")
+def train_command() -> None:
+    """Examples:
+      icy s2b train --quick
+      icy s2b train --shots 1,2,4 --samples 1,4,16 --most 5 --seeds 3 -o agents
+      icy s2b train --core joint --learner supervised --learner ppo --deaf
+      icy s2b train --learner pair --most 3 --keep-models -o pairs
+      icy s2b train --set learning_rate=0.002 --option heads=4 --game query=tss --dry-run
+
+    Options with several values give a row per combination. After an interruption the same command resumes the training.
+    `icy s2b eval --listener FOLDER` evaluates saved agents (--keep-models).
+    """
+
+
 next(option for option in train_command.params if option.name == "game").type = GameAssignment()
 _values = click.option(
     *("--values", "_values"),
@@ -65,7 +55,19 @@ _values = click.option(
     help="--least and --most in one, as in other commands of icy s2b: 5, or 2-5.",
 )
 _values(train_command)
-recall_command = job_command(job_kind("recall"), "recall", RECALL)
+
+
+@command_of_kind("recall", "recall")
+def recall_command() -> None:
+    """Examples:
+      icy s2b recall --quick
+      icy s2b recall --core pairs --core LSTM --seeds 3 -o recall
+      icy s2b recall --core DNC --stimuli scs --observations 1000000
+      icy s2b recall --compat near32 --task games_per_shot=5 --dry-run
+
+    A game has two steps: a stimulus, and a question about its value in one dimension. The score is the accuracy in the
+    second shot. After an interruption the same command resumes the training.
+    """
 
 
 @group(

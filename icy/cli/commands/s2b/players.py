@@ -343,12 +343,9 @@ def _differences(group: tuple[ChosenPlayer, ...], game: GameSettings) -> Iterato
             now, then = changed_fields(game, player.game), changed_fields(player.game, game)
             yield f"{player.label} learned with {_spelled(then)}; this game has {_spelled(now)}."
     speaker, listener = group[0], group[-1]
-    if listener.partner is not None and listener.partner != speaker.player and not _learned_together(speaker, listener):
+    together = speaker.game is not None and speaker.label == listener.label  # when they learned
+    if listener.partner is not None and listener.partner != speaker.player and not together:
         yield f"{listener.label} learned with the speaker '{listener.partner}', and hears '{speaker.label}' here."
-
-
-def _learned_together(speaker: ChosenPlayer, listener: ChosenPlayer) -> bool:
-    return speaker.game is not None and speaker.label == listener.label
 
 
 def _spelled(settings: Mapping[str, object]) -> str:

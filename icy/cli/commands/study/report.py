@@ -22,9 +22,8 @@ from icy.cli.options import (
     command,
 )
 from icy.cli.output import checked_plot, print_rows, save_figure
-from icy.cli.session import job_command
+from icy.cli.session import command_of_kind
 from icy.core.errors import InvalidSettingError
-from icy.records.kinds import job_kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -202,16 +201,16 @@ def power_command(
 
 # -- simulate ----------------------------------------------------------------------------------------------------------
 
-SIMULATE = """
-Examples:
-  icy study simulate --quick
-  icy study simulate --player composer --player memoriser --player HierZero:GRU -o games
-  icy study simulate --player FC2L --protocol converged --protocol yoked --dataset eng -o games
-  icy study simulate --player composer --preset published --game held_out_feedback=verdict
-  icy study simulate --player FC2L --protocol yoked --yoked-to games.jsonl
 
-One row per player, dataset, protocol and preset; one game per instance. `icy list study-players` describes simulated
-players; any sender of `icy list models` can play too. Finished games are not played again.
-"""
+@command_of_kind("study", "simulate")
+def simulate_command() -> None:
+    """Examples:
+      icy study simulate --quick
+      icy study simulate --player composer --player memoriser --player HierZero:GRU -o games
+      icy study simulate --player FC2L --protocol converged --protocol yoked --dataset eng -o games
+      icy study simulate --player composer --preset published --game held_out_feedback=verdict
+      icy study simulate --player FC2L --protocol yoked --yoked-to games.jsonl
 
-simulate_command = job_command(job_kind("study"), "simulate", SIMULATE)
+    One row per player, dataset, protocol and preset; one game per instance. `icy list study-players` describes
+    simulated players; any sender of `icy list models` can play too. Finished games are not played again.
+    """
