@@ -17,10 +17,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import icy
-from icy.cli import main
 from icy.core.text import counted
 from icy.records.long_table import to_long
 from icy.records.store import CHECKPOINTS
@@ -249,7 +247,7 @@ def test_dry_run_trains_and_writes_nothing(out: str) -> None:
 
 def test_a_new_model_is_placed_from_the_command_line(tmp_path: Path) -> None:
     words = ["probe", "-m", "sender/FC1L", "-g", "perm", "--quick", "--compare", "atlas", "--workers", "1"]
-    done = CliRunner().invoke(main, [*words, "-o", str(tmp_path / "r")])
+    done = run(*words, "-o", str(tmp_path / "r"))
     assert done.exit_code == 0, done.output
     assert "sender/FC1L among" in done.stdout
     assert "Nearest in bias space" in done.stdout

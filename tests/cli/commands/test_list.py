@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import icy
-from icy.cli import main
 from tests.cli.helpers import assert_one_sentence, run
 
 # -- `icy list` --------------------------------------------------------------------------------------------------------
@@ -33,7 +31,7 @@ def test_list_knows_plugins(plugin: str) -> None:
 
 @pytest.mark.parametrize("kind", ["senders", "receivers", "tables", "Sender", "published"])
 def test_kinds_by_other_names(kind: str) -> None:
-    assert CliRunner().invoke(main, ["list", kind]).exit_code == 0
+    assert run("list", kind).exit_code == 0
 
 
 # -- icy metrics -------------------------------------------------------------------------------------------------------
