@@ -286,7 +286,7 @@ def test_the_line_to_mend_is_named() -> None:
 
     results = {r.name: r for r in testing.check(Broken, "sender", raise_on_failure=False)}
     assert results["output_shape"].message.startswith("ZeroDivisionError: my own fault (line ")
-    assert "test_runner.py" in results["output_shape"].message
+    assert "test_contracts.py" in results["output_shape"].message
 
 
 def test_wrong_arguments_are_reported_once() -> None:
