@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import icy
-from icy.config.search_spec import SearchSpec
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, ReproduceSpec, RunSpec, SweepSpec
+from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, ReproduceSpec, RunSpec, SearchSpec, SweepSpec
 from icy.core.importing import load_object
 from icy.experiments.results import ProbeResult
 from icy.records.kinds import job_kinds

@@ -17,61 +17,38 @@ from .groups import LazyGroup, words_after
 
 # name: (module, help)
 COMMANDS = {
-    "probe": ("probe", "Measure which grammars a model learns easily."),
-    "sweep": ("sweep", "Probe many models under many settings."),
+    "probe": ("training", "Measure which grammars a model learns easily."),
+    "sweep": ("training", "Probe many models under many settings."),
     "search": ("search", "Search a space of models for those with wanted biases."),
-    "e2e": ("e2e", "Train a sender and a receiver together."),
-    "iterate": ("iterate", "Pass languages from learner to learner."),
+    "e2e": ("training", "Train a sender and a receiver together."),
+    "iterate": ("training", "Pass languages from learner to learner."),
     "metrics": ("metrics", "Measure how compositional languages are."),
-    "plot": ("plot", "Draw results: heat maps, bars, curves and more."),
+    "plot": ("results", "Draw results: heat maps, bars, curves and more."),
     "games": ("games", "Train and evaluate agents of multi-target games."),
     "s2b": ("s2b", "Play and measure meta-referential games."),
     "study": ("study", "Run the study with people, and simulate its players."),
-    "report": ("report", "Write results as one HTML file."),
+    "report": ("results", "Write results as one HTML file."),
     "table": ("table", "Print results as a table, next to published or other results."),
-    "compare": ("compare", "Show the differences between two results, seed by seed."),
+    "compare": ("table", "Show the differences between two results, seed by seed."),
     "factors": ("factors", "Show which settings matter: shares of the variance of results."),
-    "power": ("power", "Compute the number of seeds that distinguishes two models."),
+    "power": ("factors", "Compute the number of seeds that distinguishes two models."),
     "reproduce": ("reproduce", "Measure a published table again."),
-    "pack": ("pack", "Pack complete results into one file that icy can read and resume."),
-    "atlas": ("atlas", "Show icy's measurements of its own models."),
+    "pack": ("results", "Pack complete results into one file that icy can read and resume."),
+    "atlas": ("results", "Show icy's measurements of its own models."),
     "list": ("list", "List models, grammars, metrics, players, protocols, cells, presets, jobs or published tables."),
-    "show": ("languages", "Show example messages of a grammar, and its facts."),
-    "generate": ("languages", "Write the language of a grammar to a file."),
+    "show": ("list", "Show example messages of a grammar, and its facts."),
+    "generate": ("list", "Write the language of a grammar to a file."),
     "check": ("check", "Check a plug-in against its contract."),
-    "doctor": ("doctor", "Report versions, devices, memory and plug-ins."),
+    "doctor": ("check", "Report versions, devices, memory and plug-ins."),
 }
 
 TRAINING = ("probe", "sweep", "search", "e2e", "iterate", "reproduce", "train", "recall", "simulate", "acquire")
 
 # Options of any command that take a path.
 PATHS = (
-    *(
-        "-o",
-        "--out",
-        "--save",
-        "--page",
-        "--plot",
-        "--html",
-        "--backup",
-        "--from",
-        "--plugin",
-        "--rows",
-        "--pretrained",
-    ),
-    *("--cache", "--acquisition", "--pack", "--pay", "--people"),
+    *("-o", "--out", "--save", "--page", "--plot", "--html", "--backup", "--from", "--plugin", "--rows"),
+    *("--pretrained", "--cache", "--acquisition", "--pack", "--pay", "--people"),
 )
-
-EPILOG = """\b
-Examples:
-  icy probe --model HierZero:GRU --grammar shufdet
-  icy list models '*GRU'
-  icy show rot --meanings 3x10
-
-\b
-Completion of commands, options and names, in bash (the same for zsh and fish):
-  eval "$(_ICY_COMPLETE=bash_source icy)"
-"""
 
 
 class Main(LazyGroup):
@@ -170,7 +147,6 @@ def _registered_command(ctx: click.Context | None, name: str) -> click.Command |
     cls=Main,
     commands=COMMANDS,
     package=f"{__name__}.commands",
-    epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="icy", message="%(prog)s %(version)s")
@@ -179,4 +155,12 @@ def main() -> None:
 
     icy makes artificial languages with known composition (grammars), trains sender and receiver architectures on
     them, and answers with a bias table: one row per model, one column per grammar.
+
+    Examples:
+      icy probe --model HierZero:GRU --grammar shufdet
+      icy list models '*GRU'
+      icy show rot --meanings 3x10
+
+    Completion of commands, options and names, in bash (the same for zsh and fish):
+      eval "$(_ICY_COMPLETE=bash_source icy)"
     """

@@ -146,15 +146,6 @@ def what_happened() -> str:
     return _stopping.said
 
 
-def _forget_interrupt() -> None:
-    """Make Python end with the given exit code.
-
-    Otherwise Python ends by SIGINT if an interrupt ever occurred in an `exec` of text, which dataclasses use.
-    Evaluating another text clears this state.
-    """
-    eval("0")
-
-
 @contextlib.contextmanager
 def interruptible(whole: bool) -> Iterator[None]:
     """Make signals interrupt the command in the context.
@@ -179,7 +170,9 @@ def interruptible(whole: bool) -> Iterator[None]:
     finally:
         if whole:
             now.end()
-            _forget_interrupt()
+            # Otherwise Python ends by SIGINT, not with the exit code, if an interrupt ever occurred in an `exec` of
+            # text, which dataclasses use. Evaluating another text clears this state.
+            eval("0")
         else:
             sys.unraisablehook = now.hook
             for number, handler in before.items():
@@ -251,8 +244,9 @@ def exit_code_of(action: Callable[[], object]) -> int:
         return _failed(str(error))
     except MemoryError:
         return _failed(FULL)
-    except BrokenPipeError:
-        return _pipe_closed()
+    except BrokenPipeError:  # the reader of stdout, such as `head`, has closed it: the interpreter exits quietly
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     except OSError as error:
         return _failed(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
     except Exception as error:
@@ -272,9 +266,3 @@ def _interrupted() -> int:
 def _failed(sentence: str, code: int = FAILED) -> int:
     click.echo(f"Error: {printable(sentence)}", err=True)
     return code
-
-
-def _pipe_closed() -> int:
-    """Redirect stdout when its reader, such as `head`, has closed it, so that the interpreter exits quietly."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return FAILED

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -22,7 +24,10 @@ Items: TypeAlias = "list[CompletionItem[str]]"
 
 def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """Complete senders and receivers; add the side if the user typed a side or if both sides have the name."""
-    return _matching(_model_names(_entries(ctx, *SIDES), "/" in incomplete), incomplete)
+    entries, sides = _entries(ctx, *SIDES), "/" in incomplete
+    names = [entry.name for entry in entries]
+    shown = [(e.qualified if sides or names.count(e.name) > 1 else e.name, e.description) for e in entries]
+    return _matching(shown, incomplete)
 
 
 def grammars(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
@@ -81,11 +86,6 @@ def _entries(ctx: click.Context, *kinds: str) -> list[Entry]:
     return []
 
 
-def _model_names(entries: list[Entry], qualified: bool) -> list[tuple[str, str]]:
-    names = [entry.name for entry in entries]
-    return [(e.qualified if qualified or names.count(e.name) > 1 else e.name, e.description) for e in entries]
-
-
 def _matching(names: Iterable[tuple[str, str]], incomplete: str) -> Items:
     begun = incomplete.lower()
     return [CompletionItem(name, help=text) for name, text in names if name.lower().startswith(begun)]
@@ -125,6 +125,21 @@ class ColonBashComplete(BashComplete):
 def register() -> None:
     """Register the completion above with click for bash."""
     add_completion_class(ColonBashComplete)
+
+
+ENTRIES = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)  # under "Args:"
+
+
+def parts_of(whole: str) -> tuple[str, dict[str, str], str]:
+    """Split a docstring: the help of a command, the text of each option, and the end of the help, with its lines."""
+    text, arguments, rest = whole.partition("\n\nArgs:\n")
+    texts = {name: " ".join(said.split()) for name, said in ENTRIES.findall(rest)}
+    if arguments:
+        rest = re.split(r"\n\n(?=\S)", rest + "\n\n", maxsplit=1)[1]
+    else:
+        text, begins, rest = whole.partition("\n\nExamples:\n")
+        rest = begins.lstrip() + rest
+    return text, texts, "\n\n".join(f"\b\n{part}" for part in rest.strip("\n").split("\n\n") if part)
 
 
 class Command(click.Command):
@@ -167,11 +182,6 @@ class Command(click.Command):
         return ""
 
 
-def command(name: str, **how: Any) -> Callable[[Callable[..., Any]], Command]:
-    """Return a decorator that makes a Command; arguments as for `click.command`."""
-    return click.command(name, cls=Command, **how)
-
-
 class SuggestingGroup(click.Group):
     """A group that suggests a command for a mistyped name."""
 
@@ -202,11 +212,13 @@ class LazyGroup(SuggestingGroup):
     Args:
         commands: module and help line by command name.
         package: package of the modules; each module has a command `NAME_command`.
-        **how: arguments of `click.Group`.
+        help: its help, with examples at the end.
+        **how: further arguments of `click.Group`.
     """
 
-    def __init__(self, commands: Mapping[str, tuple[str, str]], package: str, **how: Any) -> None:
-        super().__init__(**how)
+    def __init__(self, commands: Mapping[str, tuple[str, str]], package: str, help: str = "", **how: Any) -> None:
+        text, _, end = parts_of(inspect.cleandoc(help or ""))
+        super().__init__(help=text, epilog=end, **how)
         self._lines, self._package = commands, package
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -1,60 +1,41 @@
-"""Options that several commands share, and types of values."""
+"""Commands made of functions: their options, which follow from types and docstrings, and options that several share."""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import click
 from click.core import ParameterSource
 
 from icy.analysis.style import STYLES, plot_style
 from icy.config.settings import RepresentationName
+from icy.config.specs import option
 from icy.core.checks import number_or_text, parse_count
 from icy.core.choices import typed
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.fields import described
 from icy.core.registry import registry
+from icy.core.streams import DrawsName
 from icy.experiments.sweep_file import OPTIONS
 from icy.records.load import MEASURES, Results
 from icy.records.store import RERUN
 
 from . import groups
+from .output import FORMATS as LIST_FORMATS
+from .output import paper_options
 
 Decorator = Callable[[Any], Any]
 Assignments = Sequence[tuple[str, object]]
 
-
-def _load_plugins(ctx: click.Context, param: click.Parameter, files: Sequence[str]) -> None:
-    registry.load_files(files)
-
-
-_PLUGIN: dict[str, Any] = {
-    "multiple": True,
-    "type": click.Path(),
-    "metavar": "FILE",
-    "help": "A Python file that registers models or grammars; repeatable.",
-}
-plugin_option: Decorator = click.option("--plugin", expose_value=False, callback=_load_plugins, **_PLUGIN)
-plugin_files: Decorator = click.option("--plugin", **_PLUGIN)  # for commands that load them after they set up the log
-
-permutations_option: Decorator = click.option(
-    "--permutations",
-    type=click.IntRange(min=1),
-    metavar="M",
-    help="Show each metric's chance level and p-value, from M permutations of the messages, such as 1000.",
-)
-
 FORMATS = ("table", "markdown", "latex", "csv", "json")
-MEANINGS: dict[str, Any] = {"metavar": "AxK|K,K,...", "help": "Attributes x values; or the sizes of each, 10,4,2."}
-WORD_LENGTH = "Tokens per word, w; or 1-4 for words of 1 to 4 tokens."
-DRAWS = "Generators of languages: icy's, or as in the authors' program (Perkins21, Icy22)."
 REPRESENTATIONS = get_args(RepresentationName)  # of icy.core.representations, which imports torch
 SPREADS = ("sd", "sem", "ci95")  # of icy.analysis.tables.bias, which is slow to import
 
@@ -120,121 +101,85 @@ class Several(click.Option):
         return number_or_text(",".join(map(str, given))) if given else None
 
 
-@dataclasses.dataclass(frozen=True)
-class Selection:
-    """The values of the options that select results: models, grammars and `where` (see `icy.records.load.select`).
-
-    `measure` is the measure of tables without a column for it.
-    """
-
-    model: Sequence[str]
-    grammar: Sequence[str]
-    where: dict[str, Any]
-    measure: str | None
-
-    def read(self, results: Sequence[str]) -> Results:
-        """Read results from folders or files, by default the folder icy-results, and return the selected ones."""
-        from icy.experiments.results import read_results
-        from icy.records.load import select
-
-        found = read_results(results or ["icy-results"], self.measure)
-        chosen: Results = select(found, self.model, self.grammar, self.where)
-        return chosen
-
-
-def selection(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that select results; the command gets them as the argument `selected`, a Selection."""
-
-    @wraps(command)
-    def with_selection(*args: Any, model: Any, grammar: Any, where: Assignments, measure: Any, **given: Any) -> Any:
-        return command(*args, selected=Selection(model, grammar, choice_of(where), measure), **given)
-
-    for option in (
-        click.option(
-            "--measure",
-            type=click.Choice(MEASURES),
-            help="Measure for tables without a measure column: ratio to concat's updates, accuracy, or accuracy on "
-            "held-out meanings.",
-        ),
-        click.option(
-            "--where",
-            multiple=True,
-            type=Assignment(plain=True),  # a model may be called null, and a grammar 1e5
-            metavar="COLUMN=VALUE",
-            help="Use only rows with this value in the long table, as in representation=gumb, or of this option, as in "
-            "senders=3; repeatable.",
-        ),
-        click.option(
-            "--grammar",
-            "-g",
-            multiple=True,
-            metavar="NAME",
-            help="Use only these grammars: names, wildcards; repeatable.",
-        ),
-        click.option(
-            "--model", "-m", multiple=True, metavar="NAME", help="Use only these models: names, wildcards; repeatable."
-        ),
-    ):
-        with_selection = option(with_selection)
-    return with_selection
-
-
 # Fields of RunSpec in the order of the help; their options come after the command's own.
 RUNNING = (
     *("quick", "plugin", "device", "workers", "engine", "out", "rerun", "initial_results", "keep_models", "track"),
     *("runner", "per_gpu"),
 )
 SHORT = {field: f"--{name}" for name, field in OPTIONS.items()}
+MINE = ("flags", "help", "also", "completes", "names", "minimum", "exponents", "brackets", "check")  # not click's
 
 
-class SpecOptions:
-    """Makes click options of the fields of a spec, see `icy.config.specs`.
+@dataclasses.dataclass(frozen=True)
+class Declared:
+    """What an option of a command is made of: a field of a dataclass, or a parameter of a function.
 
-    Args:
-        spec: the dataclass; its docstring describes each field under "Attributes:".
+    Attributes:
+        name: name of the field or parameter.
+        hint: its type, from which the form of the option follows.
+        default: its default; MISSING if the user must give a value.
+        text: its description in the docstring.
+        shown: its metadata, see `icy.config.specs`; and arguments of `click.option`, which override those from the
+            type. The key `also` has decorators of further options, which the command does not get.
+        old: old names of the option.
     """
 
-    def __init__(self, spec: type) -> None:
-        self._spec, self._descriptions = spec, described(spec)
-        self._hints = typing.get_type_hints(spec)
-        self.fields = {f.name: f for f in dataclasses.fields(spec)}
+    name: str
+    hint: Any
+    default: Any
+    text: str
+    shown: Mapping[str, Any]
+    old: Sequence[str] = ()
 
-    def described(self, name: str) -> str:
-        """Return the description of a field, as a sentence."""
-        return _sentence(self._descriptions.get(name, ""))
+    @classmethod
+    def of(cls, name: str, hint: Any, default: Any, text: str, shown: Mapping[str, Any], **more: Any) -> Declared:
+        """Return the declaration of a field or parameter; dictionaries in an Annotated type are metadata, too."""
+        hint, *extra = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        merged = {key: value for one in (*extra, shown) if isinstance(one, Mapping) for key, value in one.items()}
+        return cls(name, hint, default, text, merged, **more)
 
-    def option(self, name: str, *flags: str, help: str = "", **more: Any) -> Decorator:
-        """Return the option of a field, with its default and its description.
+    def option(self, *flags: str, help: str = "", **more: Any) -> Decorator:
+        """Return the option, with its default and its description.
 
         Args:
-            name: name of the field.
-                *flags: flags that replace the field's own.
-                help: text that replaces the field's description.
-            **more: arguments of `click.option`, which override those from the field's type.
+            *flags: flags that replace the field's own.
+            help: text that replaces the description.
+            **more: arguments of `click.option`, which override all others.
         """
-        field, default = self.fields[name], self.fields[name].default
-        needed = default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        text = _sentence(help or field.metadata.get("help") or self._descriptions.get(name, ""))
-        more = self._renamed(field) | self._form(field) | more
-        if default is dataclasses.MISSING or default == ():
-            default = None
+        text = _sentence(help or self.shown.get("help") or self.text)
+        more = ({"cls": Renamed, "old": self.old} if self.old else {}) | self._form() | more
+        default = None if self.default is dataclasses.MISSING or self.default == () else self.default
         if more.get("multiple") and default is not None:
             default = [default] if isinstance(default, str) or not isinstance(default, Iterable) else list(default)
-        shown = default is not None and default is not False
+        shown = default is not None and default is not False and default != ""
+        needed = self.default is dataclasses.MISSING
         how: dict[str, Any] = {"required": needed, "default": default, "show_default": shown, "help": text, **more}
-        return click.option(*(flags or _flags(field)), name, **how)
+        return click.option(*(flags or self._flags()), self.name, **how)
 
-    def _renamed(self, field: dataclasses.Field[Any]) -> dict[str, Any]:
-        """Return the arguments of `click.option` that follow from old names of a field without flags of its own."""
-        names = [] if "flags" in field.metadata else getattr(self._spec, "old_names", {}).items()
-        old = [f"--{name.replace('_', '-')}" for name, new in names if new == field.name]
-        return {"cls": Renamed, "old": old} if old else {}
+    def argument(self) -> Decorator:
+        """Return an argument of a command in place of an option."""
+        many = any(_is(part, Sequence) for part in _alternatives(self.hint))
+        how = {name: value for name, value in self._form().items() if name in ("type", "metavar", "shell_complete")}
+        return click.argument(self.name, nargs=-1 if many else 1, required=self.default is dataclasses.MISSING, **how)
 
-    def _form(self, field: dataclasses.Field[Any]) -> dict[str, Any]:
-        """Return the arguments of `click.option` that follow from a field's type and metadata."""
-        parts, shown = _alternatives(self._hints[field.name]), field.metadata
+    def _flags(self) -> Iterable[str]:
+        """Return the flags that a field declares, by default the field's name and its name in sweep files."""
+        if declared := self.shown.get("flags", ()):
+            return tuple(declared)
+        flag = f"--{self.name.replace('_', '-')}"
+        if self.default is True or (self.default is None and bool in _alternatives(self.hint)):
+            return (f"{flag}/--no-{flag[2:]}",)
+        return dict.fromkeys((SHORT.get(self.name, flag), flag))
+
+    def _form(self) -> dict[str, Any]:
+        """Return the arguments of `click.option` that follow from the type and the metadata."""
+        return self._of_type() | {name: value for name, value in self.shown.items() if name not in MINE}
+
+    def _of_type(self) -> dict[str, Any]:
+        parts, shown = _alternatives(self.hint), self.shown
         of_many = [get_args(part)[0] for part in parts if _is(part, Iterable) and get_args(part)]
         metavar = shown.get("metavar")
+        complete = getattr(groups, shown["completes"]) if "completes" in shown else None
         if bool in parts:
             return {"is_flag": True}
         if any(_is(part, Mapping) for part in parts):
@@ -246,9 +191,23 @@ class SpecOptions:
             return {"type": click.Choice(names), "metavar": metavar}
         if (metavar or "").endswith("...]") or (of_many and int in parts):  # as `icy.config.settings.Numbers`
             return {"cls": Several, "metavar": metavar or "N[,N...]"}
-        complete = getattr(groups, shown["completes"]) if "completes" in shown else None
         value = _value(of_many or parts, shown)
         return {"multiple": bool(of_many), "metavar": metavar, "type": value, "shell_complete": complete}
+
+
+def fields_of(kind: Any) -> dict[str, Declared]:
+    """Return the fields of a dataclass by name; its docstring describes each field under "Attributes:"."""
+    hints, texts = typing.get_type_hints(kind, include_extras=True), described(kind)
+    old = getattr(kind, "old_names", {})
+    found = {}
+    for field in dataclasses.fields(kind):
+        names = [] if "flags" in field.metadata else [name for name, new in old.items() if new == field.name]
+        default = field.default if field.default_factory is dataclasses.MISSING else None
+        found[field.name] = Declared.of(
+            *(field.name, hints[field.name], default, texts.get(field.name, ""), field.metadata),
+            old=[f"--{name.replace('_', '-')}" for name in names],
+        )
+    return found
 
 
 def spec_options(
@@ -263,20 +222,85 @@ def spec_options(
         without: fields that have no option.
         **help: texts that replace the fields' descriptions.
     """
-    options = SpecOptions(spec)
-    own = [name for name in options.fields if name not in {*first, *last, *RUNNING}]
+    options = fields_of(spec)
+    own = [name for name in options if name not in {*first, *last, *RUNNING}]
     names = dict.fromkeys((*first, *own, *last, *RUNNING))
     help["rerun"] = "; ".join(f"{name}: {what}" for name, what in RERUN.items()) + "."
-    return together(*(options.option(name, help=help.get(name, "")) for name in names if name not in without))
+    return together(*(options[name].option(help=help.get(name, "")) for name in names if name not in without))
 
 
-def _flags(field: dataclasses.Field[Any]) -> Iterable[str]:
-    """Return the flags that a field declares, by default the field's name and its name in sweep files."""
-    flag = f"--{field.name.replace('_', '-')}"
-    declared: Iterable[str] = field.metadata.get("flags", ())
-    if declared:
-        return declared
-    return (f"{flag}/--no-{flag[2:]}",) if field.default is True else dict.fromkeys((SHORT.get(field.name, flag), flag))
+# -- commands, made of functions ---------------------------------------------------------------------------------------
+
+
+def command(name: str, short_help: str | None = None, **how: Any) -> Callable[[Callable[..., Any]], groups.Command]:
+    """Return a decorator that makes a command of a function.
+
+    Parameters by position become arguments, the others options, each with its type and default. A parameter whose type
+    is a dataclass has an option per field. A parameter with a decorator in its Annotated type has that decorator's
+    options, and gets a dictionary of those that the user gave. The docstring has the help; under "Args:", that of each
+    option; and below, as from "Examples:", the end of the help.
+
+    Args:
+        name: name of the command.
+        short_help: its line in the list of a group; by default the first sentence of the docstring.
+        **how: further arguments of `click.Command`.
+    """
+
+    def make(function: Callable[..., Any]) -> groups.Command:
+        text, texts, end = groups.parts_of(inspect.getdoc(function) or "")
+        hints = typing.get_type_hints(function, include_extras=True)
+        taken: dict[str, tuple[Any, list[click.Parameter]]] = {}
+        for parameter in inspect.signature(function).parameters.values():
+            default = dataclasses.MISSING if parameter.default is parameter.empty else parameter.default
+            hint, declared = hints[parameter.name], texts.get(parameter.name, "")
+            one = Declared.of(parameter.name, hint, default, declared, {})
+            extra = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+            decorators = [decorate for decorate in extra if callable(decorate)]
+            if dataclasses.is_dataclass(one.hint):
+                decorators = [field.option() for field in fields_of(one.hint).values()]
+            elif not decorators:
+                by_place = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+                decorators = [one.argument() if by_place else one.option(), *one.shown.get("also", ())]
+            taken[parameter.name] = one.hint, parameters_of(*decorators)
+
+        @click.pass_context
+        def run(ctx: click.Context, /, **given: Any) -> Any:
+            arguments = {}
+            for name, (hint, own) in taken.items():
+                values = {str(p.name): given.pop(str(p.name)) for p in own if p.expose_value}
+                if dataclasses.is_dataclass(hint):
+                    arguments[name] = hint(**values)  # type: ignore[operator]
+                else:
+                    arguments[name] = values[name] if name in values else given_by_user(ctx, values)
+            return function(**arguments)
+
+        parameters = [*(p for _, own in taken.values() for p in own), *parameters_of(lambda _: function)]
+        return groups.Command(
+            name, callback=run, params=parameters, help=text, epilog=end, short_help=short_help, **how
+        )
+
+    return make
+
+
+def group(name: str, commands: Iterable[click.Command]) -> Callable[[Callable[..., Any]], click.Group]:
+    """Return a decorator that makes a group of commands; the docstring of the function has its help and its end."""
+
+    def make(function: Callable[..., Any]) -> click.Group:
+        text, _, end = groups.parts_of(inspect.getdoc(function) or "")
+        return groups.SuggestingGroup(name, {str(one.name): one for one in commands}, help=text, epilog=end)
+
+    return make
+
+
+def parameters_of(*decorators: Decorator) -> list[click.Parameter]:
+    """Return the arguments and options that some decorators add."""
+
+    def holder() -> None: ...
+
+    found: Any = holder
+    for decorate in reversed(decorators):
+        found = decorate(found)
+    return list(reversed(getattr(found, "__click_params__", [])))
 
 
 def _alternatives(hint: object) -> tuple[object, ...]:
@@ -318,57 +342,13 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def agents_option(example: str) -> Decorator:
-    """Return the option --where of commands that play with trained agents."""
-    return click.option(
-        "--where",
-        multiple=True,
-        type=Assignment(),
-        metavar="NAME=VALUE",
-        help=f"Use only matching trained agents of a folder, as in seed=124 or {example}; repeatable.",
-    )
-
-
 def together(*options: Decorator) -> Decorator:
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            function = option(function)
+        for add in reversed(options):
+            function = add(function)
         return function
 
     return decorate
-
-
-OUTPUT_OPTIONS = together(
-    click.option("--dry-run", is_flag=True, help="Show the planned training and its estimated time; train nothing."),
-    click.option(
-        "--format",
-        "format_",
-        type=click.Choice(FORMATS),
-        default="table",
-        show_default=True,
-        help="Output format; json has every replicate, other formats have the table.",
-    ),
-    click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds."),
-    click.option("--quiet", "-q", is_flag=True, help="Print no progress and no remarks."),
-    click.option("--verbose", "-v", count=True, help="Print how each model is stacked and why; -vv for the whole log."),
-)
-
-
-def style_option(*, exposed: bool = False) -> Decorator:
-    """Return the option --style: all plots of the command are drawn in this style unless a function names another."""
-
-    def begin(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
-        if name is not None and not exposed:
-            ctx.with_resource(plot_style(name))
-        return name
-
-    return click.option(
-        "--style",
-        type=click.Choice(list(STYLES)),
-        expose_value=exposed,
-        callback=begin,
-        help="Sizes and fonts of plots, for a paper or for slides.",
-    )
 
 
 class Renamed(click.Option):
@@ -389,24 +369,6 @@ class Renamed(click.Option):
         shown = copy.copy(self)
         shown.opts = [name for name in self.opts if name not in self.old]
         return super(Renamed, shown).get_help_record(ctx)
-
-
-def file_option(help: str, name: str = "out", **more: Any) -> Decorator:
-    """Return the option -o/--out of a command that writes a file; --save is its old name.
-
-    Args:
-        help: the content of the file, with the accepted suffixes.
-        name: name of the argument.
-        **more: arguments of `click.option`.
-    """
-    how: dict[str, Any] = {"metavar": "FILE", "type": click.Path(), "help": help, **more}
-    return click.option("-o", "--out", name, cls=Renamed, old=("--save",), **how)
-
-
-def plot_option(shows: str, old: Sequence[str] = ()) -> Decorator:
-    """Return the options --plot and --style of a command that can also draw; `old` are other names of --plot."""
-    plot = click.option("--plot", cls=Renamed, old=old, type=click.Path(), metavar="FILE", help=shows)
-    return together(plot, style_option())
 
 
 def given_by_user(ctx: click.Context, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -430,3 +392,103 @@ def assigned(flag: str, pairs: Assignments) -> dict[str, object]:
                 f"{flag} has two values of {name}, {found[name]!r} and {value!r}: keep one{several}."
             )
     return found
+
+
+# -- options that several commands share -------------------------------------------------------------------------------
+
+
+_PLUGIN: dict[str, Any] = {
+    "multiple": True,
+    "type": click.Path(),
+    "metavar": "FILE",
+    "help": "A Python file that registers models or grammars; repeatable.",
+}
+plugin_option: Decorator = click.option(
+    "--plugin", expose_value=False, callback=lambda ctx, parameter, files: registry.load_files(files), **_PLUGIN
+)
+PluginFiles = Annotated[tuple[str, ...], _PLUGIN]  # for commands that load them after they set up the log
+
+
+def _draw_in(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
+    """Draw all plots of a command in a style, unless a function names another."""
+    if name is not None:
+        ctx.with_resource(plot_style(name))
+
+
+STYLE: dict[str, Any] = {
+    "type": click.Choice([*STYLES]),
+    "help": "Sizes and fonts of plots, for a paper or for slides.",
+}
+_style: Decorator = click.option("--style", expose_value=False, callback=_draw_in, **STYLE)
+
+FILE: dict[str, Any] = {"metavar": "FILE", "type": click.Path()}
+OUT = {**FILE, "flags": ("-o", "--out"), "cls": Renamed, "old": ("--save",)}  # --save is the old name
+PLOT = {**FILE, "cls": Renamed, "also": (_style,)}  # of a command that can also draw
+OutFile = Annotated[str | None, OUT]
+PlotFile = Annotated[str | None, PLOT]
+Paths = Annotated[tuple[str, ...], {"type": click.Path()}]
+
+_FORMAT = {"flags": ("--format",), "help": "Output format."}
+Format = Annotated[str, _FORMAT, {"type": click.Choice(FORMATS)}]
+TableFormat = Annotated[Format, {"also": (paper_options,)}]
+ListFormat = Annotated[str, _FORMAT, {"type": click.Choice(LIST_FORMATS)}]
+Spread = Annotated[str, {"type": click.Choice(SPREADS), "help": "Spread over seeds."}]
+Quiet = Annotated[bool, {"flags": ("--quiet", "-q"), "help": "Print no progress and no remarks."}]
+Verbose = Annotated[
+    int,
+    {"flags": ("--verbose", "-v"), "count": True, "type": None, "show_default": False},
+    {"help": "Print how each model is stacked and why; -vv for the whole log."},
+]
+
+Grammar = Annotated[str, {"completes": "grammars"}]
+MeaningsText = Annotated[str, {"metavar": "AxK|K,K,...", "help": "Attributes x values; or the sizes of each, 10,4,2."}]
+VocabSize = Annotated[int, {"help": "Number of tokens, V."}]
+WordLength = Annotated[str, {"metavar": "w|w-w", "help": "Tokens per word, w; or 1-4 for words of 1 to 4 tokens."}]
+Draws = Annotated[
+    DrawsName, {"help": "Generators of languages: icy's, or as in the authors' program (Perkins21, Icy22)."}
+]
+Permutations = Annotated[
+    int | None,
+    {"minimum": 1, "metavar": "M"},
+    {"help": "Show each metric's chance level and p-value, from M permutations of the messages, such as 1000."},
+]
+
+
+def agents_where(example: str) -> dict[str, Any]:
+    """Return the metadata of the option --where of commands that play with trained agents."""
+    text = f"Use only matching trained agents of a folder, as in seed=124 or {example}; repeatable."
+    return {"multiple": True, "type": Assignment(), "metavar": "NAME=VALUE", "help": text}
+
+
+@dataclasses.dataclass(frozen=True)
+class Selection:
+    """Which results a command uses (see `icy.records.load.select`).
+
+    Attributes:
+        model: use only these models: names, wildcards; repeatable.
+        grammar: use only these grammars: names, wildcards; repeatable.
+        where: use only rows with this value in the long table, as in representation=gumb, or of this option, as in
+            senders=3; repeatable.
+        measure: measure for tables without a measure column: ratio to concat's updates, accuracy, or accuracy on
+            held-out meanings.
+    """
+
+    model: tuple[str, ...] = option((), flags=("--model", "-m"), metavar="NAME")
+    grammar: tuple[str, ...] = option((), flags=("--grammar", "-g"), metavar="NAME")
+    # A model may be called null, and a grammar 1e5, so that all values are texts.
+    where: Assignments = option((), multiple=True, type=Assignment(plain=True), metavar="COLUMN=VALUE")
+    measure: str | None = option(None, type=click.Choice(MEASURES))
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The values of `where` by name."""
+        return choice_of(self.where)
+
+    def read(self, results: Sequence[str]) -> Results:
+        """Read results from folders or files, by default the folder icy-results, and return the selected ones."""
+        from icy.experiments.results import read_results
+        from icy.records.load import select
+
+        found = read_results(results or ["icy-results"], self.measure)
+        chosen: Results = select(found, self.model, self.grammar, self.chosen)
+        return chosen

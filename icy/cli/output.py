@@ -38,12 +38,6 @@ NO_DATE: dict[str, dict[str, str | None]] = {".png": {}, ".pdf": {"CreationDate"
 DPI = 200
 
 
-def format_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the option --format of commands that print a list."""
-    option = click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
-    return option(function)
-
-
 def stdout() -> Console:
     """Return the console for results."""
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty())  # lines for a pipe are not wrapped
@@ -173,6 +167,14 @@ def print_table(table: BiasTable, format_: str) -> None:
         print_on_terminal(table, console)
 
 
+def print_tables(tables: Sequence[BiasTable], format_: str) -> None:
+    """Print several tables, one below the other; formats as for `print_table`."""
+    for place, table in enumerate(tables):
+        if place:
+            click.echo()
+        print_table(table, format_)
+
+
 def print_on_terminal(table: BiasTable, console: Console) -> None:
     """Print a bias table in as many parts as the terminal needs."""
     console.print(Text(in_a_line(table.shown_title), style="bold"))
@@ -212,8 +214,10 @@ def _columns(lines: list[list[str]], places: Sequence[int]) -> list[list[str]]:
     return [[line[i] for i in places] for line in lines]
 
 
-def checked_plot(given: str) -> Path:
-    """Check and return the file to draw to; also check that matplotlib can be imported."""
+def checked_plot(given: str | None) -> Path | None:
+    """Check and return the file to draw to, if one is given; also check that matplotlib can be imported."""
+    if given is None:
+        return None
     from icy.analysis.style import load_matplotlib
 
     path = checked_file(given, SUFFIXES, "A plot is")
@@ -221,8 +225,10 @@ def checked_plot(given: str) -> Path:
     return path
 
 
-def save_figure(figure: Figure, path: Path, quiet: bool) -> None:
-    """Write a figure and print its path."""
+def save_figure(figure: Figure, path: Path | None, quiet: bool = False) -> None:
+    """Write a figure and print its path; do nothing without a path."""
+    if path is None:
+        return
     from icy.analysis import style
 
     try:

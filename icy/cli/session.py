@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import logging
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
-import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from icy.cli.groups import command as icy_command
-from icy.cli.options import OUTPUT_OPTIONS, given_by_user, spec_options
+from icy.cli.options import FORMATS, Quiet, Spread, Verbose, command, spec_options
+from icy.config.specs import option
 from icy.core.processes import interrupt_text
 from icy.core.surroundings import log_level
 from icy.core.text import counted, duration, printable
@@ -26,7 +25,7 @@ from icy.experiments.plan import Plan, Row, make_plan
 from icy.experiments.progress import Watcher
 from icy.experiments.results import ProbeResult
 from icy.experiments.run import finished_text, require_engine, run_plan
-from icy.experiments.trackers.make import watching
+from icy.experiments.trackers import watching
 from icy.records.kinds import JobKind, job_kind
 from icy.training.combinations import warn_of_same_networks
 
@@ -137,31 +136,35 @@ SMALL_SPACE = {"meanings": "3x4", "V": "4", "w": "2", "protocol": "acquire"}  # 
 
 
 @dataclass(frozen=True)
-class OutputOptions:
-    """Output of a training command: the options of `icy.cli.options.OUTPUT_OPTIONS`."""
+class Output:
+    """Output of a training command.
 
-    dry_run: bool
-    format_: str
-    spread: str
-    quiet: bool
-    verbose: int
+    Attributes:
+        dry_run: show the planned training and its estimated time; train nothing.
+        format_: output format; json has every replicate, other formats have the table.
+    """
 
-    @classmethod
-    def take(cls, given: dict[str, object]) -> OutputOptions:
-        """Take these options out of a command's arguments, and set up the log."""
-        output = msgspec.convert({f.name: given.pop(f.name) for f in fields(cls)}, cls)
-        set_up_log(stderr(), output.quiet, output.verbose)
-        return output
+    dry_run: bool = False
+    format_: str = option("table", flags=("--format",), type=click.Choice(FORMATS))
+    spread: Spread = "sd"
+    quiet: Quiet = False
+    verbose: Verbose = 0
+
+    def __post_init__(self) -> None:
+        set_up_log(self.quiet, self.verbose)
 
     def watcher(self) -> Watcher | None:
         """Return the progress display, or None."""
         return None if self.quiet else make_watcher(stderr(), self.verbose > 0)
 
+    def show(self, result: ProbeResult) -> None:
+        """Print the tables of results."""
+        print_by_protocol(result, self.format_, self.spread)
+
 
 def run_command(
-    ctx: click.Context,
     plan: Plan,
-    output: OutputOptions,
+    output: Output,
     show: Callable[[ProbeResult], None],
     track: str | Iterable[str] = (),
     retries: int = 0,
@@ -170,31 +173,22 @@ def run_command(
     if output.dry_run:
         print_plan(plan, output.format_, output.quiet)
         return DONE
-
-    def run(plan: Plan, watcher: Watcher | None) -> ProbeResult:
-        return run_plan(plan, watcher, retries)
-
-    result = run_watched(ctx, plan, run, output.watcher(), track)
+    result = run_watched(plan, output.watcher(), track, retries)
     show(result)
     if not output.quiet:
         print_remarks(plan, result)
     return FAILED if result.failures else DONE
 
 
-def run_watched(
-    ctx: click.Context,
-    plan: Plan,
-    run: Callable[[Plan, Watcher | None], ProbeResult],
-    watcher: Watcher | None,
-    track: str | Iterable[str] = (),
-) -> ProbeResult:
+def run_watched(plan: Plan, watcher: Watcher | None, track: str | Iterable[str], retries: int) -> ProbeResult:
     """Train missing replicates with progress and trackers; Ctrl-C becomes a sentence."""
     started = time.time()
     try:
-        return run(plan, watching(watcher, track, plan.store.folder))
+        return run_plan(plan, watching(watcher, track, plan.store.folder), retries)
     except KeyboardInterrupt as error:
         kept = interrupt_text(error) or finished_text(plan, started)
-        raise Interrupted(f"{kept}. To continue, run the same command again: {same_command(ctx)}") from None
+        again = same_command(click.get_current_context())
+        raise Interrupted(f"{kept}. To continue, run the same command again: {again}") from None
 
 
 # -- afterwards --------------------------------------------------------------------------------------------------------
@@ -275,47 +269,37 @@ class _ConsoleLog(logging.Handler):
         self._console.print(Text(printable(record.getMessage()), style=style), soft_wrap=True)
 
 
-def set_up_log(console: Console, quiet: bool, verbose: int) -> None:
-    """Print icy's log on a console until the command ends, from the level that `quiet` and `verbose` choose."""
+def set_up_log(quiet: bool, verbose: int = 0) -> None:
+    """Print icy's log on stderr until the command ends, from the level that `quiet` and `verbose` choose."""
     level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    click.get_current_context().with_resource(_log_output(console, level))
-
-
-@contextmanager
-def _log_output(console: Console, level: int) -> Iterator[None]:
-    log, handler = logging.getLogger("icy"), _ConsoleLog(console)
+    log, handler, context = logging.getLogger("icy"), _ConsoleLog(stderr()), click.get_current_context()
     log.addHandler(handler)
-    try:
-        with log_level(level, log.name):
-            yield
-    finally:
-        log.removeHandler(handler)
+    context.call_on_close(lambda: log.removeHandler(handler))
+    context.with_resource(log_level(level, log.name))
 
 
 # -- commands of registered kinds of jobs, made from their specs -------------------------------------------------------
 
 
-def job_command(kind: JobKind, name: str | None = None, epilog: str | None = None) -> click.Command:
+def command_of_kind(kind: str, name: str) -> Callable[[Callable[[], None]], click.Command]:
+    """Return a decorator that makes the command of a kind of job; a docstring with examples is the end of its help."""
+    return lambda examples: job_command(job_kind(kind), name, inspect.getdoc(examples) or "")
+
+
+def job_command(kind: JobKind, name: str | None = None, examples: str = "") -> click.Command:
     """Return the command of a kind of job: one option per field of its spec, and the options of every training command.
 
     Args:
         kind: any registered kind.
         name: name of the command in a group; by default the kind's name.
-        epilog: end of its help, such as examples.
+        examples: end of its help.
     """
     spec = kind.load_spec()
 
-    @icy_command(name or kind.name, help=kind.description, epilog=epilog)
-    @spec_options(spec)
-    @OUTPUT_OPTIONS
-    @click.pass_context
-    def command(ctx: click.Context, /, **given: object) -> int:
-        output = OutputOptions.take(given)
-        request = spec.asked(**given_by_user(ctx, given))
+    def train(*, chosen: dict[str, Any], output: Output) -> int:
+        request = spec.asked(**chosen)
+        return run_command(make_plan(request), output, output.show, request.track)
 
-        def show(result: ProbeResult) -> None:
-            print_by_protocol(result, output.format_, output.spread)
-
-        return run_command(ctx, make_plan(request), output, show, request.track)
-
-    return command
+    train.__annotations__ = {"chosen": Annotated[dict[str, Any], spec_options(spec)], "output": Output}
+    train.__doc__ = f"{kind.description}\n\n{examples}"
+    return command(name or kind.name)(train)

@@ -39,14 +39,7 @@ register_job_kind(
         conventions="icy.training.pairs.pair_job:pair_conventions",
         # A pair's further configuration depends on whether it was pre-trained, which varies within a row.
         row=(
-            "model",
-            "options",
-            "meanings",
-            "vocab_size",
-            "word_length",
-            "hidden_size",
-            "representation",
-            "protocol",
+            *("model", "options", "meanings", "vocab_size", "word_length", "hidden_size", "representation", "protocol"),
             "pretrained",
             *("senders", "receivers", "replace_every", "replacement", "max_length", "length_cost"),
         ),

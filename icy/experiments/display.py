@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.padding import Padding
 from rich.text import Text
 
+from icy.config.specs import RunSpec
 from icy.core.progress import progress_disabled
 from icy.core.text import counted, duration
 from icy.records.record import Record
@@ -21,6 +22,7 @@ from icy.training.job import Job, Reading
 
 from .plan import Plan
 from .progress import Clock, ProgressWatcher, RowProgress, Watcher, Watchers
+from .trackers import watching
 
 BAR = 10  # characters
 NOTEBOOK_WIDTH = 100  # characters
@@ -48,6 +50,11 @@ def with_progress(watcher: Watcher | None, progress: bool | None) -> Watcher | N
     else:
         display = SparseWatcher(console)
     return display if watcher is None else Watchers(display, watcher)
+
+
+def callbacks_of(spec: RunSpec, watcher: Watcher | None, progress: bool | None) -> Watcher | None:
+    """Return the callbacks of a run in Python: the caller's, a display of progress, and the trackers of its spec."""
+    return watching(with_progress(watcher, progress), spec.track, spec.out)
 
 
 def make_watcher(console: Console, engines: bool = False) -> ProgressWatcher:

@@ -15,7 +15,6 @@ from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry, without_choices
 from icy.core.surroundings import standard_state
 from icy.core.text import counted, several
-from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
 from icy.languages.frequencies import EQUAL, Frequencies
 from icy.models.creation import cannot_use
@@ -25,7 +24,7 @@ from icy.training.pairs.pair_job import PairJob
 from icy.training.populations import Lengths, Population
 from icy.training.tasks import PairEntry, PairTask
 
-from .display import with_progress
+from .display import callbacks_of
 from .idle import without_idle
 from .plan import make_plan
 from .progress import Watcher
@@ -80,7 +79,7 @@ def e2e(
     """
     spec = EndToEndSpec.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)
     spec = with_model_names(spec, "sender", "receiver")
-    result = run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
+    result = run_plan(make_plan(spec), callbacks_of(spec, watcher, progress))
     assert isinstance(result, EndToEndResult)
     return result
 

@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from icy.core.errors import what_and_where
 from icy.core.machine import out_of_memory, resolve_device
@@ -68,7 +67,10 @@ def estimate(plan: Plan, report: Callable[[str], None] = lambda doing: None) -> 
         alike = [(one, seconds) for one, seconds in timed.values() if one.kind == job.kind]
         if not alike or _key(job) in failed:
             continue
-        _, seconds = timed.get(_key(job)) or min(alike, key=partial(_distance, job.update_cost))
+        # Smaller jobs come last, because some are not recurrent.
+        cost = job.update_cost
+        nearest = min(alike, key=lambda one: (one[0].update_cost < cost, abs(one[0].update_cost - cost)))
+        _, seconds = timed.get(_key(job), nearest)
         updates = expected.of_row(row)
         if all(math.isfinite(one.high) for one in updates.values()):
             of_stacks = [[updates[r] for r in stack.replicates] for stack in stacks]
@@ -87,11 +89,6 @@ def on_workers(estimates: Sequence[Estimate], workers: int) -> tuple[float, floa
     """Return the lowest and highest seconds of rows that share some workers."""
     lows, highs = zip(*(ends for one in estimates for ends in one.stacks), strict=True)
     return max(sum(lows) / max(1, workers), *lows), max(sum(highs) / max(1, workers), *highs)
-
-
-def _distance(cost: float, timed: tuple[Job, float]) -> tuple[bool, float]:
-    """Return the distance of a timed job from a cost. Smaller jobs come last, because some are not recurrent."""
-    return timed[0].update_cost < cost, abs(timed[0].update_cost - cost)
 
 
 def _key(job: Job) -> str:

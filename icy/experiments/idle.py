@@ -32,7 +32,11 @@ def warn_of_idle(specs: Sequence[RunSpec]) -> None:
     """
     idle_options = [idle(spec) for spec in specs]
     for name in dict.fromkeys(name for each in idle_options for name in each):
-        sentences = [each.get(name) for spec, each in zip(specs, idle_options, strict=True) if _has(spec, name)]
+        sentences = [
+            each.get(name)
+            for spec, each in zip(specs, idle_options, strict=True)
+            if name in spec.given or name in getattr(spec, "settings", {})
+        ]
         if None in sentences:  # it has an effect in one of them
             continue
         for sentence in dict.fromkeys(filter(None, sentences)):
@@ -60,10 +64,6 @@ def idle(spec: RunSpec) -> Idle:
     own = _idle_in_pairs(spec) if isinstance(spec, EndToEndSpec) else own
     own = _idle_in_chains(spec) if isinstance(spec, ChainSpec) else own
     return {**dict(_idle_anywhere(spec)), **dict(own)}
-
-
-def _has(spec: RunSpec, name: str) -> bool:
-    return name in spec.given or name in getattr(spec, "settings", {})
 
 
 def _idle_anywhere(spec: RunSpec) -> Iterator[tuple[str, str]]:

@@ -20,14 +20,13 @@ from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
 from icy.training.tasks import PairTask, Task
 
-from .display import with_progress
+from .display import callbacks_of
 from .e2e import pair_entries, pair_parameter_counts
 from .plan import make_plan
 from .probe import parameter_counts, usable_models
 from .progress import Watcher
 from .results import ProbeResult
 from .run import run_plan
-from .trackers.make import watching
 from .user_languages import UserGrammars
 from .user_models import Models, with_model_names
 
@@ -74,7 +73,7 @@ def iterate(
         [('perm', 123, 4), ('perm', 124, 4), ('hol', 123, 4), ('hol', 124, 4)]
     """
     spec = with_model_names(ChainSpec.asked(model=model, grammar=grammar, **options), "model", "receiver")
-    return run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
+    return run_plan(make_plan(spec), callbacks_of(spec, watcher, progress))
 
 
 spell_out(iterate, ChainSpec, ProbeResult)

@@ -16,7 +16,6 @@ from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry, without_choices
 from icy.core.surroundings import standard_state
 from icy.core.text import words
-from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
 from icy.languages.frequencies import Frequencies
 from icy.languages.meanings import MeaningSpace
@@ -27,7 +26,7 @@ from icy.training.job import Replicate
 from icy.training.probe_job import ProbeJob
 from icy.training.tasks import Task
 
-from .display import with_progress
+from .display import callbacks_of
 from .idle import without_idle
 from .plan import make_plan
 from .progress import Watcher
@@ -77,7 +76,7 @@ def probe(
         ['concat', 'perm', 'rot']
     """
     spec = with_model_names(ProbeSpec.asked(model=model, grammar=grammar, **options), "model")
-    return run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
+    return run_plan(make_plan(spec), callbacks_of(spec, watcher, progress))
 
 
 spell_out(probe, ProbeSpec, ProbeResult)

@@ -299,10 +299,11 @@ class ProgressWatcher(Watcher):
         """Return the line that reports the end of a replicate."""
         row = self._of_key[record["key"]]
         engine = f", engine {record['engine']}" if self.engines and record.get("engine") else ""
-        return (
-            f"[{self.done}/{self.total}] {row.label} {record['grammar']} seed {record['seed']}: "
-            f"{_ending(record, row.row.job)}{engine}"
-        )
+        if record["failed"]:
+            ended = f"failed: {record['error']}"
+        else:
+            ended = f"{row.row.job.summary(record)}, {duration(record['seconds'])}"
+        return f"[{self.done}/{self.total}] {row.label} {record['grammar']} seed {record['seed']}: {ended}{engine}"
 
 
 def _labels(plan: Plan) -> list[str]:
@@ -314,8 +315,3 @@ def _labels(plan: Plan) -> list[str]:
         " ".join([short[row.name], *(PREFIXES.get(n, "") + row.facts[n] for n in plan.varying if n in row.facts)])
         for row in plan.rows
     ]
-
-
-def _ending(record: Record, job: Job) -> str:
-    """Return a description of the end of a replicate."""
-    return f"failed: {record['error']}" if record["failed"] else f"{job.summary(record)}, {duration(record['seconds'])}"

@@ -19,10 +19,9 @@ from icy.core.registry import canonical
 from icy.core.surroundings import standard_state
 from icy.core.text import several, words
 from icy.core.types import Choices
-from icy.experiments.trackers.make import watching
 from icy.records.kinds import job_kind
 
-from .display import with_progress
+from .display import callbacks_of
 from .expected_updates import ExpectedUpdates
 from .idle import warn_of_idle
 from .plan import Plan, plan_rows, planned
@@ -87,7 +86,7 @@ def reproduce(
     request = Reproducing.of(ReproduceSpec.asked(table=table, only=only, **options))
     if not request.trains:
         return request.measure()
-    return request.run(request.plan(), watching(with_progress(watcher, progress), request.spec.track, request.spec.out))
+    return request.run(request.plan(), callbacks_of(request.spec, watcher, progress))
 
 
 spell_out(reproduce, ReproduceSpec, Reproduction)

@@ -7,7 +7,7 @@ import logging
 import multiprocessing
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from icy.core.errors import IncompatibleError
@@ -76,7 +76,10 @@ def _run(plan: Plan, watcher: Watcher, retries: int, tables: bool) -> ProbeResul
     if tables and (plan.start or (records and not tables_show(plan.store, records))):
         write_tables(plan.store)
     written = [path for path in tables_of(plan.store) if path.exists()]
-    return result_class(plan.kinds).collect(sorted(records, key=_order(rows)), written, plan.store.folder)
+    keys = [row.job.key(r) for row in rows for r in row.job.replicates]
+    place = {key: number for number, key in enumerate(keys)}
+    ordered = sorted(records, key=lambda record: place[record["key"]])
+    return result_class(plan.kinds).collect(ordered, written, plan.store.folder)
 
 
 def require_engine(rows: Iterable[Row]) -> None:
@@ -106,24 +109,14 @@ def finished_text(plan: Plan, started: float) -> str:
         started: time when the run began, in seconds since 1970.
     """
     total = sum(len(row.job.replicates) for row in plan.rows)
-    begun = _under_way(plan)
-    half_done = f"; {begun} unfinished have a checkpoint" if begun else ""
-    return f"{_finished(plan, started)} of {total} finished and kept in {plan.store.folder}{half_done}"
-
-
-def _under_way(plan: Plan) -> int:
-    """Return the number of replicates that have a checkpoint to resume from."""
-    keys = [row.job.key(r) for row in plan.rows for r in row.missing]
-    left = [key for key in keys if (plan.store.folder / CHECKPOINTS / f"{key}.pt").exists()]
-    return sum(not plan.store.path(key).exists() for key in left)
-
-
-def _finished(plan: Plan, started: float) -> int:
-    """Return the number of replicates of the plan on file, recorded before the run or during it."""
-    paths = [plan.store.path(row.job.key(r)) for row in plan.rows for r in row.missing]
+    paths = {key: plan.store.path(key) for row in plan.rows for key in map(row.job.key, row.missing)}
     margin = 1.0  # second; file systems store less exact times than programs use
-    fresh = sum(path.exists() and path.stat().st_mtime >= started - margin for path in paths)
-    return sum(len(row.filed) for row in plan.rows) + fresh
+    fresh = sum(path.exists() and path.stat().st_mtime >= started - margin for path in paths.values())
+    begun = [key for key, path in paths.items() if not path.exists()]
+    left = sum((plan.store.folder / CHECKPOINTS / f"{key}.pt").exists() for key in begun)
+    half_done = f"; {left} unfinished have a checkpoint" if left else ""
+    finished = sum(len(row.filed) for row in plan.rows) + fresh
+    return f"{finished} of {total} finished and kept in {plan.store.folder}{half_done}"
 
 
 def make_runner(plan: Plan, watcher: Watcher, retries: int = 0) -> Runner:
@@ -144,12 +137,6 @@ def make_runner(plan: Plan, watcher: Watcher, retries: int = 0) -> Runner:
     from icy.training.runners.pool import PoolRunner
 
     return PoolRunner(plan.workers, *reports, retries, plan.device)
-
-
-def _order(rows: Sequence[Row]) -> Callable[[Record], tuple[int, int]]:
-    """Return the sort key that puts records in the order of the plan."""
-    place = {row.job.key(r): (i, j) for i, row in enumerate(rows) for j, r in enumerate(row.job.replicates)}
-    return lambda record: place[record["key"]]
 
 
 def _run_rows(plan: Plan, watcher: Watcher, retries: int) -> list[Row]:

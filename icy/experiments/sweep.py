@@ -7,7 +7,7 @@ into one folder. Replicates on file are not trained again, so the same command r
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack, get_args
@@ -22,11 +22,10 @@ from icy.core.registry import SIDES, registry
 from icy.core.surroundings import standard_state
 from icy.core.text import listed, words
 from icy.core.types import Choices, Fields
-from icy.experiments.trackers.make import watching
 from icy.records.kinds import RowKey, job_kind
 from icy.training.combinations import combinations, warn_of_refused
 
-from .display import with_progress
+from .display import callbacks_of
 from .idle import warn_of_idle, warn_of_idle_retries, without_idle
 from .plan import Plan, Row, plan_rows, planned, store_of
 from .progress import Watcher
@@ -79,7 +78,7 @@ def sweep(
     given: Choices = {**({"model": model} if model else {}), **options}
     spec = with_model_names(sweep_spec(**(given if file is None else over(read_sweep(file), given))), "model")
     plan = make_sweep(spec)
-    callbacks = watching(with_progress(watcher, progress), spec.track, spec.out)
+    callbacks = callbacks_of(spec, watcher, progress)
     return run_plan(plan, callbacks, retries=spec.retries)
 
 
@@ -184,8 +183,13 @@ def expand(spec: SweepSpec) -> list[RunSpec]:
         spec_class = job_kind(own.pop("kind", spec.kind)).load_spec()
         own = current_names(spec_class, own)
         _check_part(own, spec_class)
-        options = {**_shared(spec, spec_class), **own}
-        specs.extend(each.with_given({*spec.given, *own}) for each in _combinations(spec_class, options))
+        known = names(spec_class)
+        # For other kinds, `sweep_spec` adds the arguments of the whole sweep.
+        shared = names(SweepSpec) if issubclass(SweepSpec, spec_class) else RUNNING
+        options = {**{name: getattr(spec, name) for name in shared}, **own}
+        models = {"model": _models(options)} if "model" in known else {}
+        whole = spec_class.asked(**{**{name: v for name, v in options.items() if name in known}, **models})
+        specs.extend(each.with_given({*spec.given, *own}) for each in combinations(whole, by_model=True))
     return specs
 
 
@@ -195,18 +199,6 @@ def _check_part(own: Fields, spec_class: type[RunSpec]) -> None:
             raise InvalidSettingError(f"'{name}' is for the whole sweep, and cannot be set in a part.")
         if name not in _takes(spec_class):
             raise unknown("argument of a part of a sweep", name, _takes(spec_class))
-
-
-def _shared(spec: SweepSpec, spec_class: type[RunSpec]) -> Choices:
-    """Return the arguments that a part inherits from the whole sweep; for other kinds, `sweep_spec` adds them."""
-    shared = names(SweepSpec) if issubclass(SweepSpec, spec_class) else RUNNING
-    return {name: getattr(spec, name) for name in shared}
-
-
-def _combinations(spec_class: type[RunSpec], options: Choices) -> Iterable[RunSpec]:
-    shared = {name: value for name, value in options.items() if name in names(spec_class)}
-    models = {"model": _models(options)} if "model" in names(spec_class) else {}
-    return combinations(spec_class.asked(**{**shared, **models}), by_model=True)
 
 
 def _models(options: Fields) -> list[str]:

@@ -7,14 +7,15 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from icy.config.search_spec import SearchSpec
-from icy.config.specs import RunSpec, SweepSpec
+from icy.config.specs import RunSpec, SearchSpec, SweepSpec
 from icy.config.specs import names as names_of
 from icy.core.entry import JOB
 from icy.core.errors import InvalidSettingError, StoreError, quoted, unknown
@@ -49,7 +50,8 @@ def read_sweep(file: str | Path) -> Choices:
             f"The parts of a sweep must be tables: each under [[{PARTS}]] in TOML, or a list under {PARTS}: in YAML."
         )
     kinds = [part.get("kind", options.get("kind", SweepSpec.kind)) for part in parts]
-    tables = [(None, options, _types_of_whole(kinds)), *((i, part, _types(kinds[i])) for i, part in enumerate(parts))]
+    of_whole = {name: found for kind in kinds for name, found in _types(kind).items()} | _types_of(SweepSpec)
+    tables = [(None, options, of_whole), *((i, part, _types(kinds[i])) for i, part in enumerate(parts))]
     for place, table, types in tables:
         _check(table, types, lambda name, place=place: _where(path, text, place, name))  # type: ignore[misc]
     _warn_of_plugins("sweep", path, options.get("plugin", ()))
@@ -183,23 +185,12 @@ def _in_file(hint: Any) -> InFile | None:
         return InFile(frozenset({str}))
     if origin in (Union, UnionType):
         known = [found for one in inner if (found := _in_file(one)) is not None]
-        return _any_of(known) if len(known) == len(inner) or _may_be_text(known) else None
+        may_be_text = any(str in one.scalars for one in known)  # then a file can name what only Python code can make
+        return reduce(or_, known, InFile()) if len(known) == len(inner) or may_be_text else None
     if origin in (Mapping, dict):
         return InFile(table=True)
     items = _in_file(inner[0]) if origin in (Iterable, Sequence, list) else None
     return InFile(items=items.scalars) if items is not None and items.scalars else None
-
-
-def _may_be_text(types: Sequence[InFile]) -> bool:
-    """Return whether one of several types is text. A file can then name a value that only Python code can make."""
-    return any(str in each.scalars for each in types)
-
-
-def _any_of(types: Iterable[InFile]) -> InFile:
-    union = InFile()
-    for each in types:
-        union = union | each
-    return union
 
 
 def _types(kind: Any) -> dict[str, InFile]:
@@ -207,10 +198,6 @@ def _types(kind: Any) -> dict[str, InFile]:
     known = isinstance(kind, str) and registry.find(JOB, kind) is not None
     spec: type[RunSpec] = job_kind(kind).load_spec() if known else RunSpec
     return _types_of(SweepSpec if issubclass(SweepSpec, spec) and spec is not RunSpec else spec)
-
-
-def _types_of_whole(kinds: Sequence[Any]) -> dict[str, InFile]:
-    return {name: found for kind in kinds for name, found in _types(kind).items()} | _types_of(SweepSpec)
 
 
 def _types_of(spec: type[RunSpec]) -> dict[str, InFile]:

@@ -11,12 +11,11 @@ from icy.core.registry import registry
 from icy.core.surroundings import standard_state
 from icy.records.kinds import job_kind
 
-from .display import with_progress
+from .display import callbacks_of
 from .plan import make_plan
 from .progress import Watcher
 from .results import ProbeResult
 from .run import run_plan
-from .trackers.make import watching
 
 
 @standard_state()
@@ -58,7 +57,7 @@ def train(
     """
     registry.load_files(plugin)
     spec = job_kind(kind).load_spec().asked(**options, **({"plugin": plugin} if plugin else {}))
-    return run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
+    return run_plan(make_plan(spec), callbacks_of(spec, watcher, progress))
 
 
 spell_out_arguments(train, {name: said for name, said in described(RunSpec).items() if name != "plugin"}, keep=True)

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from icy.config.protocols import SCRATCH
-from icy.config.search_spec import SearchSpec
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, SweepSpec
+from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, SearchSpec, SweepSpec
 from icy.core.checks import hidden_list
 from icy.core.entry import Entry
 from icy.core.errors import DuplicateNameError, IcyError, IncompatibleError, InvalidSettingError

@@ -12,8 +12,7 @@ name on the factory. The failure is then reported as excused.
 """
 
 from .cases import Case, CheckFailure, NotApplicable, Unsupported, checks_of
-from .contracts import CONTRACTS, bound_checks, check, parametrize_with_checks
-from .runner import BoundCheck, CheckResult, ContractError
+from .contracts import CONTRACTS, BoundCheck, CheckResult, ContractError, bound_checks, check, parametrize_with_checks
 
 __all__ = [
     "CONTRACTS",

@@ -1,24 +1,39 @@
-"""Checks of speakers and listeners of S2B. Players play on NumPy arrays, so the checks use no other arrays."""
+"""Checks of speakers and listeners of S2B, of text models, and of simulated players of the study.
+
+Players play on NumPy arrays, so the checks use no other arrays.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import copy
+import json
+import pickle
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
+from itertools import product
 from typing import Any
 
+import msgspec
 import numpy as np
+from joblib.externals.loky.backend.reduction import dumps
 
-from icy.core.errors import IncompatibleError
+from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.channel import regular
 from icy.s2b.episode_streams import EpisodeStreams, Wholes
+from icy.s2b.evaluation import evaluate
 from icy.s2b.game import BatchedGame
 from icy.s2b.players.interface import Action, Player, Seat, seated
 from icy.s2b.settings import GameSettings
+from icy.s2b.text.player import TextListener
+from icy.s2b.text.requests import TextReply, TextRequest, valid_decision, valid_message
+from icy.s2b.text.text_evaluation import DraftModel
+from icy.s2b.text.text_model import TextModel, TextSettings, made_of
 from icy.s2b.turn import Seen
+from icy.study.game import StudyGame, StudyGameSettings, instance_of
+from icy.study.players.player import StudyPlayer, play
 
 from .cases import Case, CheckFailure, NotApplicable, first_line, require
 
@@ -335,3 +350,163 @@ def _require_tokens(found: Wholes, count: int, settings: GameSettings) -> None:
         least, most = tokens.min(), tokens.max()
         sentence = f"Tokens must be 0..{settings.vocab_size}; `utter` returned {least} to {most}."
         require(least >= 0 and most <= settings.vocab_size, sentence)
+
+
+# -- checks of text models of S2B --------------------------------------------------------------------------------------
+
+
+SMALL = GameSettings(dimensions=2, least=2, most=2, listener_messages=True)
+SEED = 3
+
+
+@dataclass(frozen=True)
+class TextModelCase(Case):
+    """A text model under test."""
+
+    def make(self) -> TextModel:
+        """Create the model.
+
+        Raises:
+            NotApplicable: the model needs more than its name, for example a server.
+        """
+        try:
+            return made_of(self.entry, "", TextSettings())
+        except InvalidSettingError as refusal:
+            raise NotApplicable(f"the model needs more than its name: {first_line(refusal)}") from refusal
+
+    def reading(self) -> TextModel:
+        """Create the model, if it only reads prompts.
+
+        Raises:
+            NotApplicable: the model gets the game.
+        """
+        made = self.make()
+        if made.privileged:
+            raise NotApplicable("the model is privileged: it gets the game")
+        return made
+
+    def use(self) -> None:
+        """Answer requests."""
+        answers(self.reading(), requests_of_a_game())
+
+    def check_answers_every_request(self) -> str:
+        """Every request of a batch gets one TextReply, with the answer's text and its parsed parts."""
+        requests = requests_of_a_game()
+        replies = answers(self.reading(), requests)
+        for reply in replies:
+            try:
+                msgspec.convert(asdict(reply), TextReply)
+            except msgspec.ValidationError as error:
+                raise CheckFailure(f"A TextReply has a value of the wrong type: {error}.") from error
+        return f"{sum(map(_valid, requests, replies))} of {len(requests)} answers are valid"
+
+    def check_keeps_nothing(self) -> None:
+        """A request gets the same answer alone, in a batch, and after others: answers can be cached."""
+        requests = requests_of_a_game()
+        model = self.reading()
+        together = answers(model, requests)
+        if answers(self.make(), requests) != together:
+            raise NotApplicable("two models with the same settings answer differently, so answers cannot be compared")
+        for place in (0, len(requests) // 2, len(requests) - 1):
+            (alone,) = answers(self.make(), [requests[place]])
+            (after,) = answers(model, [requests[place]])
+            require(alone == together[place], f"Request {place} is answered differently alone and in a batch.")
+            require(after == together[place], f"Request {place} is answered differently after others.")
+
+    def check_identity(self) -> None:
+        """`identity` is JSON, and equal for two models with the same settings."""
+        found = [json.dumps(self.make().identity(), sort_keys=True) for _ in range(2)]
+        require(found[0] == found[1], f"`identity` is first {found[0]} and then {found[1]}.")
+
+    def check_plays(self) -> str:
+        """As a listener, the model plays episodes to the end."""
+        listener = TextListener(self.make())
+        found = evaluate("posdis", listener, SMALL, episodes=2, seeds=[SEED])
+        require(not found.scores.illegal[:, 1].any(), "Some actions are illegal.")
+        counts = listener.tallies[0].counts
+        return f"{counts['invalid'].sum()} of {counts['asked'].sum()} answers are invalid"
+
+
+def requests_of_a_game() -> list[TextRequest]:
+    """Return the requests of one episode, for decisions and for messages."""
+    found: list[TextRequest] = []
+    evaluate("posdis", TextListener(DraftModel(), asked=found.append), SMALL, episodes=1, seeds=[SEED])
+    return found
+
+
+def answers(model: TextModel, requests: Sequence[TextRequest]) -> list[TextReply]:
+    """Return the reply to each request; fail unless each request has a reply."""
+    found = list(model.answer(requests))
+    places = sorted(place for place, _ in found)
+    require(
+        places == list(range(len(requests))),
+        f"{len(requests)} requests are answered at places {places}; yield each place once.",
+    )
+    wrong = {type(reply).__name__ for _, reply in found if not isinstance(reply, TextReply)}
+    require(not wrong, f"The model returns {', '.join(sorted(wrong))}; return an icy.s2b.TextReply.")
+    return [reply for _, reply in sorted(found, key=lambda one: one[0])]
+
+
+def _valid(request: TextRequest, reply: TextReply) -> bool:
+    decides = "decision" not in request.choices or valid_decision(request, reply.decision)
+    return decides and ("message" not in request.choices or valid_message(request, reply.message))
+
+
+# -- checks of simulated players of the study --------------------------------------------------------------------------
+
+
+SHORT = {"examples": 14, "held_out_at": (5, 9, 13), "interval": 3}  # games of checks
+
+
+@dataclass(frozen=True)
+class StudyPlayerCase(Case):
+    """A simulated player under test.
+
+    Attributes:
+        seed: seed of the simulated persons.
+    """
+
+    seed: int = field(default=0, kw_only=True)
+
+    def make(self) -> StudyPlayer:
+        """Make the player."""
+        made: StudyPlayer = self.entry.create()
+        require(isinstance(made, StudyPlayer), f"The factory made a {type(made).__name__}, not a StudyPlayer.")
+        return made
+
+    def game(self, dataset: str = "synth", preset: str = "clean") -> StudyGame:
+        """Return a short game."""
+        settings = StudyGameSettings.of(preset, dataset=dataset, grammar="perm", **SHORT)
+        return StudyGame(settings, instance_of(settings, self.seed), self.seed)
+
+    def require_same_game(self, player: StudyPlayer, what: str) -> None:
+        """Fail the check unless a player plays a game like a new player."""
+        first, again = (play(self.game(), one, self.seed) for one in (self.make(), player))
+        require(first.events == again.events, what)
+
+    def use(self) -> None:
+        """Play a game."""
+        play(self.game(), self.make(), self.seed)
+
+    def check_answers(self) -> None:
+        """Every answer can be sent: text of letters a to z, not empty and not too long."""
+        for dataset, preset in product(("synth", "eng"), ("clean", "published")):
+            try:
+                play(self.game(dataset, preset), self.make(), self.seed)
+            except InvalidSettingError as error:
+                raise CheckFailure(str(error)) from error
+
+    def check_same_seed_same_game(self) -> None:
+        """A seed gives the same game every time."""
+        self.require_same_game(self.make(), "Two new players of one seed play differently.")
+
+    def check_begin_forgets(self) -> None:
+        """A player that has played before plays like a new player."""
+        used = self.make()
+        play(self.game(preset="published"), used, self.seed + 1)
+        self.require_same_game(used, "After another game it plays differently; `begin` must forget earlier games.")
+
+    def check_pickles(self) -> None:
+        """The player can be sent to another process, and plays the same there."""
+        sent: StudyPlayer = pickle.loads(dumps(self.make()))
+        self.require_same_game(sent, "A player that was sent to another process plays differently.")

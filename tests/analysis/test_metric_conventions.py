@@ -34,7 +34,7 @@ from icy.core.conventions import OF_READING, Convention, conventions_json
 from icy.core.registry import registry
 from icy.experiments.e2e import pair_jobs
 from icy.experiments.report import report_sections
-from icy.experiments.trackers.base import parameters_of
+from icy.experiments.trackers import parameters_of
 from icy.games.comparison import GameOverrides, compare, one_player
 from icy.games.evaluation import matching, similarity
 from icy.games.jobs import game_jobs

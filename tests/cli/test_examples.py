@@ -158,7 +158,7 @@ def planning(monkeypatch: pytest.MonkeyPatch) -> None:
         assert plan.rows
         raise Planned
 
-    monkeypatch.setattr(session, "run_watched", lambda ctx, plan, *rest: stop(plan))
+    monkeypatch.setattr(session, "run_watched", lambda plan, *rest: stop(plan))
     monkeypatch.setattr(session, "print_plan", lambda plan, *rest: stop(plan))
 
 

@@ -1,4 +1,4 @@
-"""Options that commands share."""
+"""Options that commands share, and names from records that others made."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import pandas as pd
 import pytest
 
 import icy
 from icy.cli import PATHS, main
 from icy.cli.options import SPREADS
 from icy.core.errors import InvalidSettingError
+from icy.experiments.results import ProbeResult
+from icy.records.long_table import write_tables
+from icy.records.store import Store
 from tests.cli.helpers import FC2L, assert_one_sentence, run
+from tests.golden import make_names
+
+# -- options that commands share ---------------------------------------------------------------------------------------
 
 
 def test_spreads_are_those_of_the_tables() -> None:
@@ -106,3 +113,32 @@ def test_values_of_trained_agents_are_named_as_in_other_commands(given: str, sam
     assert [[one[n] for n in fields] for one in json.loads(shown.stdout)] == [
         [one[n] for n in fields] for one in json.loads(expected.stdout)
     ]
+
+
+# -- names from records that others made, through the commands that print them -----------------------------------------
+
+
+FORMULA = "=HYPERLINK(1)"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Results of a model and a grammar with names that no registry would take; texts: `tests/golden/table.txt`."""
+    monkeypatch.chdir(tmp_path)
+    make_names()
+    return tmp_path / "names"
+
+
+def test_pages_and_notebooks(folder: Path) -> None:
+    for shown in (run("table", str(folder), "--format", "html").stdout, ProbeResult.load(folder)._repr_html_()):
+        assert "<script" not in shown
+        assert "&lt;script&gt;" in shown
+
+
+def test_tables_of_the_folder(folder: Path) -> None:
+    csv_file, parquet = write_tables(Store(folder))
+    assert set(pd.read_csv(csv_file)["grammar"]) == {"concat", f"'{FORMULA}"}
+    assert set(pd.read_parquet(parquet)["grammar"]) == {"concat", FORMULA}
+    shown = run("table", str(csv_file)).stdout
+    assert FORMULA in shown
+    assert f"'{FORMULA}" not in shown

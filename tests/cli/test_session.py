@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import select
@@ -17,10 +18,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import icy
 from icy.core.text import counted
+from icy.records.long_table import to_long
 from icy.records.store import CHECKPOINTS
 from icy.training.lockstep import Lockstep
-from tests.cli.helpers import ROOT, run
+from tests.cli.helpers import FC2L, ROOT, run
 from tests.training.resuming import leave_often
 
 SLOW = (
@@ -222,3 +225,34 @@ print(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
 """
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.stdout.splitlines()[-2:] == ["True", "set()"], done.stderr
+
+
+# -- dry runs: estimates that train and write nothing ------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_dry_run_trains_and_writes_nothing(out: str) -> None:
+    result = run(*FC2L, "-m", "RNNZero:GRU", "-g", "perm", "-o", out, "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert "4 of 4" in result.stdout
+    assert "The time of an update was measured" in result.stderr
+    assert not Path(out).exists()
+    rows = json.loads(run(*FC2L, "-g", "perm", "-o", out, "--dry-run", "--format", "json").stdout)
+    assert rows[0]["grammars"] == "concat perm"
+    assert 0 < rows[0]["least_seconds"] < rows[0]["most_seconds"]
+
+
+# -- `--compare` of `icy probe` ----------------------------------------------------------------------------------------
+
+
+def test_a_new_model_is_placed_from_the_command_line(tmp_path: Path) -> None:
+    words = ["probe", "-m", "sender/FC1L", "-g", "perm", "--quick", "--compare", "atlas", "--workers", "1"]
+    done = run(*words, "-o", str(tmp_path / "r"))
+    assert done.exit_code == 0, done.output
+    assert "sender/FC1L among" in done.stdout
+    assert "Nearest in bias space" in done.stdout
+    result = icy.ProbeResult.load(tmp_path / "r")
+    theirs = icy.atlas().table
+    both = to_long(result.records).merge(theirs, on="key", suffixes=("", "_atlas"))
+    assert len(both) == 4  # filed under the same keys as in the atlas
+    assert ((both["steps"] - both["steps_atlas"]).abs() <= 100).all()  # two checks, for another processor's last bits

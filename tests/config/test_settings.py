@@ -1,17 +1,34 @@
-"""Training settings: the grid of checks and what may be set."""
+"""Settings, specs and their types."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icy.config.settings import TrainingSettings, settings_for
+from icy.config import settings
+from icy.config.protocols import PROTOCOLS
+from icy.config.settings import PRESETS, TrainingSettings, settings_for
+from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError, InvalidSettingError
+from icy.core.registry import SIDES
+from icy.core.representations import REPRESENTATIONS
+from icy.core.representations.codes import NORMALISATIONS
+from icy.experiments.trackers import TRACKERS
+from icy.languages.splits import SPLITS
+from icy.records.store import RERUN
+from icy.s2b.settings import COMPATS, Compat
+from tests import stubs
+
+# -- training settings: the grid of checks and what may be set ---------------------------------------------------------
+
 
 DEFAULT, PUBLISHED = settings_for("default"), settings_for("published")
 
@@ -179,3 +196,39 @@ def test_settings_of_channels() -> None:
 def test_impossible_numbers_are_refused(name: str, value: float) -> None:
     with pytest.raises(InvalidSettingError, match=f"{name} must be a number"):
         TrainingSettings(**{name: value})
+
+
+# -- specifications: what `quick` changes ------------------------------------------------------------------------------
+
+
+def test_quick_only_changes_options_that_are_not_given() -> None:
+    spec = ProbeSpec.asked(model="x", quick=True, hidden=128)
+    assert (spec.meanings, spec.word_length, spec.hidden) == ("3x4", 2, 128)
+    assert ProbeSpec.asked(model="x").meanings == "5x10"
+
+
+# -- names in the types of specs are those of icy's tables, and the stub files are current -----------------------------
+
+
+LITERALS: list[tuple[Any, Iterable[str]]] = [
+    (settings.ProtocolName, PROTOCOLS),
+    (settings.RepresentationName, REPRESENTATIONS),
+    (settings.PresetName, PRESETS),
+    (settings.SplitName, SPLITS),
+    (settings.SideName, SIDES),
+    (settings.Rerun, RERUN),
+    (settings.TrackerName, TRACKERS),
+    (settings.NormalisationName, NORMALISATIONS),
+    (Compat, COMPATS),
+]
+
+
+def test_literals_have_the_names_of_their_tables(subtests: pytest.Subtests) -> None:
+    for literal, table in LITERALS:
+        with subtests.test(str(literal)):
+            assert sorted(get_args(literal)) == sorted(table)
+
+
+@pytest.mark.parametrize(("path", "source"), stubs.stubs().items(), ids=lambda value: Path(value).stem[:20])
+def test_stubs_are_current(path: Path, source: str) -> None:
+    assert path.read_text() == stubs.formatted(source), "run `python -m tests.stubs`"

@@ -35,7 +35,7 @@ from icy.study.study_job import StudySpec
 from icy.training.behavior import same_behavior
 from icy.training.cards import code_for_card
 from tests.helpers import TINY
-from tests.testing import test_cores, test_games, test_study_players
+from tests.testing import test_cores, test_games, test_players
 
 SIZES: dict[str, Any] = {**TINY, "seeds": 1, "workers": 1}
 cells = count()
@@ -287,7 +287,7 @@ def test_a_grammar_and_a_cell_depend_on_what_they_capture() -> None:
         ("speaker", "posdis", lambda: S2BSpec(speaker="mine", quick=True, out="r")),
         ("world", test_games.PlainWorld, lambda: GamesSpec(world="mine", quick=True, out="r")),
         ("perception", test_games.PlainPerception, lambda: GamesSpec(perception="mine", quick=True, out="r")),
-        ("study-player", test_study_players.Plain, lambda: StudySpec(player="mine", quick=True, out="r")),
+        ("study-player", test_players.Plain, lambda: StudySpec(player="mine", quick=True, out="r")),
     ],
 )
 def test_other_parts_of_users_are_followed_too(kind: str, of_kind: Any, spec: Callable[[], RunSpec]) -> None:

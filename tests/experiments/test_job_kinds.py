@@ -24,7 +24,7 @@ from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult, read_results
 from icy.experiments.run import run_plan
 from icy.experiments.sweep import make_sweep, sweep_spec
-from icy.experiments.trackers.base import curve_of
+from icy.experiments.trackers import curve_of
 from icy.records.kinds import job_kind, job_kinds, kind_of, row_of
 from icy.records.load import load_records
 from icy.records.store import Store

@@ -18,7 +18,7 @@ from icy.core.entry import Entry
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.registry import registry
 from icy.experiments.results import ProbeResult
-from icy.experiments.trackers.base import curve_of, metrics_of, parameters_of
+from icy.experiments.trackers import curve_of, metrics_of, parameters_of
 from icy.records.check import checked, config_fault
 from icy.records.load import load_records
 from icy.records.long_table import to_long

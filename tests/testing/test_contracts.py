@@ -1,4 +1,4 @@
-"""The contract over the whole registry: every check of icy.testing on everything that is registered."""
+"""Contracts of all kinds of plug-ins, and how their checks run."""
 
 from __future__ import annotations
 
@@ -8,19 +8,36 @@ from typing import Any
 
 import pytest
 import torch
-from torch import distributed
+from torch import Tensor, distributed
 from torch.nn.parallel import DistributedDataParallel
 
 from icy import testing
-from icy.core.errors import UnknownNameError
+from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.core.registry import Entry, registry
 from icy.core.representations import REPRESENTATIONS
-from icy.testing import CONTRACTS, BoundCheck, NotApplicable, Unsupported, bound_checks
+from icy.languages.meanings import MeaningSpace
+from icy.models.base import Sender
+from icy.models.layers import Linear, flat_one_hot
+from icy.testing import (
+    CONTRACTS,
+    BoundCheck,
+    ContractError,
+    NotApplicable,
+    Unsupported,
+    bound_checks,
+    checks_of,
+    parametrize_with_checks,
+)
 from icy.testing.contracts import matching
 from icy.testing.models import ModelCase
 from icy.testing.modules import learns_by_gradient
 from icy.testing.other_loops import OtherLoopCase
-from tests.testing.mistakes import OTHER_LOOPS
+from tests.testing import test_cells, test_cores, test_games, test_metrics, test_players
+from tests.testing.helpers import Plain, Unused
+from tests.testing.mistakes import EVERY, OTHER_LOOPS, Kind
+
+# -- the contract over the whole registry ------------------------------------------------------------------------------
+
 
 # The default suite checks each family with one cell. It checks each cell in one sender and one receiver as well. The
 # checks that train longest leave out the latter, families of two layers and families that sample. `-m contract` checks
@@ -212,3 +229,176 @@ def test_the_whole_registry_is_checked_in_every_representation() -> None:
 def test_every_check_says_what_it_proves() -> None:
     for function in (check.function for check in bound_checks(["sender/FC1L", "rot", "GRU", "ami", "nearest"])):
         assert (function.__doc__ or "").rstrip().endswith(".")
+
+
+# -- running checks: by name or class, reports, excused failures, and the pytest decorator -----------------------------
+
+
+class Mine(Sender):
+    """Knows its side."""
+
+    broadcasts = True
+
+    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, gain: int) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.out, self.gain = Linear(space.attributes * space.values, message_length * self.symbols), gain
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        return self.shaped(self.out(self.gain * flat_one_hot(meanings, self.space.values, self.out.weight.dtype)))
+
+
+@pytest.mark.contract
+def test_side_options_and_registration_are_found() -> None:
+    assert all(r.passed for r in testing.check(Mine, options={"gain": 2}))
+    entry = Entry("sender", "mine", Mine, "", "", defaults={"gain": 1}, origin=__name__, aliases=("my_own",))
+    with registry.holding(entry):
+        results = {r.name: r for r in testing.check(Mine)}
+        assert not results["made_by_name"].excused
+        testing.check("my_own", options={"gain": 3})
+    with pytest.raises(UnknownNameError):
+        testing.check("mine")
+    with pytest.raises(InvalidSettingError, match="Plain has no kind; give one"):
+        testing.check(Plain)
+    with pytest.raises(UnknownNameError, match="No kind of plug-ins is called 'speakers'; did you mean speaker"):
+        testing.check(Plain, "speakers")
+    with pytest.raises(UnknownNameError, match="No setting of checks of a cell is called 'width'"):
+        testing.check("GRU", width=3)
+    with pytest.raises(InvalidSettingError, match="'sender/FC\\*' matches 2 plug-ins"):
+        testing.check("sender/FC*")
+    with pytest.raises(UnknownNameError, match="sender/FC2L or receiver/FC2L"):
+        testing.check("FC2L")
+
+
+def test_all_failures_are_reported_at_once() -> None:
+    seen = []
+    with pytest.raises(ContractError) as caught:
+        testing.check(Unused, "sender", report=seen.append)
+    assert "sender/Unused fails 1 of" in str(caught.value)
+    assert "gradients_reach_parameters: No gradient reaches spare; leave" in str(caught.value)
+    assert seen == caught.value.results
+    assert isinstance(caught.value, AssertionError)
+
+
+def test_the_line_to_mend_is_named() -> None:
+    class Broken(Plain):
+        def forward(self, meanings: Tensor) -> Tensor:
+            raise ZeroDivisionError("my own fault")
+
+    results = {r.name: r for r in testing.check(Broken, "sender", raise_on_failure=False)}
+    assert results["output_shape"].message.startswith("ZeroDivisionError: my own fault (line ")
+    assert "test_contracts.py" in results["output_shape"].message
+
+
+def test_wrong_arguments_are_reported_once() -> None:
+    class Bare(Plain):
+        def __init__(self, meanings: MeaningSpace) -> None: ...
+
+    (result,) = testing.check(Bare, "sender", raise_on_failure=False)
+    assert result.name == "signature"
+    assert result.message == (
+        "Bare takes (meanings), and a sender must take (space, message_length, vocab_size, hidden_size, **options). "
+        "No other check can run."
+    )
+
+
+def test_one_failure_of_many_checks_is_reported_once() -> None:
+    class Stops(Plain):
+        def __init__(self, *sizes: Any) -> None:
+            raise ValueError("no such size")
+
+    with pytest.raises(ContractError) as caught:
+        testing.check(Stops, "sender")
+    first, *others = str(caught.value).splitlines()[1:]
+    assert "  made_by_name: sender/Stops cannot be made: ValueError: no such size" in first
+    assert {line.partition(": ")[2] for line in others} == {"as made_by_name"}
+    assert len(others) == sum(not r.passed for r in caught.value.results) - 1 > 10
+
+
+@pytest.mark.contract
+def test_expected_failures_are_declared_with_a_reason() -> None:
+    reason = {"gradients_reach_parameters": "a spare layer, kept to match a published total"}
+    for declared, model in ((reason, Unused), (None, type("Declares", (Unused,), {"expected_failures": reason}))):
+        results = {r.name: r for r in testing.check(model, "sender", expected_failures=declared)}
+        result = results["gradients_reach_parameters"]
+        assert result.passed
+        assert result.excused
+        assert "published total" in result.message
+    results = {r.name: r for r in testing.check(Plain, "sender", expected_failures=reason)}
+    assert results["gradients_reach_parameters"].message.endswith("but it holds")
+    with pytest.raises(UnknownNameError, match="did you mean pickles"):
+        testing.check(Plain, "sender", expected_failures={"pickle": "no such check"})
+
+
+def test_decorator_names_and_marks_each_check() -> None:
+    mark = parametrize_with_checks(["sender/FC1L", "rot"], expected_failures=None).mark
+    ids = [parameter.id for parameter in mark.args[1]]
+    assert "sender/FC1L-pickles" in ids
+    assert "grammar/rot-chains" in ids
+    assert len(ids) == sum(len(checks_of(CONTRACTS[kind])) for kind in ("sender", "grammar"))
+    (marked,) = (
+        p
+        for p in parametrize_with_checks("sender/FC1L", {"pickles": "why not"}).mark.args[1]
+        if p.id.endswith("pickles")
+    )
+    assert [m.kwargs["reason"] for m in marked.marks] == ["why not"]
+
+
+# -- the contract of every kind ----------------------------------------------------------------------------------------
+
+
+KINDS = [module.KIND for module in (test_cells, test_cores, test_metrics, test_players, test_players, test_players)]
+KINDS += [test_games.WORLD, test_games.PERCEPTION]
+
+
+def marked(kind: Kind, *values: Any) -> Any:
+    """Return a parameter for a test of a kind, with the mark of its suite."""
+    marks = [getattr(pytest.mark, kind.mark)] if kind.mark else []
+    return pytest.param(kind, *values, id="-".join([kind.name, *values]), marks=marks)
+
+
+EACH_KIND = pytest.mark.parametrize("kind", [marked(kind) for kind in KINDS])
+
+
+@pytest.mark.parametrize(("kind", "check"), [marked(kind, check) for kind in KINDS for check in kind.wrong])
+def test_a_wrong_plug_in_fails_its_check(kind: Kind, check: str) -> None:
+    plugin: Any = kind.wrong[check]
+    role = "speaker" if getattr(plugin, "token", None) else kind.name
+    entry = Entry(role, plugin.__name__, plugin, "", "", origin=__name__, weighted=check == "weights")
+    with registry.holding(entry):
+        results = testing.check(entry, raise_on_failure=False)
+    failed = {r.name: r.message for r in results if not r.passed and r.name not in OTHER_LOOPS}
+    assert failed.get(check)
+    assert kind.also.get(check) is EVERY or failed.keys() <= {check, *kind.also.get(check, ())}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_every_check_has_a_plug_in_that_fails_it(kind: Kind) -> None:
+    assert set(kind.wrong) == kind.checks - OTHER_LOOPS  # the rest: test_other_loops
+
+
+@EACH_KIND
+def test_a_strangers_plug_in_passes(kind: Kind) -> None:
+    results = {r.name: r for r in testing.check(kind.plain, kind.name)}
+    assert set(results) == kind.checks
+    assert results["made_by_name"].message.endswith(" is not registered")
+    assert {name: results[name].message for name in kind.messages} == kind.messages
+
+
+@EACH_KIND
+def test_registered_plug_ins_are_found(kind: Kind) -> None:
+    name = kind.plain.__name__
+    entry = Entry(kind.name, name, kind.plain, "", "", origin=__name__, aliases=("my_own",))
+    with registry.holding(entry):
+        for given in ("my_own", kind.plain):
+            assert not {r.name: r for r in testing.check(given, kind.name)}["made_by_name"].excused
+    with pytest.raises(UnknownNameError, match=rf"No {kind.name} is called '{name}'.*`icy list "):
+        testing.check(name, kind.name)
+
+
+@pytest.mark.parametrize("kind", ["core", "world", "metric"])
+def test_failures_are_raised_unless_they_are_expected(kind: str) -> None:
+    (found,) = (found for found in KINDS if found.name == kind)
+    check = next(check for check in found.wrong if check != "made_by_name" and check not in found.also)
+    with pytest.raises(ContractError, match=f"{kind}/.* fails 1 of"):
+        testing.check(found.wrong[check], kind)
+    assert all(r.passed for r in testing.check(found.wrong[check], kind, expected_failures={check: "on purpose"}))

@@ -1,8 +1,10 @@
-"""Players that are wrong in the way that a check looks for, which test_kinds checks; games and utterances."""
+"""Checks of players of S2B and of the study, and of text models."""
 
 from __future__ import annotations
 
+import random
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,15 @@ import pytest
 
 from icy import testing
 from icy.core.errors import IncompatibleError
-from icy.s2b import Action, BatchedGame, Player, Seat, Seen
+from icy.s2b import Action, BatchedGame, Player, Seat, Seen, TextReply, TextRequest
+from icy.s2b.text.scripted import YesModel, as_json
+from icy.study.players.player import Item, StudySeat
+from icy.study.players.simulated import Composer
 from icy.testing.cases import CheckFailure, NotApplicable
 from icy.testing.players import require_same_actions
 from tests.testing.mistakes import EVERY, Kind
+
+# -- players that are wrong in the way that a check looks for, which test_kinds checks; games and utterances -----------
 
 
 class Listens(Player):
@@ -214,3 +221,187 @@ def test_actions_that_agree_by_chance_at_first_are_still_told_from_those_that_al
     played = iter([yes, yes, no])
     with pytest.raises(NotApplicable, match="not deterministic"):
         require_same_actions([no], [yes], "They differ", lambda: [next(played)])
+
+
+# -- players of the study that are wrong in the way that a check looks for; test_kinds checks them ---------------------
+
+
+class Plain(Composer):
+    """A player as a stranger would write it."""
+
+
+class Mute(Composer):
+    def answer(self, item: Item) -> str:
+        return ""
+
+
+class Fickle(Composer):
+    """Answers by chance of its own."""
+
+    count = 0
+
+    def begin(self, seat: StudySeat) -> None:
+        super().begin(seat)
+        Fickle.count += 1
+
+    def answer(self, item: Item) -> str:
+        return "abcdefghij"[Fickle.count % 10] * 4
+
+
+class RemembersGames(Composer):
+    """Keeps what it was shown in an earlier game."""
+
+    def begin(self, seat: StudySeat) -> None:
+        before = getattr(self, "known", {})
+        super().begin(seat)
+        self.known = before
+
+
+class Global(Composer):
+    def answer(self, item: Item) -> str:
+        random.random()
+        return super().answer(item)
+
+
+class Local(Composer):
+    """Plays otherwise where it was sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "here": False}
+
+    def answer(self, item: Item) -> str:
+        return super().answer(item) if self.here else "b"
+
+
+class NoStudyPlayer:
+    """Not derived from StudyPlayer."""
+
+
+OF_STUDY = Kind(
+    "study-player",
+    {
+        "made_by_name": NoStudyPlayer,
+        "answers": Mute,
+        "same_seed_same_game": Fickle,
+        "begin_forgets": RemembersGames,
+        "random_state_untouched": Global,
+        "pickles": Local,
+    },
+    Plain,
+    also={
+        "made_by_name": EVERY,
+        "same_seed_same_game": {"begin_forgets", "pickles"},
+        "answers": EVERY,
+    },
+)
+
+
+# -- the contract of text models: what passes, and what each check finds -----------------------------------------------
+
+
+def function(name: str, settings: Any) -> Callable[[TextRequest], TextReply]:
+    """A plain function."""
+    return lambda request: as_json(1)
+
+
+class Texts(YesModel):
+    def reply(self, request: TextRequest) -> Any:
+        return '{"decision": 0}'
+
+
+class Bools(YesModel):
+    def reply(self, request: TextRequest) -> TextReply:
+        return TextReply(True)
+
+
+class Ending(YesModel):
+    def reply(self, request: TextRequest) -> TextReply:
+        return TextReply(0, finish=["stop"])  # type: ignore[arg-type]
+
+
+class Lazy(YesModel):
+    def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
+        yield 0, as_json(0)
+
+
+class Remembering(YesModel):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.seen = 0
+
+    def reply(self, request: TextRequest) -> TextReply:
+        self.seen += 1
+        return as_json(self.seen % 2)
+
+
+class Drawing(YesModel):
+    def reply(self, request: TextRequest) -> TextReply:
+        return as_json(int(2 * random.random()))
+
+
+class Changing(YesModel):
+    count = 0
+
+    def identity(self) -> dict[str, Any]:
+        type(self).count += 1
+        return {"model": self.count}
+
+
+class Stubborn(YesModel):
+    def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
+        if requests[0].role == "listener" and requests[0].episode_id + len(requests) > 1:
+            raise RuntimeError("one at a time")
+        return super().answer(requests)
+
+
+WRONG_TEXTS = {
+    "made_by_name": lambda name, settings: 5,
+    "answers_every_request": Texts,
+    "keeps_nothing": Remembering,
+    "identity": Changing,
+    "random_state_untouched": Drawing,
+    "plays": Stubborn,
+}
+OF_TEXT = Kind(
+    "text-model",
+    WRONG_TEXTS,
+    function,
+    {"answers_every_request": "4 of 8 answers are valid"},  # it gives no messages
+    also=dict.fromkeys(WRONG_TEXTS, EVERY),
+)
+
+
+def results(model: Any) -> dict[str, Any]:
+    return {result.name: result for result in testing.check(model, "text-model", raise_on_failure=False)}
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (Texts, "return an icy.s2b.TextReply"),
+        (Bools, "wrong type: Expected `int | null`, got `bool` - at `$.decision`"),
+        (Ending, "wrong type: Expected `str | null`, got `array` - at `$.finish`"),
+        (Lazy, "yield each place once"),
+    ],
+)
+def test_answers_of_another_kind_are_found(model: Any, said: str) -> None:
+    assert said in results(model)["answers_every_request"].message
+
+
+@pytest.mark.parametrize("name", ["scripted-yes", "scripted-oracle", "http", "transformers"])
+def test_models_of_icy_keep_the_contract(name: str) -> None:
+    found = results(name)
+    assert {result.passed for result in found.values()} == {True}
+    excused = {name for name, result in found.items() if result.excused}
+    if name in ("http", "transformers"):
+        assert excused == OF_TEXT.checks
+        assert "is named by" in found["plays"].message
+    elif name == "scripted-oracle":
+        assert excused == {"answers_every_request", "keeps_nothing", "random_state_untouched"}
+    else:
+        assert excused == set()
+        assert found["plays"].message.startswith("0 of ")

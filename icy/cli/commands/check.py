@@ -1,64 +1,67 @@
-"""`icy check`: run the contract of plug-ins, as small named checks."""
+"""`icy check` and `icy doctor`: the contract of plug-ins, and icy's environment."""
 
 from __future__ import annotations
 
+import importlib.metadata
+import os
+import platform
+import sys
+import tempfile
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 from rich.console import Console
 from rich.text import Text
 
-from icy.cli import groups
 from icy.cli.exit_codes import DONE, FAILED
-from icy.cli.groups import command
-from icy.cli.options import REPRESENTATIONS, Several, plugin_option
-from icy.cli.output import stdout
-from icy.core.registry import SIDES, Entry
+from icy.cli.options import REPRESENTATIONS, ListFormat, Quiet, Several, command, plugin_option
+from icy.cli.output import print_rows, stdout
+from icy.core import native
+from icy.core.machine import available_memory, git_revision, usable_cores
+from icy.core.registry import ENTRY_KINDS, ENTRY_POINT_GROUP, SIDES, Entry, registry
 from icy.core.text import counted
 from icy.models.creation import cannot_use
 from icy.training.combinations import along
+from icy.version import __version__
 
 if TYPE_CHECKING:
     from icy.testing import CheckResult
 
 
+# -- check -------------------------------------------------------------------------------------------------------------
+
 SECONDS = 30  # for the checks of one plug-in, in all representations together, without --full
 
-EPILOG = """\b
-Examples:
-  icy check sender/FC2L
-  icy check MyModel --plugin mine.py
-  icy check 'HierZero:*' rot --quiet
-  icy check cell/GRU metric/topsim speaker/posdis
-  icy check all --representation all --quiet --full
 
-icy.testing.parametrize_with_checks makes each check a test of pytest.
-"""
-
-
-@command("check", epilog=EPILOG)
-@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=groups.checkable)
+@command("check")
 @plugin_option
-@click.option(
-    "--representation",
-    cls=Several,
-    metavar=f"{'|'.join(REPRESENTATIONS)}|all[,...]",
-    help="Representation in which models are trained; by default the first that each model supports.",
-)
-@click.option("--quiet", "-q", is_flag=True, help="Print only failures, and one line per name.")
-@click.option(
-    "--full",
-    is_flag=True,
-    help=f"Run all checks, even if they take more than {SECONDS} s for a name.",
-)
-def check_command(names: tuple[str, ...], representation: str | None, quiet: bool, full: bool) -> int:
+def check_command(
+    names: Annotated[tuple[str, ...], {"metavar": "NAME...", "completes": "checkable"}],
+    *,
+    representation: Annotated[str | None, {"cls": Several, "metavar": f"{'|'.join(REPRESENTATIONS)}|all[,...]"}] = None,
+    quiet: Annotated[Quiet, {"help": "Print only failures, and one line per name."}] = False,
+    full: bool = False,
+) -> int:
     """Check that models, cells, grammars, metrics, players, text models, cores, worlds and perceptions keep their
     contract: shapes, seeds, gradients, and so on.
 
     Each check passes, fails with the reason, or is excused because it does not apply. Exits with 1 if any failed. The
     checks run on one thread. Without --full, the checks that remain after 30 s for a name are left out.
+
+    Args:
+        representation: representation in which models are trained; by default the first that each model supports.
+        full: run all checks, even if they take more than 30 s for a name.
+
+    Examples:
+      icy check sender/FC2L
+      icy check MyModel --plugin mine.py
+      icy check 'HierZero:*' rot --quiet
+      icy check cell/GRU metric/topsim speaker/posdis
+      icy check all --representation all --quiet --full
+
+    icy.testing.parametrize_with_checks makes each check a test of pytest.
     """
     from icy.core.representations import get_representation  # imports torch
     from icy.testing.contracts import matching
@@ -93,7 +96,7 @@ def _check(entry: Entry, used: Sequence[str | None], console: Console, quiet: bo
 def _check_in(entry: Entry, representation: str | None, console: Console, quiet: bool, seconds: float | None) -> bool:
     """Run and print the checks of one plug-in in one representation, and return whether all passed."""
     from icy.testing import check
-    from icy.testing.runner import message_or_reference
+    from icy.testing.contracts import message_or_reference
 
     failures: dict[str, str] = {}
     label = entry.qualified if representation is None else f"{entry.qualified} ({representation})"
@@ -142,3 +145,132 @@ def _summary(name: str, results: list[CheckResult], seconds: float | None) -> Te
     rest = results[len(run) :]
     left_out = f"{counted(len(rest), 'check')} from {rest[0].name} on left out after {seconds:.2g} s; --full runs them."
     return Text.assemble(line, " ", (left_out, "yellow"))
+
+
+# -- doctor: missing or broken parts must not stop the report ----------------------------------------------------------
+
+LIBRARIES = (
+    "torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "matplotlib", "joblib", "click", "rich",
+    "jaxtyping", "rapidfuzz",
+)  # fmt: skip
+OPTIONAL = ("triton", "ray", "gymnasium", "pettingzoo", "tensorboard", "mlflow", "wandb")
+
+Fact = tuple[str, str, bool]  # name, value, whether it is fine
+
+
+@command("doctor")
+def doctor_command(
+    *, out: Annotated[str | None, {"flags": ("--out", "-o")}] = None, format_: ListFormat = "table"
+) -> int:
+    """Report versions, devices, threads, memory, plug-ins, and whether results can be written.
+
+    The exit code is 1 if something that icy needs is missing.
+
+    Args:
+        out: results folder to check; by default the folder of icy probe.
+
+    Examples:
+      icy doctor
+      icy doctor --out /scratch/results --format markdown
+    """
+    facts = [fact for group in (_versions, _devices, _processor, _native, _memory, _plugins) for fact in _safely(group)]
+    facts += _safely(lambda: _folder(out))
+    print_rows(["what", "found", ""], [[what, found, "" if good else "!"] for what, found, good in facts], format_)
+    return DONE if all(good for _, _, good in facts) else FAILED
+
+
+def _safely(group: Callable[[], Iterable[Fact]]) -> list[Fact]:
+    """Return the facts of a group; after an error, the facts before the error."""
+    facts: list[Fact] = []
+    try:
+        facts.extend(group())
+    except Exception as error:  # doctor's task is to report a broken driver or library
+        facts.append((group.__name__.strip("_<>"), f"unknown: {type(error).__name__}: {error}", False))
+    return facts
+
+
+def _versions() -> Iterable[Fact]:
+    revision = git_revision()
+    yield "icy", __version__ + (f" ({revision[:10]}{'+changes' if '+' in revision else ''})" if revision else ""), True
+    yield "python", f"{platform.python_version()} on {platform.platform()}", sys.version_info >= (3, 11)
+    for name in LIBRARIES:
+        version = _version(name)
+        yield name, version or "not installed", version is not None
+    for name in OPTIONAL:
+        yield name, _version(name) or "not installed (optional)", True
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _devices() -> Iterable[Fact]:
+    import torch
+
+    if not torch.cuda.is_available():
+        yield "GPU", "torch cannot use any", True
+    for i in range(torch.cuda.device_count()):
+        about = torch.cuda.get_device_properties(i)
+        yield f"cuda:{i}", f"{about.name}, {about.total_memory / 2**30:.0f} GiB", True
+    if torch.cuda.is_available():
+        from icy.models.kernels import triton_steps
+
+        yield "cells on a GPU", triton_steps.in_use(), True
+    yield "--device auto", "cuda" if torch.cuda.is_available() else "cpu", True
+
+
+def _processor() -> Iterable[Fact]:
+    import torch
+
+    cores = usable_cores()
+    yield (
+        "cores",
+        f"{cores} usable of {os.cpu_count()}; icy probe runs {counted(cores, 'worker')} with one thread each",
+        True,
+    )
+    yield "torch threads", str(torch.get_num_threads()), True
+
+
+def _native() -> Iterable[Fact]:
+    yield "cores of models", native.in_use("icy.models.native", "PyTorch"), True
+    yield "pairs in metrics", native.in_use("icy.metrics.topographic.native", "NumPy and RapidFuzz"), True
+
+
+def _memory() -> Iterable[Fact]:
+    yield "memory", f"{available_memory() / 2**30:.1f} GiB available", True
+
+
+def _plugins() -> Iterable[Fact]:
+    """Load each installed plug-in separately, so that a broken plug-in does not hide the others."""
+    points = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
+    if not points:
+        yield "plug-ins", "none installed", True
+    for point in points:
+        try:
+            point.load()
+            package = f"{point.dist.name} {point.dist.version}" if point.dist else "package unknown"
+            yield f"plug-in {point.name}", f"{point.value}, {package}", True
+        except Exception as error:  # a plug-in may raise anything
+            yield f"plug-in {point.name}", f"{point.value} cannot be loaded: {type(error).__name__}: {error}", False
+    counts = ", ".join(f"{len(registry.entries(kind))} {kind}s" for kind in ENTRY_KINDS)
+    yield "registered", counts, True
+
+
+def _folder(given: str | None) -> Iterable[Fact]:
+    """Check that the results folder, or the place for a new folder, is writable; leave no files."""
+    from icy.config.specs import ProbeSpec
+
+    out = Path(given or ProbeSpec.out)
+    there = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
+    state = "exists" if there == out.absolute() else "would be created"
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        yield f"results in {out}", f"cannot be written: {error.strerror or error}", False
+        return
+    count = len(list((out / "records").glob("*.json")))
+    yield f"results in {out}", f"{state}, can be written, {counted(count, 'record')}", True

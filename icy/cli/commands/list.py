@@ -1,25 +1,45 @@
-"""`icy list`: list registered names, with descriptions and sources."""
+"""`icy list`, `show` and `generate`: registered names, and the languages of grammars."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from icy.cli.groups import command
-from icy.cli.options import plugin_option
-from icy.cli.output import format_option, print_rows
+from icy.cli.options import (
+    OUT,
+    Draws,
+    Grammar,
+    ListFormat,
+    MeaningsText,
+    VocabSize,
+    WordLength,
+    command,
+    plugin_option,
+)
+from icy.cli.output import note, print_rows, stdout
+from icy.config.specs import option
 from icy.core.choices import as_text
 from icy.core.code import digest_of
-from icy.core.errors import UnknownNameError, unknown
+from icy.core.errors import IncompatibleError, StoreError, UnknownNameError, unknown
 from icy.core.register import LISTED, kind_in
 from icy.core.registry import PLAYERS, SIDES, Entry, registry
-from icy.core.text import listed
+from icy.core.text import counted, listed
+from icy.grammars import check_side, expand_grammars, grammar_sides, make_language
+
+if TYPE_CHECKING:
+    from icy.languages.language import Language
 
 Lines = tuple[list[str], list[list[str]]]
+
+
+# -- list --------------------------------------------------------------------------------------------------------------
 
 LIST_KINDS = (
     "models", "options", "grammars", "metrics", "players", "text-models", "cores", "worlds", "perceptions",
@@ -28,15 +48,6 @@ LIST_KINDS = (
 )  # fmt: skip
 PARTS = {"senders": "models", "receivers": "models", "speakers": "players", "listeners": "players"}
 OTHER_NAMES = {"published-tables": "published", "tables": "published", "job-kinds": "jobs", "kinds": "jobs"}
-EPILOG = """\b
-Examples:
-  icy list models
-  icy list models 'receiver/*'
-  icy list grammars --format markdown
-  icy list presets
-  icy list published perkins21
-  icy list models --plugin mine.py
-"""
 
 
 def kind_to_list(name: str) -> str | None:
@@ -67,17 +78,24 @@ class ListKind(click.Choice[str]):
         raise unknown("kind to list", value, [*LIST_KINDS, *PARTS])
 
 
-@command("list", epilog=EPILOG)
-@click.argument("kind", type=ListKind(LIST_KINDS))
-@click.argument("pattern", required=False)
+@command("list")
 @plugin_option
-@format_option
-def list_command(kind: str, pattern: str | None, format_: str) -> None:
+def list_command(
+    kind: Annotated[str, {"type": ListKind(LIST_KINDS)}], pattern: str | None = None, *, format_: ListFormat = "table"
+) -> None:
     """List models, options in names of models, grammars, metrics, players, text models, cores, worlds, perceptions,
     players of the study, readers of files, protocols, recurrent cells, changes of presets, kinds of jobs, or published
     tables.
 
     PATTERN is a name, a part of a name, or a shell pattern such as '*GRU' or 'sender/RNN*'.
+
+    Examples:
+      icy list models
+      icy list models 'receiver/*'
+      icy list grammars --format markdown
+      icy list presets
+      icy list published perkins21
+      icy list models --plugin mine.py
     """
     headings, rows = LISTS[kind](pattern)
     print_rows(headings, rows, format_)
@@ -207,3 +225,162 @@ LISTS: dict[str, Callable[[str | None], Lines]] = {
     "jobs": _jobs,
     "published": _published,
 }
+
+
+# -- show --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """How a language is made.
+
+    Attributes:
+        frequencies: frequent values get the short words.
+        seed: seed of the words and all random draws.
+    """
+
+    meanings: MeaningsText = "3x10"
+    vocab_size: VocabSize = 4
+    word_length: WordLength = "4"
+    frequencies: str | None = option(None, metavar="zipf:S")
+    seed: int = 0
+    draws: Draws = "icy"
+
+    def language(self, name: str) -> Language:
+        """Make the language of a grammar."""
+        sizes = self.meanings, self.vocab_size, self.word_length, self.seed
+        return make_language(name, *sizes, frequencies=self.frequencies, draws=self.draws)
+
+
+@dataclass(frozen=True)
+class DrawnToWrite(Drawn):
+    """How a language is made that is written to a file."""
+
+    meanings: MeaningsText = "5x10"
+
+
+@command("show", context_settings={"show_default": True})
+@plugin_option
+def show_command(
+    grammar: Grammar,
+    *,
+    drawn: Drawn,
+    side: Literal["sender", "receiver"] | None = None,
+    format_: ListFormat = "table",
+) -> None:
+    """Show example messages of a grammar or chain, and facts about the language.
+
+    GRAMMAR is a name, a chain of corruptions such as rot+perm, or a pattern. Patterns, and 'all', show one column per
+    grammar.
+
+    Args:
+        side: only grammars for this side; others are an error.
+
+    Examples:
+      icy show rot
+      icy show rot+perm --meanings 5x10 --seed 123
+      icy show concat --word-length 1-4
+      icy show all --side receiver
+    """
+    if grammar == "all" or any(c in grammar for c in "*?["):
+        _print_side_by_side([drawn.language(name) for name in _usable(grammar, side)], format_)
+        return
+    if side is not None:
+        check_side(grammar, side)
+    _print_one(drawn.language(grammar), format_)
+
+
+def _usable(pattern: str, side: str | None) -> list[str]:
+    """Return grammars by pattern that the side can use; None means any side."""
+    sides = [side] if side else list(SIDES)
+    found: dict[str, None] = {}
+    refused: IncompatibleError | None = None
+    for one in sides:
+        try:
+            found.update(dict.fromkeys(expand_grammars(pattern, one)))
+        except IncompatibleError as error:
+            refused = error
+    if refused is not None and not found:
+        raise refused
+    return [entry.name for entry in registry.match(pattern, "grammar") if entry.name in found]
+
+
+def _print_one(language: Language, format_: str) -> None:
+    if format_ == "table":
+        _print_facts(language)
+    examples = language.examples()
+    print_rows(list(examples.columns), examples.to_numpy().tolist(), format_)
+
+
+def _print_facts(language: Language) -> None:
+    console, facts = stdout(), language.facts()
+    about = " ".join(registry.get(part, "grammar").description for part in language.name.split("+"))
+    console.print(f"[bold cyan]{language.name}[/]  {about}")
+    console.print(
+        f"{facts['space']} meanings ({facts['meanings']}), messages of {_lengths(language)}, seed {facts['seed']}; "
+        f"{counted(facts['distinct_messages'], 'distinct message')} "
+        f"({facts['fraction_distinct']:.1%}); for {' and '.join(f'{s}s' for s in grammar_sides(language.name))}."
+    )
+    console.print()
+
+
+def _lengths(language: Language) -> str:
+    """Return the lengths of the messages and the vocabulary size, as text."""
+    if language.eos is None:
+        return f"{counted(language.message_length, 'token')}, vocabulary {language.vocab_size}"
+    few, many = language.lengths.min(), language.lengths.max()
+    return f"{few} to {counted(int(many), 'token')}, vocabulary {language.token_count} and the end token"
+
+
+def _print_side_by_side(languages: list[Language], format_: str) -> None:
+    """Print one column per grammar, on a terminal in blocks of columns that fit."""
+    columns = {language.name: list(language.examples()["message"]) for language in languages}
+    meanings = list(languages[0].examples()["meaning"])
+    if format_ != "table":
+        _print_block(meanings, columns, list(columns), format_)
+        return
+    note(
+        f"{languages[0].space} meanings, vocabulary {languages[0].token_count}, seed {languages[0].seed}; "
+        "`icy show GRAMMAR` says more about one."
+    )
+    console = stdout()
+    room = console.width if console.is_terminal else 10_000
+    per_block = max(1, (room - len(meanings[0]) - 4) // (max(len(c[0]) for c in columns.values()) + 3))
+    names = list(columns)
+    for first in range(0, len(names), per_block):
+        _print_block(meanings, columns, names[first : first + per_block], format_)
+
+
+def _print_block(meanings: list[str], columns: dict[str, list[str]], names: list[str], format_: str) -> None:
+    rows = [[meaning, *(columns[name][i] for name in names)] for i, meaning in enumerate(meanings)]
+    print_rows(["meaning", *names], rows, format_)
+
+
+# -- generate ----------------------------------------------------------------------------------------------------------
+
+
+@command("generate", context_settings={"show_default": True})
+@plugin_option
+def generate_command(
+    grammar: Grammar,
+    *,
+    drawn: DrawnToWrite,
+    out: Annotated[Path, {**OUT, "type": click.Path(path_type=Path)}],
+    force: bool = False,
+) -> None:
+    """Write the language of a grammar or chain to a file, with one message per meaning.
+
+    Args:
+        out: file to write: .parquet, .csv or .npz.
+        force: overwrite the file if it exists.
+
+    Examples:
+      icy generate rot -o rot.parquet
+      icy generate shufdet --meanings 4x8 --word-length 3 --seed 7 -o shufdet.csv
+
+    In Python, icy.Language.load reads the file.
+    """
+    if out.exists() and not force:
+        raise StoreError(f"{out} already exists: choose another name, or overwrite it with --force.")
+    language = drawn.language(grammar)
+    note(f"Wrote {language.save(out)}: {language!r}")

@@ -2,63 +2,61 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
 import click
 
 from icy.cli.exit_codes import DONE, FAILED
-from icy.cli.groups import command
-from icy.cli.options import OUTPUT_OPTIONS, given_by_user, spec_options
+from icy.cli.options import command, spec_options
 from icy.cli.output import note, print_rows
-from icy.cli.session import OutputOptions, print_plan
-from icy.config.search_spec import SearchSpec
+from icy.cli.session import Output, print_plan
+from icy.config.specs import SearchSpec
 from icy.core.text import counted
 from icy.experiments.search.result import MOST_SHOWN, SearchResult
 from icy.experiments.search.search import first_plan, read_search, run_search
 from icy.experiments.search.setup import SearchSetup, set_up
-from icy.experiments.trackers.make import watching
-
-EPILOG = """\b
-Examples:
-  icy search -m 'sender/RNN*:GRU' --minimize ratio:shufdet --trials 10 -o found
-  icy search -m FC2L --side sender --hidden 32,64,128 --minimize ratio:perm --minimize parameters -o found
-  icy search search.toml --dry-run
-  icy search search.toml
-
-\b
-A file in TOML (or YAML) holds the same options by name; each [[rungs]] has settings of its own:
-  model = "sender/*:GRU"
-  minimize = "ratio:shufdet"
-  maximize = "ratio:hol"
-  [[rungs]]
-  meanings = "3x4"
-  seeds = 1
-  [[rungs]]
-  meanings = "5x10"
-  seeds = 3
-
-\b
-An objective is ratio:GRAMMAR, accuracy:GRAMMAR, updates, seconds, parameters or people, or a difference such as
-"ratio:hol - ratio:shufdet". After Ctrl-C or a crash, the same command continues with the same trials. The report is in
-search.md of the results folder, and the best model in winner.py, for --plugin.
-"""
+from icy.experiments.trackers import watching
 
 FIRST = ("model", "side", "space", "minimize", "maximize", "trials", "sampler", "sampler_seed", "batch", "keep")
 SECOND = ("finalists", "new_seeds", "larger", "baselines", "people", "instances", "winner")
-
-
-@command("search", epilog=EPILOG)
-@click.argument("file", required=False, type=click.Path())
-@spec_options(
+SEARCH = spec_options(
     SearchSpec, (*FIRST, *SECOND), without=("rungs", "word_seeds"), hidden="hidden size E, or several to choose from."
 )
-@OUTPUT_OPTIONS
-@click.pass_context
-def search_command(ctx: click.Context, /, file: str | None, **given: object) -> int:
+
+
+@command("search")
+def search_command(
+    file: Annotated[str | None, {"type": click.Path()}] = None,
+    *,
+    chosen: Annotated[dict[str, Any], SEARCH],
+    output: Output,
+) -> int:
     """Search a space of models for those with wanted biases.
 
     Takes the options of `icy probe`, which hold for every trial. The command line overrides FILE.
+
+    Examples:
+      icy search -m 'sender/RNN*:GRU' --minimize ratio:shufdet --trials 10 -o found
+      icy search -m FC2L --side sender --hidden 32,64,128 --minimize ratio:perm --minimize parameters -o found
+      icy search search.toml --dry-run
+      icy search search.toml
+
+    A file in TOML (or YAML) holds the same options by name; each [[rungs]] has settings of its own:
+      model = "sender/*:GRU"
+      minimize = "ratio:shufdet"
+      maximize = "ratio:hol"
+      [[rungs]]
+      meanings = "3x4"
+      seeds = 1
+      [[rungs]]
+      meanings = "5x10"
+      seeds = 3
+
+    An objective is ratio:GRAMMAR, accuracy:GRAMMAR, updates, seconds, parameters or people, or a difference such as
+    "ratio:hol - ratio:shufdet". After Ctrl-C or a crash, the same command continues with the same trials. The report is
+    in search.md of the results folder, and the best model in winner.py, for --plugin.
     """
-    output = OutputOptions.take(given)
-    setup = set_up(SearchSpec.asked(**{**(read_search(file) if file else {}), **given_by_user(ctx, given)}))
+    setup = set_up(SearchSpec.asked(**{**(read_search(file) if file else {}), **chosen}))
     if output.dry_run:
         return _dry_run(setup, output)
     result = run_search(setup, lambda: watching(output.watcher(), setup.spec.track, setup.spec.out))
@@ -66,7 +64,7 @@ def search_command(ctx: click.Context, /, file: str | None, **given: object) -> 
     return DONE if any(trial.last.known for trial in result.trials) else FAILED
 
 
-def _dry_run(setup: SearchSetup, output: OutputOptions) -> int:
+def _dry_run(setup: SearchSetup, output: Output) -> int:
     plan, trials = first_plan(setup)
     print_plan(plan, output.format_, output.quiet)
     if not output.quiet:
@@ -79,7 +77,7 @@ def _dry_run(setup: SearchSetup, output: OutputOptions) -> int:
     return DONE
 
 
-def _show(result: SearchResult, output: OutputOptions) -> None:
+def _show(result: SearchResult, output: Output) -> None:
     whole = output.format_ in ("csv", "json")
     print_rows(*result.trial_table(None if whole else MOST_SHOWN), output.format_)
     if whole:

@@ -1,84 +1,103 @@
-"""`icy table`: print results as a table, for the screen or for a paper."""
+"""`icy table` and `icy compare`: results as a table, for the screen or for a paper, and the differences of two."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from icy.cli.exit_codes import DONE
-from icy.cli.groups import command
-from icy.cli.options import FORMATS, SPREADS, Selection, Several, file_option, selection
-from icy.cli.output import checked_file, for_paper, note, paper_options, print_table
+from icy.cli.exit_codes import DONE, FAILED
+from icy.cli.options import (
+    FORMATS,
+    Assignment,
+    ListFormat,
+    OutFile,
+    Paths,
+    PlotFile,
+    Selection,
+    Several,
+    Spread,
+    TableFormat,
+    command,
+)
+from icy.cli.output import (
+    checked_file,
+    checked_plot,
+    for_paper,
+    note,
+    print_data,
+    print_rows,
+    print_tables,
+    save_figure,
+)
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
 from icy.core.files import write_atomically
 from icy.experiments.report import by_protocol
 from icy.experiments.results import table_of
 from icy.records.kinds import kind_of_rows
+from icy.records.versions import at_revision, revision_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from icy.analysis import ResultsComparison
     from icy.analysis.tables.printed_table import BiasTable
+    from icy.records.load import Results
 
 
-EPILOG = """\b
-Examples:
-  icy table icy-results
-  icy table bias --by role,representation --sort=-shufdet
-  icy table bias --compare published --spread sem
-  icy table bias --compare perkins21/table13 --format latex -o table.tex
-  icy table bias -m HierZero:GRU -m FC2L --where protocol=acquire --caption 'Ratios.' --label tab:bias -o bias.tex
-  icy table tuned --diff plain
-  icy table bias --diff HierZero:GRU
-  icy table icy-results -m 'sender/RNN*' -g rot --where protocol=budget --format markdown
-
-\b
-RESULTS are results folders, files written by ProbeResult.save, long tables (results.csv, results.parquet), or atlas;
-the default is icy-results. The arrows and the marks of the best and the worst assume that a bias towards composition is
-good: shuf and shufdet should be easy to learn, and proj, pairsum, rot and hol hard. They need at least three rows.
-Rows are in the order of --model, if given. In LaTeX the table needs booktabs and graphicx.
-"""
+# -- table -------------------------------------------------------------------------------------------------------------
 
 
-@command("table", epilog=EPILOG)
-@click.argument("results", nargs=-1, type=click.Path())
-@click.option("--by", cls=Several, default="representation", show_default=True, metavar="NAMES",
-              help="Group rows by these columns of the long table, such as role, if they vary.")  # fmt: skip
-@click.option("--sort", default="given", show_default=True, metavar="[-]ORDER",
-              help="Order of rows: given, model, parameters, or a grammar; with a leading -, descending.")  # fmt: skip
-@click.option("--compare", metavar="WITH",
-              help="Show reference values next to the cells, and the distance in combined standard errors: published, "
-              "one table as in perkins21/table13, or other results.")  # fmt: skip
-@click.option("--diff", metavar="RUN|MODEL|each",
-              help="Print differences seed by seed, with tests corrected by Holm's method: from the results of RUN, "
-              "from one of these models, or for every pair of models.")  # fmt: skip
-@selection
-@click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds.")
-@click.option("--decimals", type=click.IntRange(0, 6), default=2, show_default=True, help="Decimal places.")
-@click.option("--no-log", is_flag=True, help="Leave out the lines below ratios: log scale and updates.")
-@click.option("--no-marks", is_flag=True, help="Leave out arrows and the marks of the best and the worst.")
-@paper_options
-@click.option("--format", "format_", type=click.Choice([*FORMATS, "html"]), default="table", show_default=True,
-              help="Output format.")  # fmt: skip
-@file_option("Write the table to FILE, in the format of its suffix.")
+@command("table")
 def table_command(
-    results: tuple[str, ...],
-    diff: str | None,
-    compare: str | None,
-    spread: str,
-    by: str,
-    sort: str,
-    decimals: int,
-    no_log: bool,
-    no_marks: bool,
-    format_: str,
-    out: str | None,
+    results: Paths = (),
+    *,
+    by: Annotated[str, {"cls": Several, "metavar": "NAMES"}] = "representation",
+    sort: Annotated[str, {"metavar": "[-]ORDER"}] = "given",
+    compare: Annotated[str | None, {"metavar": "WITH"}] = None,
+    diff: Annotated[str | None, {"metavar": "RUN|MODEL|each"}] = None,
     selected: Selection,
+    spread: Spread = "sd",
+    decimals: Annotated[int, {"type": click.IntRange(0, 6)}] = 2,
+    no_log: bool = False,
+    no_marks: bool = False,
+    format_: Annotated[TableFormat, {"type": click.Choice([*FORMATS, "html"])}] = "table",
+    out: OutFile = None,
 ) -> int:
-    """Print results as a bias table: one row per model, one column per grammar."""
+    """Print results as a bias table: one row per model, one column per grammar.
+
+    Args:
+        by: group rows by these columns of the long table, such as role, if they vary.
+        sort: order of rows: given, model, parameters, or a grammar; with a leading -, descending.
+        compare: show reference values next to the cells, and the distance in combined standard errors: published, one
+            table as in perkins21/table13, or other results.
+        diff: print differences seed by seed, with tests corrected by Holm's method: from the results of RUN, from one
+            of these models, or for every pair of models.
+        decimals: decimal places.
+        no_log: leave out the lines below ratios: log scale and updates.
+        no_marks: leave out arrows and the marks of the best and the worst.
+        out: write the table to FILE, in the format of its suffix.
+
+    Examples:
+      icy table icy-results
+      icy table bias --by role,representation --sort=-shufdet
+      icy table bias --compare published --spread sem
+      icy table bias --compare perkins21/table13 --format latex -o table.tex
+      icy table bias -m HierZero:GRU -m FC2L --where protocol=acquire --caption 'Ratios.' --label tab:bias -o bias.tex
+      icy table tuned --diff plain
+      icy table bias --diff HierZero:GRU
+      icy table icy-results -m 'sender/RNN*' -g rot --where protocol=budget --format markdown
+
+    RESULTS are results folders, files written by ProbeResult.save, long tables (results.csv, results.parquet), or
+    atlas; the default is icy-results. The arrows and the marks of the best and the worst assume that a bias towards
+    composition is good: shuf and shufdet should be easy to learn, and proj, pairsum, rot and hol hard. They need at
+    least three rows. Rows are in the order of --model, if given. In LaTeX the table needs booktabs and graphicx.
+    """
     from icy.analysis.tables.printed_table import SUFFIXES, format_of
     from icy.records.load import long_of
 
@@ -94,23 +113,14 @@ def table_command(
     else:
         tables = _tables(long, spread, compare, {**look, "mark": not no_marks, "log": not no_log})
     tables = dict(zip(tables, for_paper(*tables.values()), strict=True))
-    if path is None:
-        _print(tables, format_)
-    else:
+    if path is not None:
         write_atomically(path, (_rendered(tables, format_of(path)) + "\n").encode())
         note(f"Written: {path}.")
-    return DONE
-
-
-def _print(tables: dict[str, BiasTable], format_: str) -> None:
-    """Print several tables, one below the other; json and csv as one table."""
-    if format_ in ("json", "csv"):
+    elif format_ in ("json", "csv"):
         click.echo(_rendered(tables, format_))
-        return
-    for place, table in enumerate(tables.values()):
-        if place:
-            click.echo()
-        print_table(table, format_)
+    else:
+        print_tables(list(tables.values()), format_)
+    return DONE
 
 
 def _rendered(tables: dict[str, BiasTable], format_: str) -> str:
@@ -187,3 +197,145 @@ def _about(compare: str | None, kind: str) -> str | None:
         return compare
     note(f"{found.id} has no values to compare with these results: {found.title}.")
     return None
+
+
+# -- compare -----------------------------------------------------------------------------------------------------------
+
+CHOICE = re.compile(r":(?=[A-Za-z_-]+=)")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Results folder or file, and the selection of its results."""
+
+    text: str
+    path: str
+    revision: str | None
+    where: dict[str, Any]
+
+    @classmethod
+    def read(cls, text: str) -> Place:
+        """Read `PATH[@REVISION][:COLUMN=VALUE,...]`; an existing path is not split."""
+        parts = [text] if Path(text).exists() else CHOICE.split(text, maxsplit=1)
+        chosen = re.split(r",(?=[A-Za-z_-]+=)", parts[1]) if len(parts) > 1 else []
+        where = dict(Assignment(plain=True).convert(one, None, None) for one in chosen)
+        return cls(text, *revision_of(parts[0]), where)
+
+    def results(self, measure: str | None) -> Results:
+        """Read all results of the place."""
+        from icy.experiments.results import read_results
+
+        if self.revision is None:
+            return read_results([self.path], measure)
+        with at_revision(self.path, self.revision) as path:
+            return read_results([path], measure)
+
+
+@command("compare")
+def compare_command(
+    a: Annotated[str, {"metavar": "A"}],
+    b: Annotated[str, {"metavar": "B"}],
+    *,
+    selected: Selection,
+    seeds: bool = False,
+    plot: PlotFile = None,
+    out: OutFile = None,
+    exit_code: bool = False,
+    format_: ListFormat = "table",
+) -> int:
+    """Show the differences between the results A and B, seed by seed: ratios or differences, intervals and tests.
+
+    Args:
+        seeds: print one row per pair of runs, instead of one per cell.
+        plot: draw the effects with their intervals: .png, .svg or .pdf.
+        out: write the differences to FILE, in Markdown (.md).
+        exit_code: exit with 1 if any value differs, or a run has no counterpart.
+
+    Examples:
+      icy compare before after
+      icy compare before after --plot differences.png -o differences.md
+      icy compare icy-results:representation=soft icy-results:representation=gumb
+      icy compare icy-results:model=sender/RNNZero:GRU icy-results:model=sender/HierZero:GRU
+      icy compare results/games/records.parquet@HEAD~1 results/games/records.parquet --exit-code
+
+    A and B are results folders, files written by ProbeResult.save, packs, long tables (results.csv, results.parquet),
+    or atlas. PLACE:COLUMN=VALUE,... selects rows of the long table with these values. Runs are then paired even if they
+    differ in these columns, but always by grammar and seed.
+    PLACE@REVISION reads a file or folder from a commit of git. An effect above 1 (of ratios, compared on the log scale)
+    or above 0 means a larger value in B. A pair that was cut at the cap on both sides gives no information.
+    """
+    drawn = checked_plot(plot)
+    saved = None if out is None else checked_file(out, [".md"], "Differences are")
+    found = _compared(Place.read(a), Place.read(b), selected)
+    if saved is not None:
+        write_atomically(saved, (found.markdown() + "\n").encode())
+        note(f"Written: {saved}.")
+    if drawn is not None:
+        from icy.analysis.plots.differences import differences
+
+        save_figure(differences(found), drawn)
+    _print(found, seeds, format_)
+    differs = any(found.lone) or found.identical < len(found.runs)
+    return FAILED if exit_code and differs else DONE
+
+
+def _compared(first: Place, second: Place, selected: Selection) -> ResultsComparison:
+    from icy.analysis import compare
+    from icy.records.load import long_of, select
+    from icy.records.long_table import column_of
+
+    tables = [long_of(place.results(selected.measure)) for place in (first, second)]
+    first, second = (
+        replace(place, where={column_of(name, long): value for name, value in place.where.items()})
+        for place, long in zip((first, second), tables, strict=True)
+    )
+    differing = {name for name in (*first.where, *second.where) if first.where.get(name) != second.where.get(name)}
+
+    def chosen(place: Place, long: pd.DataFrame) -> pd.DataFrame:
+        own = dict(place.where)
+        models, grammars = (
+            [str(own.pop(name))] if name in own else list(others)
+            for name, others in (("model", selected.model), ("grammar", selected.grammar))
+        )
+        return long_of(select(long, models, grammars, {**selected.chosen, **own}))
+
+    one, other = (chosen(place, long) for place, long in zip((first, second), tables, strict=True))
+    return compare(one, other, _names(first, second, differing), sorted(differing))
+
+
+def _names(first: Place, second: Place, differing: Collection[str]) -> tuple[str, str]:
+    """Return short names that distinguish two places.
+
+    Raises:
+        InvalidSettingError: both places have the same results.
+    """
+    if first.text == second.text:
+        raise InvalidSettingError("A and B are the same results; give two different results.")
+    if differing and (first.path, first.revision) == (second.path, second.revision):
+        return _chosen(first, differing), _chosen(second, differing)
+    if first.path == second.path:
+        return first.revision or "now", second.revision or "now"
+    stems = [Path(place.path).name for place in (first, second)]
+    return (stems[0], stems[1]) if stems[0] != stems[1] and all(stems) else (first.text, second.text)
+
+
+def _chosen(place: Place, differing: Collection[str]) -> str:
+    return ", ".join(str(value) for name, value in place.where.items() if name in differing) or "all"
+
+
+def _print(found: ResultsComparison, seeds: bool, format_: str) -> None:
+    data = found.runs.drop(columns="cell") if seeds else found.cells
+    if print_data(data, format_):
+        return
+    if format_ == "markdown" and not seeds:
+        click.echo(found.markdown())
+        return
+    for line in found.said():
+        click.echo(line)
+    click.echo()
+    if seeds:
+        print_rows(
+            [str(name) for name in data], data.astype(object).where(data.notna(), "-").to_numpy().tolist(), format_
+        )
+    else:
+        print_rows(*found.rows(), format_)

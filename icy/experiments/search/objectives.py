@@ -23,7 +23,7 @@ import numpy as np
 
 from icy.analysis.people_distance import PeopleAccuracies, people_distance
 from icy.analysis.statistics import Interval, log_summary, student
-from icy.config.search_spec import SearchSpec
+from icy.config.specs import SearchSpec
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.text import listed, words
 from icy.grammars import canonical_name

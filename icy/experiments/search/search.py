@@ -22,19 +22,17 @@ from typing import TYPE_CHECKING, Unpack, cast
 from filelock import FileLock, Timeout
 
 from icy.config.options import SearchOptions
-from icy.config.search_spec import SearchSpec
-from icy.config.specs import RETRIES, spell_out
+from icy.config.specs import RETRIES, SearchSpec, spell_out
 from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError, StoreError, what_and_where
 from icy.core.processes import NOTHING, interrupt_text, interrupt_with, interrupted_with
 from icy.core.streams import stream_key
 from icy.core.surroundings import standard_state
 from icy.core.types import Fields
-from icy.experiments.display import with_progress
+from icy.experiments.display import callbacks_of
 from icy.experiments.plan import Plan, Row, plan_rows, planned, store_of
 from icy.experiments.progress import Watcher
 from icy.experiments.run import require_engine, run_plan
 from icy.experiments.sweep_file import read_search as read_search
-from icy.experiments.trackers.make import watching
 from icy.experiments.user_models import Models, with_model_names
 from icy.records.long_table import write_tables
 from icy.records.record import Record
@@ -97,7 +95,7 @@ def search(
     """
     given = {**(read_search(file) if file is not None else {}), **({"model": model} if model else {}), **options}
     spec = with_model_names(SearchSpec.asked(**given), "model")
-    return run_search(set_up(spec), lambda: watching(with_progress(watcher, progress), spec.track, spec.out))
+    return run_search(set_up(spec), lambda: callbacks_of(spec, watcher, progress))
 
 
 spell_out(search, SearchSpec, SearchResult)

@@ -14,9 +14,8 @@ from typing import Any, get_args
 import numpy as np
 
 from icy.analysis.people_distance import PeopleAccuracies, grammars_of, published_accuracies, study_accuracies
-from icy.config.search_spec import SearchSpec
 from icy.config.settings import SamplerName
-from icy.config.specs import RUNNING, ProbeSpec, RunSpec, names
+from icy.config.specs import RUNNING, ProbeSpec, RunSpec, SearchSpec, names
 from icy.core.checks import LARGEST_SEED, hidden_list, parse_whole, real_number, seed_list, whole_number
 from icy.core.choices import distinct, split_name, typed_text
 from icy.core.entry import Entry
@@ -344,7 +343,10 @@ def space_of(spec: SearchSpec) -> Space:
     values = {**({MODEL: tuple(names)} if len(names) > 1 else {}), **chosen}
     sized = {**values, **({HIDDEN: tuple(sizes)} if len(sizes) > 1 else {})}
     space = Space(sized, dict(zip(names, found, strict=True)), sizes[0], dict(spec.options), fixed)
-    same = [] if chosen or len(sizes) == 1 else [name for name in names if _is_same_at(sizes, name, space)]
+    same = []  # models that are the same network at all hidden sizes
+    if len(sizes) > 1 and not chosen:
+        points = {name: [space.point({MODEL: name, HIDDEN: size}) for size in sizes] for name in names}
+        same = [name for name in names if len({str(space.identity(point)) for point in points[name]}) == 1]
     if len(same) == len(names):
         space = replace(space, values=values)
     if space.size < 2:
@@ -357,11 +359,6 @@ def space_of(spec: SearchSpec) -> Space:
         are = "is" if len(same) == 1 else "are"
         log.warning("%s %s the same at %s, and tried at one.", listed(same), are, counted(len(sizes), "hidden size"))
     return space
-
-
-def _is_same_at(sizes: Sequence[int], name: str, space: Space) -> bool:
-    """Return whether a model is the same network at all hidden sizes."""
-    return len({str(space.identity(space.point({MODEL: name, HIDDEN: size}))) for size in sizes}) == 1
 
 
 def _options(spec: SearchSpec, entries: Sequence[Entry]) -> tuple[dict[str, tuple[Any, ...]], Choices]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
 
 import icy
-from icy.cli import main
 from icy.metrics import permutation_test, topsim
+from tests.cli.helpers import run as icy_run
 
 
 def test_the_plug_in_of_the_documentation(tmp_path: Path, forgetting: None) -> None:
@@ -30,10 +30,7 @@ def test_the_plug_in_of_the_documentation(tmp_path: Path, forgetting: None) -> N
 # -- icy metrics -------------------------------------------------------------------------------------------------------
 
 SMALL = ("--meanings", "2x3", "--word-length", "2", "-m", "topsim", "-m", "posdis")
-
-
-def run(*words: str) -> Result:
-    return CliRunner().invoke(main, ["metrics", *words])
+run = partial(icy_run, "metrics")
 
 
 def test_grammars_over_seeds(tmp_path: Path) -> None:
@@ -133,23 +130,6 @@ def test_the_largest_p_of_several_seeds() -> None:
     assert record["topsim_chance"]["mean"] == pytest.approx(np.mean([test.mean for test in tests]))
 
 
-def test_values_by_construction_have_their_reason(tmp_path: Path) -> None:
-    metrics = ("-m", "ami", "-m", "topsim", "-m", "context_independence")
-    words = ("concat", "hol", *SMALL[:4], "--seeds", "1", *metrics, "-q")
-    text = run(*words).stdout
-    assert "‡ ami: every label and every message occurs once: 1 by convention" in text
-    assert "‡ context_independence: by co-occurrence" in text
-    assert "1.000‡" in text
-    assert "ami is biased" not in text
-    records = json.loads(run(*words, "--format", "json").stdout)
-    assert "every message occurs once" in records[0]["ami"]["note"]
-    assert records[0]["topsim"]["note"] == ""
-    printed = pd.read_csv(io.StringIO(run(*words, "--format", "csv").stdout), keep_default_na=False)
-    run(*words, "--out", str(tmp_path / "rows.csv"))
-    written = pd.read_csv(tmp_path / "rows.csv", keep_default_na=False)
-    assert printed["ami_note"].tolist() == written["ami_note"].tolist() == [records[0]["ami"]["note"]] * 2
-
-
 def test_the_value_in_the_table_of_an_end_to_end_run(tmp_path: Path) -> None:
     sizes: dict[str, Any] = {"meanings": "4x5", "word_length": 1, "hidden": 8, "workers": 1, "progress": False}
     result = icy.end_to_end("FC2L", "RNN1L:GRU", steps=5, seeds=2, out=tmp_path, **sizes)
@@ -171,7 +151,7 @@ def test_only_the_meanings_that_exist_are_measured(tmp_path: Path) -> None:
     icy.probe("sender/FC1L", "perm", **how, quick=True, keep_models=True, out=out, progress=False)
     icy.e2e("FC1L", "FC1L", **how, steps=5, frequencies="zipf:1", out=out, progress=False)
     pack = str(tmp_path / "results.parquet")
-    assert CliRunner().invoke(main, ["pack", str(out), "-o", pack]).exit_code == 0
+    assert icy_run("pack", str(out), "-o", pack).exit_code == 0
     for place in (str(out), pack):
         shown = run(place, "-m", "topsim,ami", "--format", "csv")
         assert "only the meanings that exist are measured, those in pets" in shown.stderr
@@ -198,7 +178,7 @@ def test_the_start_symbol_is_explained(tmp_path: Path) -> None:
 def test_concept_best_matching_by_sample_size(tmp_path: Path) -> None:
     """CBM24 figure 4: the command prints what the function returns, per segment and accumulated."""
     words = ["metrics", "hol", "--meanings", "3x4", "--seeds", "1", "--by-sample-size", "--set", "cbm.segment=20"]
-    done = CliRunner().invoke(main, [*words, "--format", "csv", "-o", str(tmp_path / "rows.csv"), "-q"])
+    done = icy_run(*words, "--format", "csv", "-o", str(tmp_path / "rows.csv"), "-q")
     assert done.exit_code == 0, done.output
     expected = icy.metrics.cbm_by_sample_size(icy.make_language("hol", "3x4", seed=123), segment=20)
     shown = pd.read_csv(io.StringIO(done.stdout))

@@ -6,21 +6,21 @@ import json
 import math
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 import icy
 from icy.analysis import plots
-from icy.cli import main
 from icy.core.errors import InvalidSettingError
 from icy.experiments.results import ProbeResult
 from icy.records.load import select
 from tests.analysis.plots.helpers import acquire, budget
+from tests.cli.helpers import run as icy_run
 from tests.helpers import readable
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,8 +28,7 @@ ROOT = Path(__file__).resolve().parents[3]
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(main, ["plot", *words], prog_name="icy")
+run = partial(icy_run, "plot")
 
 
 @pytest.fixture
@@ -146,7 +145,7 @@ def test_other_commands_draw_in_a_style(tmp_path: Path) -> None:
     for name in ("paper", "slides"):
         drawn = tmp_path / f"{name}.png"
         words = ["perm", "--meanings", "3x3", "-m", "topsim", "--plot", str(drawn), "--style", name]
-        shown = CliRunner().invoke(main, ["metrics", *words])
+        shown = icy_run("metrics", *words)
         assert (name == "paper") == ("For the caption: " in shown.output)
         widths[name] = matplotlib.image.imread(drawn).shape[1]
         assert usual == style.WIDTH

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from scipy import optimize, stats
 
 from icy.analysis.statistics import pairs_needed
-from icy.cli import main
+from tests.cli.helpers import run as icy_run
 from tests.helpers import long
 
 MODELS = {"A": {"rot": [2.0, 3.0, 4.1], "hol": [20.0] * 3}, "B": {"rot": [2.2, 2.9, 3.6], "hol": [20.0] * 3}}
 
 
-def run(*words: str) -> Any:
-    return CliRunner().invoke(main, ["power", *words])
+run = partial(icy_run, "power")
 
 
 def test_a_remark_on_all_rows_is_one_note(tmp_path: Path) -> None:

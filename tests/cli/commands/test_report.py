@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from icy.cli import main
+from tests.cli.helpers import run
 from tests.helpers import THREE, long
 
 
@@ -17,10 +15,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     long(THREE).to_parquet("results.parquet")
     return tmp_path
-
-
-def run(*words: str) -> Any:
-    return CliRunner().invoke(main, list(words))
 
 
 def test_results_are_written_as_a_page(folder: Path) -> None:

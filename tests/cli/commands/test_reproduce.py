@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import icy
 from icy.analysis.literature.catalogue import published_names
-from icy.cli import main
+from tests.cli.helpers import run
 
 
 @pytest.mark.slow
@@ -18,24 +17,22 @@ def test_command(memory: tuple[icy.Reproduction, Path], tmp_path: Path) -> None:
     done, folder = memory
     words = ["reproduce", "icy22/table3", "--only", "Hashtable", "-g", "perm", "--seeds", "2", "-o", str(folder)]
     page, cells = tmp_path / "page.md", tmp_path / "cells.csv"
-    shown = CliRunner().invoke(main, [*words, "--save", str(page)])
+    shown = run(*words, "--save", str(page))
     assert shown.exit_code == 0, shown.output
     assert "agree by the 95 % interval of the difference" in shown.stdout
     assert "Nothing to train" in shown.stderr
     assert page.read_text() == done.page()
-    assert CliRunner().invoke(main, [*words, "--save", str(cells)]).exit_code == 0
+    assert run(*words, "--save", str(cells)).exit_code == 0
     assert pd.read_csv(cells)["verdict"].tolist() == ["agrees"]
-    listed = CliRunner().invoke(main, ["reproduce", "--list"])
+    listed = run("reproduce", "--list")
     assert "perkins21/table13" in listed.stdout
-    assert CliRunner().invoke(main, ["reproduce"]).exit_code == 2
-    missing = CliRunner().invoke(
-        main, ["reproduce", "icy22/20", "--only", "FC1L", "--rerun", "never", "-o", str(tmp_path / "no")]
-    )
+    assert run("reproduce").exit_code == 2
+    missing = run("reproduce", "icy22/20", "--only", "FC1L", "--rerun", "never", "-o", str(tmp_path / "no"))
     assert missing.stdout == "Not measured: none of 5 cells.\n"
 
 
 def dry(name: str, folder: Path) -> str:
-    done = CliRunner().invoke(main, ["reproduce", name, "--dry-run", "-o", str(folder)])
+    done = run("reproduce", name, "--dry-run", "-o", str(folder))
     assert done.exit_code == 0, f"{name}: {done.output}"
     assert not folder.exists()
     return done.output
@@ -60,8 +57,8 @@ def test_a_dry_run_of_every_table_ends_well(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.slow
 def test_residual_entropy_is_measured_by_command() -> None:
-    done = CliRunner().invoke(main, ["reproduce", "icy22/table9", "--only", "greedy", "--format", "csv"])
+    done = run("reproduce", "icy22/table9", "--only", "greedy", "--format", "csv")
     assert done.exit_code == 0
     assert done.output.splitlines()[0].startswith("representation,model,grammar")
-    shown = CliRunner().invoke(main, ["reproduce", "icy22/table9", "--only", "greedy"])
+    shown = run("reproduce", "icy22/table9", "--only", "greedy")
     assert "greedy  rot      0.5510  0.5510     equal" in shown.output

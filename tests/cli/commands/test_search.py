@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from icy.cli import main
+from tests.cli.helpers import run as icy_run
 
 FILE = """
 model = ["sender/FC1L", "sender/FC2L"]
@@ -24,8 +24,7 @@ check_every = 20
 """
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(main, ["search", *words])
+run = partial(icy_run, "search")
 
 
 @pytest.fixture
@@ -47,7 +46,7 @@ def test_the_command_prints_trials_and_names_the_report(file: Path, tmp_path: Pa
     assert "winner.py" in result.stderr
     again = json.loads(run(*words, "--format", "json", "-q", "--trials", "2").stdout)
     assert [row["trial"] for row in again] in (["0", "1"], ["1", "0"])
-    tables = CliRunner().invoke(main, ["table", str(tmp_path / "out")]).stdout
+    tables = icy_run("table", str(tmp_path / "out")).stdout
     assert all(name in tables for name in ("sender/FC1L", "sender/FC2L", "perm"))
 
 

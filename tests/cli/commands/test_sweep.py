@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
 from icy.cli import main
+from tests.cli.helpers import run as icy_run
 
-
-def run(*words: str) -> Result:
-    return CliRunner().invoke(main, ["sweep", *words])
+run = partial(icy_run, "sweep")
 
 
 # -- the command -------------------------------------------------------------------------------------------------------

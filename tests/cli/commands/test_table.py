@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import icy
-from icy.cli import main
+from tests.cli.helpers import run as icy_run
 from tests.helpers import THREE, long
 from tests.pages import ROOT
 
-
-def run(*words: str) -> Any:
-    return CliRunner().invoke(main, ["table", *words], standalone_mode=True)
+run = partial(icy_run, "table")
 
 
 def test_command(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from icy.config.search_spec import SearchSpec
+from icy.config.specs import SearchSpec
 from icy.experiments.search.setup import SearchSetup, set_up
 from tests.helpers import TINY
 

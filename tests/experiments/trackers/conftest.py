@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import icy
-from icy.experiments.trackers.make import TRACKERS
+from icy.experiments.trackers import TRACKERS
 from icy.records.record import Record
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from icy.experiments.trackers.base import curve_of, metrics_of, parameters_of
+from icy.experiments.trackers import curve_of, metrics_of, parameters_of
 from icy.records.record import Record
 from icy.records.store import Store
 from tests.helpers import TINY

@@ -1,60 +1,65 @@
-"""`icy s2b play`: watch an episode, or play along."""
+"""`icy s2b play` and `record`: watch an episode, play along, or write games to a file."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import numpy as np
 
-from icy.cli.groups import command
-from icy.cli.options import Assignments
+from icy.cli.options import OUT, Quiet, command, plugin_option
+from icy.cli.output import note
 from icy.core.checks import parse_whole
+from icy.core.errors import StoreError
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
-from .game_options import game_options, plugins_and_quiet, settings_of
-from .players import ChosenPlayer, player_of, player_option, tables_of, where_option
+from .players import (
+    ChosenPlayer,
+    Game,
+    Listener,
+    Speaker,
+    Where,
+    counting,
+    player_of,
+    progress,
+    settings_of,
+    tables_of,
+)
 
 ME = "me"
-EPILOG = """\b
-Examples:
-  icy s2b play
-  icy s2b play --listener me
-  icy s2b play --speaker me --listener binding --shots 2 --seed 7
-
-\b
-As the speaker, type tokens such as 3 1 2. As the listener, type the number of an answer. q quits.
-"""
 
 
-@command("play", short_help="Watch an episode, or play along.", epilog=EPILOG)
-@player_option("speaker", "posdis")
-@player_option("listener", "binding")
-@where_option
-@click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episode.")
-@click.option("--pause/--no-pause", default=None, help="Wait for Enter after every game; by default on a terminal.")
-@click.option("--latents/--no-latents", default=None, help="Show meanings; by default if you do not play along.")
-@game_options()
-@plugins_and_quiet
-@click.pass_context
+@command("play", short_help="Watch an episode, or play along.")
+@plugin_option
 def play_command(
-    ctx: click.Context,
-    /,
-    speaker: str,
-    listener: str,
-    where: Assignments,
-    seed: int,
-    pause: bool | None,
-    latents: bool | None,
-    quiet: bool,
-    **given: object,
+    *,
+    speaker: Speaker = "posdis",
+    listener: Listener = "binding",
+    where: Where = (),
+    seed: int = 123,
+    pause: bool | None = None,
+    latents: bool | None = None,
+    chosen: Game,
+    quiet: Quiet = False,
 ) -> None:
     """Watch an episode step by step, or play along: --listener me, --speaker me.
 
     If you play along, you see only the stimuli and messages of that player, not the meanings.
+
+    Args:
+        seed: seed of the episode.
+        pause: wait for Enter after every game; by default on a terminal.
+        latents: show meanings; by default if you do not play along.
+
+    Examples:
+      icy s2b play
+      icy s2b play --listener me
+      icy s2b play --speaker me --listener binding --shots 2 --seed 7
+
+    As the speaker, type tokens such as 3 1 2. As the listener, type the number of an answer. q quits.
     """
     from icy.s2b.game import BatchedGame
     from icy.s2b.players.interface import seated
@@ -62,20 +67,20 @@ def play_command(
 
     names = {SPEAKER: speaker, LISTENER: listener}
     mine = [role for role in PLAYERS if names[role] == ME]
-    chosen = tuple(
+    players = tuple(
         ChosenPlayer(ME, person(role), role) if names[role] == ME else player_of(names[role], role, where)
         for role in (SPEAKER, LISTENER)
     )
-    ((_, settings),) = tables_of([chosen], settings_of(ctx, given), quiet)
+    ((_, settings),) = tables_of([players], settings_of(chosen), quiet)
     game = BatchedGame(settings)
     waits = (sys.stdin.isatty() and not mine) if pause is None else pause
     turn = game.reset(seeds=[seed])
-    players = {one.role: seated(one.player, one.role, game) for one in chosen}
+    seats = {one.role: seated(one.player, one.role, game) for one in players}
     transcript = Transcript(game, views=mine or PLAYERS, latents=not mine if latents is None else latents)
     transcript.begin(turn)
     click.echo(transcript.text())
     while not turn.done.all():
-        said, heard = players[SPEAKER].act(turn.speaker), players[LISTENER].act(turn.listener)
+        said, heard = seats[SPEAKER].act(turn.speaker), seats[LISTENER].act(turn.listener)
         before, turn = turn, game.step(said.message, heard.decision, heard.message)
         transcript.add(before, turn, said.message, heard.decision)
         if waits and transcript.new_game and click.prompt("", default="", prompt_suffix="", show_default=False) == "q":
@@ -130,3 +135,44 @@ def _answer(question: str) -> str:
     if text.strip().lower() == "q":
         raise SystemExit(0)
     return text
+
+
+# -- record ------------------------------------------------------------------------------------------------------------
+
+
+@command("record", short_help="Write a row per game to a file.")
+@plugin_option
+def record_command(
+    *,
+    speaker: Speaker = "posdis",
+    listener: Listener = "binding",
+    where: Where = (),
+    episodes: int = 64,
+    seed: int = 123,
+    chosen: Game,
+    out: Annotated[str, OUT],
+    quiet: Quiet = False,
+) -> None:
+    """Play episodes with two players, and write one row per game: stimuli, messages and decisions.
+
+    Args:
+        episodes: number of episodes.
+        seed: seed of the episodes.
+        out: file to write, as parquet.
+
+    Examples:
+      icy s2b record --listener binding --episodes 100 -o games.parquet
+    """
+    from icy.s2b.recorder import checked_target, record, write
+
+    target = checked_target(out)
+    pair = player_of(speaker, SPEAKER, where), player_of(listener, LISTENER, where)
+    (((speaks, listens), game),) = tables_of([pair], settings_of(chosen), quiet)
+    with progress(episodes, quiet) as advance:
+        games = record(speaks.player, listens.player, game, episodes=episodes, seed=seed, progress=counting(advance))
+    try:
+        write(games, target)
+    except OSError as error:
+        raise StoreError(f"Cannot write {target}: {error.strerror or error}.") from error
+    if not quiet:
+        note(f"Written: {target}, {counted(len(games), 'game')} of {counted(episodes, 'episode')}.")

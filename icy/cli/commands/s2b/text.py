@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from icy.cli import groups
 from icy.cli.exit_codes import Interrupted
-from icy.cli.groups import command
-from icy.cli.options import SpecOptions, given_by_user, together
+from icy.cli.options import OutFile, Quiet, TableFormat, command, fields_of, plugin_option, together
 from icy.cli.output import checked_rows_file, joined, note, print_rows, print_table, write_rows
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError
@@ -24,98 +22,64 @@ from icy.s2b.text.prompt import FORMS
 from icy.s2b.text.text_model import TextModel, TextSettings, check_name, text_model
 from icy.text.interface import CUT
 
-from .game_options import (
+from .players import (
+    PARTNERS,
     SWEPT,
+    Episodes,
+    Games,
+    RegisteredListener,
+    RegisteredSpeaker,
+    Seeds,
+    SpreadOfEpisodes,
     as_published,
     chance_text,
     floors,
-    game_options,
     games_of,
-    measured,
-    output_options,
-    plugins_and_quiet,
     progress,
     settings_of,
 )
-from .players import player_option
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from icy.s2b.text.text_evaluation import TextEvaluation
 
-EPILOG = """\b
-Examples:
-  icy s2b text --model http://localhost:8000/v1#llama --shots 1,2 --samples 1,4 --dry-run
-  icy s2b text --model http://localhost:8000/v1#llama --shots 1,2 --samples 1,4 --concurrency 64
-  icy s2b text --model https://api.openai.com/v1#gpt-4o-mini --key-variable OPENAI_API_KEY --price-prompt 0.15
-  icy s2b text --model scripted-yes --episodes 8 --seeds 2
-  icy s2b text --model http://localhost:8000/v1#llama --prompt metarg24
-  icy s2b text --model http://localhost:8000/v1#llama --role speaker --listener nearest
-
-\b
-A model is named by URL#MODEL, for any OpenAI-compatible server; by transformers#FOLDER, for a model on this machine; or
-by the name of a plug-in. The owner of the server can read the prompts. Answers are saved in --cache: after an
-interruption, run the same command again to continue.
-"""
-OF = SpecOptions(TextSettings)
+OF = fields_of(TextSettings)
 OTHER = {SPEAKER: LISTENER, LISTENER: SPEAKER}
 ENDS = ("stop", CUT)  # finish reasons; the others are shown by their names
 GAME_LABELS = {"shots": "S", "samples": "O", "distractors": "K", "form": "form"}
 FORM_OF_PAPER = "printed"  # in published rows
 DRAFT = ["S", "O", "K", "episodes", "requests", "prompt tokens", "on average", "longest prompt"]
 HOW = "estimated: one token per word, per group of up to three digits, and per sign"
-PRICE: dict[str, Any] = {"type": click.FloatRange(min=0), "default": 0.0}
-
-text_options = together(
-    *map(OF.option, ("temperature", "top_p", "top_k", "repetition_penalty")),
-    click.option("--max-tokens", type=int, default=1024, show_default=True, help="Maximum tokens of an answer."),
-    *map(OF.option, ("constrain", "body", "key_variable", "timeout", "retries", "backoff", "concurrency")),
-    click.option("--cache", type=click.Path(), default="icy-text", show_default=True, metavar="FOLDER",
-                 help="Folder for saved answers."),
-    click.option("--no-cache", is_flag=True, help="Do not save answers."),
-    click.option("--price-prompt", **PRICE, help="Price of a million tokens that the model reads."),
-    click.option("--price-answer", **PRICE, help="Price of a million tokens that the model writes."),
-)  # fmt: skip
+SAMPLING = together(*(OF[name].option() for name in ("temperature", "top_p", "top_k", "repetition_penalty")))
+ASKING = ("constrain", "body", "key_variable", "timeout", "retries", "backoff", "concurrency")
+Price = Annotated[float, {"type": click.FloatRange(min=0)}]
 
 
-@command("text", short_help="Evaluate text models as listeners or speakers.", epilog=EPILOG)
-@click.option("--model", "model", multiple=True, required=True, metavar="NAME|URL#MODEL",
-              shell_complete=groups.text_models, help="See `icy list text-models`; repeatable.")  # fmt: skip
-@click.option("--role", type=click.Choice(PLAYERS), default=LISTENER, show_default=True, help="Role of the models.")
-@player_option("speaker", "posdis", trained=False)
-@player_option("listener", "binding", trained=False)
-@click.option("--prompt", type=click.Choice(list(FORMS)), default="icy", show_default=True,
-              help="Form of the prompts: icy's, or the structure that MetaRG24 prints, by default with its 10 symbols "
-              "and messages of up to 5.")  # fmt: skip
-@measured(episodes=64, seeds=5)
-@click.option("--dry-run", is_flag=True, help="Show prompts and count tokens without asking a model.")
-@text_options
-@game_options(several=True)
-@output_options
-@plugins_and_quiet
-@click.pass_context
+@command("text", short_help="Evaluate text models as listeners or speakers.")
+@plugin_option
 def text_command(
-    ctx: click.Context,
-    /,
-    model: tuple[str, ...],
-    role: str,
-    speaker: str,
-    listener: str,
-    prompt: str,
-    episodes: int,
-    seeds: int | str,
-    dry_run: bool,
-    max_tokens: int,
-    cache: str,
-    no_cache: bool,
-    price_prompt: float,
-    price_answer: float,
-    format_: str,
-    spread: str,
-    out: str | None,
-    quiet: bool,
-    **given: Any,
+    *,
+    model: Annotated[tuple[str, ...], {"metavar": "NAME|URL#MODEL", "completes": "text_models"}],
+    role: Annotated[str, {"type": click.Choice(PLAYERS)}] = LISTENER,
+    speaker: RegisteredSpeaker = None,
+    listener: RegisteredListener = None,
+    prompt: Annotated[str, {"type": click.Choice(list(FORMS))}] = "icy",
+    episodes: Episodes = 64,
+    seeds: Seeds = 5,
+    out: OutFile = None,
+    dry_run: bool = False,
+    sampling: Annotated[dict[str, Any], SAMPLING],
+    max_tokens: int = 1024,
+    asking: Annotated[dict[str, Any], together(*(OF[name].option() for name in ASKING))],
+    cache: Annotated[str, {"type": click.Path(), "metavar": "FOLDER"}] = "icy-text",
+    no_cache: bool = False,
+    price_prompt: Price = 0.0,
+    price_answer: Price = 0.0,
+    chosen: Games,
+    format_: TableFormat = "table",
+    spread: SpreadOfEpisodes = "sd",
+    quiet: Quiet = False,
 ) -> None:
     """Evaluate text models as the listener of a speaker (MetaRG24). With --role speaker, they are the speaker.
 
@@ -124,18 +88,43 @@ def text_command(
     often an answer was not one of the choices and was replaced by 0; "cut" is how often --max-tokens cut an answer,
     if the model reports it. A score far below chance can come from inverted or from unreadable answers: "says yes" and
     "invalid" show which. Published rows of the same game are below the measured rows.
+
+    Args:
+        model: see `icy list text-models`; repeatable.
+        role: role of the models.
+        prompt: form of the prompts: icy's, or the structure that MetaRG24 prints, by default with its 10 symbols and
+            messages of up to 5.
+        dry_run: show prompts and count tokens without asking a model.
+        max_tokens: maximum tokens of an answer.
+        cache: folder for saved answers.
+        no_cache: do not save answers.
+        price_prompt: price of a million tokens that the model reads.
+        price_answer: price of a million tokens that the model writes.
+        out: write a row per seed, as csv or parquet.
+
+    Examples:
+      icy s2b text --model http://localhost:8000/v1#llama --shots 1,2 --samples 1,4 --dry-run
+      icy s2b text --model http://localhost:8000/v1#llama --shots 1,2 --samples 1,4 --concurrency 64
+      icy s2b text --model https://api.openai.com/v1#gpt-4o-mini --key-variable OPENAI_API_KEY --price-prompt 0.15
+      icy s2b text --model scripted-yes --episodes 8 --seeds 2
+      icy s2b text --model http://localhost:8000/v1#llama --prompt metarg24
+      icy s2b text --model http://localhost:8000/v1#llama --role speaker --listener nearest
+
+    A model is named by URL#MODEL, for any OpenAI-compatible server; by transformers#FOLDER, for a model on this
+    machine; or by the name of a plug-in. The owner of the server can read the prompts. Answers are saved in --cache:
+    after an interruption, run the same command again to continue.
     """
     from icy.s2b.text.cache import keeping
     from icy.s2b.text.text_evaluation import game_of_prompt
 
     target = checked_rows_file(out)
     seed_numbers = seed_list(seeds)
-    chosen = {name: given.pop(name) for name in OF.fields}
-    settings = TextSettings(**chosen | {"body": dict(chosen["body"])})
-    if role in given_by_user(ctx, {role: role}):
+    settings = TextSettings(**sampling, **asking)
+    partners = {SPEAKER: speaker, LISTENER: listener}
+    if partners[role] is not None:
         raise InvalidSettingError(f"The models are the {role} here; choose their partner by --{OTHER[role]}.")
-    partner = registry.get(listener if role == SPEAKER else speaker, OTHER[role]).name
-    games = games_of(game_of_prompt(prompt, settings_of(ctx, given)))
+    partner = registry.get(partners[OTHER[role]] or PARTNERS[OTHER[role]], OTHER[role]).name
+    games = games_of(game_of_prompt(prompt, settings_of(chosen)))
     options = {"prompt": prompt, "episodes": episodes, "seeds": seed_numbers, "max_tokens": max_tokens}
     run = _Run(role, partner, options, games, (price_prompt, price_answer))
     if dry_run:

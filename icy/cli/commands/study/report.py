@@ -1,17 +1,28 @@
-"""`icy study report` and `power`: results of games, and simulated results of a study of a given size."""
+"""`icy study report`, `power` and `simulate`: results of games, simulated results of a study, and simulated games."""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from icy.cli.exit_codes import DONE
-from icy.cli.groups import command
-from icy.cli.options import Assignment, Several, assigned, file_option, plot_option
-from icy.cli.output import checked_plot, format_option, print_rows, save_figure
+from icy.cli.options import (
+    FILE,
+    Assignment,
+    Assignments,
+    ListFormat,
+    OutFile,
+    Paths,
+    PlotFile,
+    Several,
+    assigned,
+    command,
+)
+from icy.cli.output import checked_plot, print_rows, save_figure
+from icy.cli.session import command_of_kind
 from icy.core.errors import InvalidSettingError
 
 if TYPE_CHECKING:
@@ -19,67 +30,64 @@ if TYPE_CHECKING:
 
 # -- report ------------------------------------------------------------------------------------------------------------
 
-REPORT_EPILOG = """\b
-Examples:
-  icy study report games
-  icy study report games --rows people.csv --published --plot study.png
-  icy study report games --published -o report.csv
-  icy study report --rows people.csv --attention --no-degenerate --sensitivity
-  icy study report games --rows people.csv --value agreement
-  icy study report --rows people.csv --published --acquisition ratios.parquet
-
-\b
-RESULTS are results folders of `icy study simulate`, packs or long tables. --rows are rows of people, as `icy study
-export` writes them. Filters by score and attention apply to people and simulated players. The filter by language
-applies to all rows except the published people. --attention leaves out games with the same answer in more than 80 % of
-the items, with a median answer time below 1 s, or with letters that are in no code in more than 20 % of the answers.
-"""
 VALUES = (
     *("accuracy", "answerable", "answerable_twice", "first", "trained", "letters", "distance", "agreement"),
     *("any_right", "score", "views", "added", "minutes"),
 )
 
 
-@command("report", epilog=REPORT_EPILOG)
-@click.argument("results", nargs=-1, type=click.Path())
-@click.option("--rows", multiple=True, type=click.Path(), metavar="FILE",
-              help="Rows of people, a .csv or .parquet file; repeatable.")  # fmt: skip
-@click.option("--published", is_flag=True, help="Also show the published people of Icy22, by their counts.")
-@click.option("--value", default="accuracy", show_default=True, type=click.Choice(VALUES),
-              help="Measure in the table.")  # fmt: skip
-@click.option("--least-score", type=float, default=0.0, show_default=True, help="Leave out games with fewer points.")
-@click.option("--attention", is_flag=True, help="Leave out games that fail a rule of attention.")
-@click.option("--degenerate/--no-degenerate", default=True, show_default=True,
-              help="Whether to include games in degenerate languages.")  # fmt: skip
-@click.option("--sensitivity", is_flag=True, help="Also show accuracy under every filter.")
-@click.option("--acquisition", type=click.Path(), metavar="RESULTS",
-              help="Also compare the order of grammars with the order for senders of `icy probe`.")  # fmt: skip
-@click.option("--contrasts", is_flag=True, help="Also show the contrasts with concat.")
-@plot_option("Also draw the report.")
-@file_option("Also write all statistics, to a .csv file.")
-@format_option
+@command("report")
 def report_command(
-    results: tuple[str, ...],
-    rows: tuple[str, ...],
-    published: bool,
-    value: str,
-    least_score: float,
-    attention: bool,
-    degenerate: bool,
-    sensitivity: bool,
-    acquisition: str | None,
-    contrasts: bool,
-    plot: str | None,
-    out: str | None,
-    format_: str,
+    results: Paths = (),
+    *,
+    rows: Annotated[Paths, {"metavar": "FILE"}] = (),
+    published: bool = False,
+    value: Annotated[str, {"type": click.Choice(VALUES)}] = "accuracy",
+    least_score: float = 0.0,
+    attention: bool = False,
+    degenerate: bool = True,
+    sensitivity: bool = False,
+    acquisition: Annotated[str | None, {**FILE, "metavar": "RESULTS"}] = None,
+    contrasts: bool = False,
+    plot: PlotFile = None,
+    out: OutFile = None,
+    format_: ListFormat = "table",
 ) -> int:
-    """Show people, simulated players and senders of the zoo in one table, with their intervals and contrasts."""
+    """Show people, simulated players and senders of the zoo in one table, with their intervals and contrasts.
+
+    Args:
+        rows: rows of people, a .csv or .parquet file; repeatable.
+        published: also show the published people of Icy22, by their counts.
+        value: measure in the table.
+        least_score: leave out games with fewer points.
+        attention: leave out games that fail a rule of attention.
+        degenerate: whether to include games in degenerate languages.
+        sensitivity: also show accuracy under every filter.
+        acquisition: also compare the order of grammars with the order for senders of `icy probe`.
+        contrasts: also show the contrasts with concat.
+        plot: also draw the report.
+        out: also write all statistics, to a .csv file.
+
+    Examples:
+      icy study report games
+      icy study report games --rows people.csv --published --plot study.png
+      icy study report games --published -o report.csv
+      icy study report --rows people.csv --attention --no-degenerate --sensitivity
+      icy study report games --rows people.csv --value agreement
+      icy study report --rows people.csv --published --acquisition ratios.parquet
+
+    RESULTS are results folders of `icy study simulate`, packs or long tables. --rows are rows of people, as `icy study
+    export` writes them. Filters by score and attention apply to people and simulated players. The filter by language
+    applies to all rows except the published people. --attention leaves out games with the same answer in more than 80 %
+    of the items, with a median answer time below 1 s, or with letters that are in no code in more than 20 % of the
+    answers.
+    """
     from icy.analysis.tables.study import contrasts_table, report_table, study_report
     from icy.core.files import write_atomically
     from icy.core.text import csv_table
     from icy.study.rows import Filter
 
-    figure = None if plot is None else checked_plot(plot)
+    figure = checked_plot(plot)
     found = all_rows(results, rows, published)
     kept = Filter(least_score, attention, degenerate).select(found)
     if not len(kept):
@@ -104,7 +112,7 @@ def report_command(
     if figure is not None:
         from icy.analysis.plots.study import draw_study
 
-        save_figure(draw_study(report), figure, quiet=False)
+        save_figure(draw_study(report), figure)
     return DONE
 
 
@@ -147,47 +155,39 @@ def all_rows(results: tuple[str, ...], rows: tuple[str, ...], published: bool) -
 
 # -- power -------------------------------------------------------------------------------------------------------------
 
-POWER_EPILOG = """\b
-Examples:
-  icy study power --persons 16,40,80 --mean concat=0.6 --mean perm=0.2 --mean rot=0.02
-  icy study power --persons 48 --mean concat=0.5 --mean perm=0.3 --spread 0.35
 
-\b
-Each person answers some held-out items, with an individual accuracy (beta-binomial). Every grammar is compared with
-concat by a permutation test of persons, and the p-values are corrected by Holm's method.
-"""
-
-
-@command("power", epilog=POWER_EPILOG)
-@click.option(
-    "--persons",
-    cls=Several,
-    metavar="N[,N...]",
-    default="16,40,80",
-    show_default=True,
-    help="Persons per grammar, one or several.",
-)
-@click.option("--mean", "means", multiple=True, type=Assignment(), required=True,
-              help="Expected accuracy on held-out items of a grammar, as in concat=0.6; repeatable.")  # fmt: skip
-@click.option("--spread", default=0.35, show_default=True, help="Standard deviation of the accuracy over persons.")
-@click.option("--items", default=3, show_default=True, help="Held-out items per person.")
-@click.option("--baseline", default="concat", show_default=True, help="The grammar that others are compared with.")
-@click.option("--alpha", default=0.05, show_default=True, help="Level of significance, after Holm's correction.")
-@click.option("--studies", default=500, show_default=True, help="Number of studies to simulate.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the simulation.")
-@format_option
+@command("power")
 def power_command(
-    persons: int | str,
-    means: tuple[tuple[str, float], ...],
-    spread: float,
-    items: int,
-    baseline: str,
-    alpha: float,
-    studies: int,
-    seed: int,
-    format_: str,
+    *,
+    persons: Annotated[int | str, {"cls": Several, "metavar": "N[,N...]"}] = "16,40,80",
+    means: Annotated[Assignments, {"flags": ("--mean",), "multiple": True, "type": Assignment()}],
+    spread: float = 0.35,
+    items: int = 3,
+    baseline: str = "concat",
+    alpha: float = 0.05,
+    studies: int = 500,
+    seed: int = 0,
+    format_: ListFormat = "table",
 ) -> int:
-    """Estimate by simulation how often a study of a given size would find the differences between grammars."""
+    """Estimate by simulation how often a study of a given size would find the differences between grammars.
+
+    Args:
+        persons: persons per grammar, one or several.
+        means: expected accuracy on held-out items of a grammar, as in concat=0.6; repeatable.
+        spread: standard deviation of the accuracy over persons.
+        items: held-out items per person.
+        baseline: the grammar that others are compared with.
+        alpha: level of significance, after Holm's correction.
+        studies: number of studies to simulate.
+        seed: seed of the simulation.
+
+    Examples:
+      icy study power --persons 16,40,80 --mean concat=0.6 --mean perm=0.2 --mean rot=0.02
+      icy study power --persons 48 --mean concat=0.5 --mean perm=0.3 --spread 0.35
+
+    Each person answers some held-out items, with an individual accuracy (beta-binomial). Every grammar is compared with
+    concat by a permutation test of persons, and the p-values are corrected by Holm's method.
+    """
     from icy.analysis.people import power_of_study
     from icy.core.text import several
 
@@ -197,3 +197,20 @@ def power_command(
     rows = [[str(count), *(f"{power[name]:.2f}" for name in (*grammars, "all"))] for count, power in found.items()]
     print_rows(["persons", *grammars, "all"], rows, format_)
     return DONE
+
+
+# -- simulate ----------------------------------------------------------------------------------------------------------
+
+
+@command_of_kind("study", "simulate")
+def simulate_command() -> None:
+    """Examples:
+      icy study simulate --quick
+      icy study simulate --player composer --player memoriser --player HierZero:GRU -o games
+      icy study simulate --player FC2L --protocol converged --protocol yoked --dataset eng -o games
+      icy study simulate --player composer --preset published --game held_out_feedback=verdict
+      icy study simulate --player FC2L --protocol yoked --yoked-to games.jsonl
+
+    One row per player, dataset, protocol and preset; one game per instance. `icy list study-players` describes
+    simulated players; any sender of `icy list models` can play too. Finished games are not played again.
+    """

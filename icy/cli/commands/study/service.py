@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
 from icy.cli.exit_codes import DONE, FAILED
-from icy.cli.groups import command
-from icy.cli.options import Decorator
-from icy.cli.output import format_option, note, print_rows
+from icy.cli.options import FILE, ListFormat, command
+from icy.cli.output import note, print_rows
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
 
 if TYPE_CHECKING:
     from icy.study.service.studies import Study
 
-study_argument: Decorator = click.argument("study", type=click.Path(), metavar="STUDY")
-pilot_option: Decorator = click.option(
-    "--pilot/--no-pilot",
-    default=None,
-    help="Use the data of the pilot, or of the main study; by default, the current state of the study decides.",
-)
+StudyName = Annotated[str, {"type": click.Path(), "metavar": "STUDY"}]
+PILOT = "Use the data of the pilot, or of the main study; by default, the current state of the study decides."
+Pilot = Annotated[bool | None, {"help": PILOT}]
 
 
 def opened(given: str) -> Study:
@@ -40,23 +36,26 @@ def opened(given: str) -> Study:
 
 # -- new ---------------------------------------------------------------------------------------------------------------
 
-NEW_EPILOG = """\b
-Examples:
-  icy study new pilot.toml
-  icy study new spy-codes --platform prolific --language de
 
-\b
-Writes the settings, and texts of information and debriefing for you to complete. `icy study serve` runs the study.
-"""
+@command("new")
+def new_command(
+    file: Annotated[str, {"type": click.Path(), "metavar": "FILE"}],
+    *,
+    platform: Annotated[str, {"metavar": "NAME"}] = "link",
+    language: Annotated[str, {"metavar": "CODE"}] = "en",
+) -> int:
+    """Write the files of a new study.
 
+    Args:
+        platform: where people will come from: link, kiosk, prolific, mturk or sona.
+        language: language of the texts: en or de.
 
-@command("new", epilog=NEW_EPILOG)
-@click.argument("file", type=click.Path(), metavar="FILE")
-@click.option("--platform", default="link", show_default=True, metavar="NAME",
-              help="Where people will come from: link, kiosk, prolific, mturk or sona.")  # fmt: skip
-@click.option("--language", default="en", show_default=True, metavar="CODE", help="Language of the texts: en or de.")
-def new_command(file: str, platform: str, language: str) -> int:
-    """Write the files of a new study."""
+    Examples:
+      icy study new pilot.toml
+      icy study new spy-codes --platform prolific --language de
+
+    Writes the settings, and texts of information and debriefing for you to complete. `icy study serve` runs the study.
+    """
     from icy.study.service.plan import new_study
 
     paths = new_study(file, platform, language)
@@ -67,40 +66,55 @@ def new_command(file: str, platform: str, language: str) -> int:
 
 # -- serve -------------------------------------------------------------------------------------------------------------
 
-PASSWORD = "ICY_STUDY_PASSWORD"
-SERVE_EPILOG = f"""\b
-Examples:
-  icy study serve pilot
-  icy study serve pilot --researcher
-  icy study serve spy-codes --behind-proxy --base-url https://study.example --root-path /spy
 
-\b
-STUDY is a settings file of `icy study new`, or its name. Without --host only this machine can reach the service. Put it
-behind a proxy with TLS to let people in. The page of the researcher is at STUDY/researcher, for this machine only, or
-with the password in the variable {PASSWORD}.
+@command("serve")
+def serve_command(
+    study: Annotated[tuple[str, ...], {"type": click.Path()}],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    base_url: Annotated[str, {"metavar": "URL"}] = "",
+    root_path: Annotated[str, {"metavar": "PATH"}] = "",
+    behind_proxy: bool = False,
+    researcher: bool = False,
+    skip_link_test: bool = False,
+) -> int:
+    """Run one or more studies as a web service, until Ctrl-C.
 
-\b
-A study that requires ids admits nobody until its link is tested: give the platform the printed test link, open the
-study there, and confirm the received id. --skip-link-test marks the link as tested instead.
-"""
+    Args:
+        host: address of this machine to listen at.
+        port: port to listen at.
+        base_url: address that people use, as in https://study.example.
+        root_path: path before the study in this address, as in /spy.
+        behind_proxy: trust the client addresses from a proxy on this machine.
+        researcher: serve a page with the progress of every condition.
+        skip_link_test: open studies without a test of the platform's link.
 
+    Examples:
+      icy study serve pilot
+      icy study serve pilot --researcher
+      icy study serve spy-codes --behind-proxy --base-url https://study.example --root-path /spy
 
-@command("serve", epilog=SERVE_EPILOG)
-@click.argument("study", nargs=-1, required=True, type=click.Path())
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address of this machine to listen at.")
-@click.option("--port", default=8000, show_default=True, help="Port to listen at.")
-@click.option("--base-url", default="", metavar="URL", help="Address that people use, as in https://study.example.")
-@click.option("--root-path", default="", metavar="PATH", help="Path before the study in this address, as in /spy.")
-@click.option("--behind-proxy", is_flag=True, help="Trust the client addresses from a proxy on this machine.")
-@click.option("--researcher", is_flag=True, help="Serve a page with the progress of every condition.")
-@click.option("--skip-link-test", is_flag=True, help="Open studies without a test of the platform's link.")
-def serve_command(study: tuple[str, ...], skip_link_test: bool, **network: Any) -> int:
-    """Run one or more studies as a web service, until Ctrl-C."""
+    STUDY is a settings file of `icy study new`, or its name. Without --host only this machine can reach the service.
+    Put it behind a proxy with TLS to let people in. The page of the researcher is at STUDY/researcher, for this machine
+    only, or with the password in the variable ICY_STUDY_PASSWORD.
+
+    A study that requires ids admits nobody until its link is tested: give the platform the printed test link, open the
+    study there, and confirm the received id. --skip-link-test marks the link as tested instead.
+    """
     from icy.study.service import app_of, listening, open_study, read_plan, serve
     from icy.study.service.links import link_to_test, needs_test, pass_test
     from icy.study.service.network import Serving
 
-    serving = Serving(**network, password=os.environ.get(PASSWORD, ""))
+    serving = Serving(
+        host=host,
+        port=port,
+        base_url=base_url,
+        root_path=root_path,
+        behind_proxy=behind_proxy,
+        researcher=researcher,
+        password=os.environ.get("ICY_STUDY_PASSWORD", ""),
+    )
     studies = [open_study(read_plan(one)) for one in study]
     app, at = app_of(studies, serving), listening(serving)
     for one in studies:
@@ -121,20 +135,18 @@ def serve_command(study: tuple[str, ...], skip_link_test: bool, **network: Any) 
 
 # -- status ------------------------------------------------------------------------------------------------------------
 
-STATUS_EPILOG = """\b
-Examples:
-  icy study status pilot
-  icy study status spy-codes --format csv
-"""
+
 STATUS_HEADINGS = ("condition", "wanted", "finished", "playing", "given up", "mean score", "median minutes")
 
 
-@command("status", epilog=STATUS_EPILOG)
-@study_argument
-@pilot_option
-@format_option
-def status_command(study: str, pilot: bool | None, format_: str) -> int:
-    """Show how many people have finished, by condition."""
+@command("status")
+def status_command(study: StudyName, *, pilot: Pilot = None, format_: ListFormat = "table") -> int:
+    """Show how many people have finished, by condition.
+
+    Examples:
+      icy study status pilot
+      icy study status spy-codes --format csv
+    """
     from icy.study.service.links import progress
     from icy.study.service.studies import readable
 
@@ -160,18 +172,7 @@ def status_command(study: str, pilot: bool | None, format_: str) -> int:
 
 # -- review ------------------------------------------------------------------------------------------------------------
 
-REVIEW_EPILOG = """\b
-Examples:
-  icy study review spy-codes
-  icy study review spy-codes --approve all
-  icy study review spy-codes --approve 5F0C --reject "91AB=the same answer to every shape"
-  icy study review spy-codes --pay payments
 
-\b
-PERSON is the opaque name of a person, or its first letters; "all" means all undecided people without oddities.
-Check odd games yourself: icy never rejects a game by itself and never moves money. --pay writes files for the
-platform, with ids of people; some days later, as the settings say, these ids are deleted from the database.
-"""
 REVIEW_HEADINGS = (
     *("person", "condition", "score", "bonus", "minutes", "same", "median ms", "odd letters", "left", "pasted"),
     *("odd", "decision"),
@@ -180,14 +181,32 @@ NAME_LETTERS = 8  # letters of a person's name
 MOST_NAMES = 5  # names in a sentence
 
 
-@command("review", epilog=REVIEW_EPILOG)
-@study_argument
-@click.option("--approve", multiple=True, metavar="PERSON|all", help="Approve a finished game; repeatable.")
-@click.option("--reject", multiple=True, metavar="PERSON=REASON", help="Reject a game, with a reason; repeatable.")
-@click.option("--pay", type=click.Path(), metavar="FOLDER", help="Write files to pay the people with a decision.")
-@format_option
-def review_command(study: str, approve: tuple[str, ...], reject: tuple[str, ...], pay: str | None, format_: str) -> int:
-    """List finished games with their oddities; approve, reject, and write payments."""
+@command("review")
+def review_command(
+    study: StudyName,
+    *,
+    approve: Annotated[tuple[str, ...], {"metavar": "PERSON|all"}] = (),
+    reject: Annotated[tuple[str, ...], {"metavar": "PERSON=REASON"}] = (),
+    pay: Annotated[str | None, {**FILE, "metavar": "FOLDER"}] = None,
+    format_: ListFormat = "table",
+) -> int:
+    """List finished games with their oddities; approve, reject, and write payments.
+
+    Args:
+        approve: approve a finished game; repeatable.
+        reject: reject a game, with a reason; repeatable.
+        pay: write files to pay the people with a decision.
+
+    Examples:
+      icy study review spy-codes
+      icy study review spy-codes --approve all
+      icy study review spy-codes --approve 5F0C --reject "91AB=the same answer to every shape"
+      icy study review spy-codes --pay payments
+
+    PERSON is the opaque name of a person, or its first letters; "all" means all undecided people without oddities.
+    Check odd games yourself: icy never rejects a game by itself and never moves money. --pay writes files for the
+    platform, with ids of people; some days later, as the settings say, these ids are deleted from the database.
+    """
     from icy.study.service.review import export_payments, money, review_games
 
     found = opened(study)
@@ -246,32 +265,34 @@ def _undecided(study: Study) -> list[str]:
 
 # -- export ------------------------------------------------------------------------------------------------------------
 
-EXPORT_EPILOG = """\b
-Examples:
-  icy study export pilot -o pilot-data
-  icy study export spy-codes -o spy-codes.zip --format parquet
-  icy study export spy-codes --backup copy.sqlite
 
-\b
-Writes games, trials, events, answers to surveys, remarks, and rows for `icy study report --rows`; a codebook; the
-settings with the text that people agreed to; and the log of every finished game, for `icy study simulate --yoked-to`.
-Ids of people and completion codes are left out unless --with-ids asks for them.
-"""
-
-
-@command("export", epilog=EXPORT_EPILOG)
-@study_argument
-@click.option("--out", "-o", type=click.Path(), metavar="FOLDER|FILE.zip", help="Path to write; by default STUDY-data.")
-@click.option("--format", "format_", default="csv", show_default=True, type=click.Choice(("csv", "parquet", "json")),
-              help="Format of the tables.")  # fmt: skip
-@pilot_option
-@click.option("--with-ids", is_flag=True, help="Also write ids of people and completion codes, for payment only.")
-@click.option("--backup", type=click.Path(), metavar="FILE",
-              help="Write a copy of the whole database instead; this also works while the study runs.")  # fmt: skip
+@command("export")
 def export_command(
-    study: str, out: str | None, format_: str, pilot: bool | None, with_ids: bool, backup: str | None
+    study: StudyName,
+    *,
+    out: Annotated[str | None, {"flags": ("--out", "-o"), "type": click.Path(), "metavar": "FOLDER|FILE.zip"}] = None,
+    format_: Annotated[Literal["csv", "parquet", "json"], {"flags": ("--format",)}] = "csv",
+    pilot: Pilot = None,
+    with_ids: bool = False,
+    backup: Annotated[str | None, FILE] = None,
 ) -> int:
-    """Write the data of a study, in long form, with a codebook."""
+    """Write the data of a study, in long form, with a codebook.
+
+    Args:
+        out: path to write; by default STUDY-data.
+        format_: format of the tables.
+        with_ids: also write ids of people and completion codes, for payment only.
+        backup: write a copy of the whole database instead; this also works while the study runs.
+
+    Examples:
+      icy study export pilot -o pilot-data
+      icy study export spy-codes -o spy-codes.zip --format parquet
+      icy study export spy-codes --backup copy.sqlite
+
+    Writes games, trials, events, answers to surveys, remarks, and rows for `icy study report --rows`; a codebook; the
+    settings with the text that people agreed to; and the log of every finished game, for `icy study simulate
+    --yoked-to`. Ids of people and completion codes are left out unless --with-ids asks for them.
+    """
     from icy.study.service.export import export
 
     found = opened(study)
@@ -287,20 +308,16 @@ def export_command(
 
 # -- check -------------------------------------------------------------------------------------------------------------
 
-CHECK_EPILOG = """\b
-Examples:
-  icy study check pilot
 
-\b
-The exit code is 1 if the saved data has any error.
-"""
+@command("check")
+def check_command(study: StudyName, *, format_: ListFormat = "table") -> int:
+    """Recompute every answer, point and score, and play every game again from its log.
 
+    Examples:
+      icy study check pilot
 
-@command("check", epilog=CHECK_EPILOG)
-@study_argument
-@format_option
-def check_command(study: str, format_: str) -> int:
-    """Recompute every answer, point and score, and play every game again from its log."""
+    The exit code is 1 if the saved data has any error.
+    """
     from icy.study.service.export import audit
 
     found = audit(opened(study))
@@ -314,23 +331,21 @@ def check_command(study: str, format_: str) -> int:
 
 # -- forget ------------------------------------------------------------------------------------------------------------
 
-FORGET_EPILOG = """\b
-Examples:
-  icy study forget spy-codes 5F0C11
-  icy study forget spy-codes 60a1c9d5e8 --data
 
-\b
-PERSON is the opaque name, its first letters, or the id of the platform. You have to change copies that you made
-(exports, backups) yourself.
-"""
+@command("forget")
+def forget_command(study: StudyName, person: str, *, data: bool = False) -> int:
+    """Erase the ids of a person; --data erases all recorded data too.
 
+    Args:
+        data: also delete the game, answers and remarks.
 
-@command("forget", epilog=FORGET_EPILOG)
-@study_argument
-@click.argument("person")
-@click.option("--data", is_flag=True, help="Also delete the game, answers and remarks.")
-def forget_command(study: str, person: str, data: bool) -> int:
-    """Erase the ids of a person; --data erases all recorded data too."""
+    Examples:
+      icy study forget spy-codes 5F0C11
+      icy study forget spy-codes 60a1c9d5e8 --data
+
+    PERSON is the opaque name, its first letters, or the id of the platform. You have to change copies that you made
+    (exports, backups) yourself.
+    """
     from icy.study.service.persons import forget
 
     name = forget(opened(study), person, data)

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from icy.cli import main
 from icy.core.registry import registry
+from tests.cli.helpers import run as icy_run
 
 SMALL = [
     *("--rule-length", "2", "--targets", "3", "--updates", "8", "--seeds", "2", "--workers", "1"),
@@ -19,7 +19,7 @@ SMALL = [
 
 
 def icy(*words: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(word) for word in words])
+    return icy_run(*map(str, words))
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,15 @@
-"""`icy s2b play`."""
+"""`icy s2b play` and `record`."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from icy.cli import main
 from tests.cli.commands.s2b.helpers import run
+
+# -- `icy s2b play` ----------------------------------------------------------------------------------------------------
 
 
 def test_a_person_listens_and_sees_no_meanings() -> None:
@@ -27,3 +34,16 @@ def test_a_person_may_leave() -> None:
     assert result.exit_code == 0
     assert "The episode is over" not in result.stdout
     assert run("play", "--listener", "me", typed="").exit_code == 130
+
+
+# -- `icy s2b record` --------------------------------------------------------------------------------------------------
+
+
+def test_games_are_recorded_and_measured_by_icy_metrics(tmp_path: Path) -> None:
+    out = tmp_path / "games.parquet"
+    result = run("record", "--episodes", "3", "-o", str(out))
+    assert result.exit_code == 0
+    assert "games of 3 episodes" in result.stderr
+    columns = "meaning_0,meaning_1,meaning_2"
+    words = ["metrics", str(out), "--meaning-columns", columns, "--message-columns", "said", "-m", "topsim"]
+    assert CliRunner().invoke(main, words).exit_code == 0

@@ -1,4 +1,4 @@
-"""`icy s2b train`, and trained agents in the other commands."""
+"""`icy s2b train` and `recall`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from icy.config.specs import RunSpec
 from icy.games.settings import GamesSpec
 from icy.s2b.agents.spec import S2BSpec
 from tests.cli.commands.s2b.helpers import run
+
+# -- `icy s2b train`, and trained agents in the other commands ---------------------------------------------------------
+
 
 TINY = ["--most", "2", "--updates", "2", "--episodes", "10", "--set", "episodes=4", "--workers", "1"]
 PAIRS = ["--learner", "pair", "--seeds", "2", "--keep-models"]
@@ -122,3 +125,50 @@ def test_trained_agents_play_speak_and_are_recorded(folder: Path, tmp_path: Path
     kept = run("record", "--listener", str(folder), *which, "--episodes", "2", "--out", str(out))
     assert kept.exit_code == 0, kept.output
     assert out.exists()
+
+
+# -- `icy s2b recall` --------------------------------------------------------------------------------------------------
+
+
+SMALL_RECALL = ["--task", "most=2", "--seeds", "1", "--episodes", "4", "--workers", "1"]
+TINY_RECALL = [*SMALL_RECALL, "--updates", "2", "--set", "episodes=4"]
+
+
+@pytest.mark.slow
+def test_a_table_with_what_agents_without_memory_score_and_nothing_twice(tmp_path: Path) -> None:
+    words = [*TINY_RECALL, "-o", str(tmp_path), "--keep-models"]
+    rows = json.loads(run("recall", *words, "--format", "json").stdout)
+    assert [(row["model"], row["grammar"], row["kind"]) for row in rows] == [
+        ("pairs+ppo", "ohe", "recall"), ("pairs+ppo", "scs", "recall"),
+    ]  # fmt: skip
+    again = run("recall", *words)
+    assert "Nothing to train: 2 of 2 on file" in again.output
+    for shown in (again.output, CliRunner().invoke(main, ["table", str(tmp_path)]).output):
+        heading = next(line for line in shown.splitlines() if line.startswith("agent "))
+        for name in ("stimuli", "second shot", "first shot", "chance", "no memory", "one game"):
+            assert name in heading
+        lines = [line.split() for line in shown.splitlines() if line.startswith("pairs+ppo  ")]
+        assert [line[1] for line in lines] == ["ohe", "scs"]
+        assert {line[-3] for line in lines} == {"50.0±-"} or {line[-3][:4] for line in lines} == {"50.0"}
+
+
+@pytest.mark.slow
+def test_a_core_learns_by_r2d2_with_the_reconstruction_loss(tmp_path: Path) -> None:
+    words = [*SMALL_RECALL, "--core", "lstm", "--option", "sizes=[8]", "--stimuli", "ohe", "--observations", "3000"]
+    words += ["-o", str(tmp_path), "--preset", "metarg24"]
+    (row,) = json.loads(run("recall", *words, "--format", "json").stdout)
+    assert row["model"] == "LSTM+r2d2"
+    assert 0 <= row["reconstructed"] <= 1
+    assert row["observations"] == 2976
+
+
+def test_variants_are_named(tmp_path: Path) -> None:
+    from icy.s2b.agents.recall_job import recall_jobs
+    from icy.s2b.agents.spec import RecallSpec
+
+    jobs = recall_jobs(RecallSpec(compat="near32", seeds=1, task={"games_per_shot": 5}))
+    assert [job.task.game_settings().least for job in jobs] == [5, 2]  # the authors' one-hot spaces have all values
+    for job in jobs:
+        options = job.config(job.replicates[0])["options"]
+        assert options == {"compat": "near32", "task.games_per_shot": 5}
+        assert job.task.game_settings().replacement
