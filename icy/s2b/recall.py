@@ -22,10 +22,10 @@ from icy.languages.meanings import MeaningSpace
 
 from . import targets
 from .episode_streams import EpisodeStreams, Reals, SavedState, Wholes, seeds_of
+from .game import Seen
 from .options import RecallOptions
 from .settings import CompatSettings, Sizes
-from .stimuli import Sections, Spaces, Stimuli, Truncation, one_hot
-from .turn import Seen
+from .targets import Sections, Spaces, Stimuli, Truncation, one_hot
 
 SHOWN, ASKED = 0, 1  # the two steps of a game
 STATE = ("seeds", "number", "_at", "_asked", "_result", "_done", "_idle", "illegal", "_right")

@@ -14,8 +14,7 @@ from icy.core.text import counted
 from icy.languages.meanings import MeaningSpace
 
 from .episode_streams import checked_seed
-from .stimuli import Stimuli, Truncation
-from .targets import TEST_VALUES
+from .targets import TEST_VALUES, Stimuli, Truncation
 
 Query = Literal["all", "tss"]
 QUERIES: tuple[str, ...] = get_args(Query)

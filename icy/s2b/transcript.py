@@ -11,9 +11,8 @@ from icy.core.text import counted
 from icy.languages.meanings import MeaningSpace
 
 from .channel import regular
-from .game import BatchedGame
+from .game import BatchedGame, Turn
 from .settings import GameSettings
-from .turn import Turn
 
 PHASES = ("support", "query")
 SIZE, LINES = (800, 360), 14  # width and height of a picture, and the number of lines that fit

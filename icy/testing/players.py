@@ -15,10 +15,9 @@ from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.channel import regular
 from icy.s2b.episode_streams import EpisodeStreams, Wholes
-from icy.s2b.game import BatchedGame
+from icy.s2b.game import BatchedGame, Seen
 from icy.s2b.players.interface import Action, Player, Seat, seated
 from icy.s2b.settings import GameSettings
-from icy.s2b.turn import Seen
 
 from .cases import Case, CheckFailure, NotApplicable, first_line, require
 

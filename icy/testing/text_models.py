@@ -11,10 +11,16 @@ import msgspec
 from icy.core.errors import InvalidSettingError
 from icy.s2b.evaluation import evaluate
 from icy.s2b.settings import GameSettings
-from icy.s2b.text.player import TextListener
-from icy.s2b.text.requests import TextReply, TextRequest, valid_decision, valid_message
-from icy.s2b.text.text_evaluation import DraftModel
-from icy.s2b.text.text_model import TextModel, TextSettings, made_of
+from icy.s2b.text.player import DraftModel, TextListener
+from icy.s2b.text.text_model import (
+    TextModel,
+    TextReply,
+    TextRequest,
+    TextSettings,
+    made_of,
+    valid_decision,
+    valid_message,
+)
 
 from .cases import Case, CheckFailure, NotApplicable, first_line, require
 

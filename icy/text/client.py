@@ -24,9 +24,8 @@ from icy.core.errors import InvalidSettingError, quoted
 from icy.core.text import duration, listed
 from icy.version import __version__
 
-from .address import ROUTE, proxy_to, read_address
-from .completion import MOST_QUOTED, NoChoice, described, read_completion, words_of
-from .interface import Answer, Question, ServerError, TextSettings
+from .answers import MOST_QUOTED, NoChoice, described, read_completion, words_of
+from .interface import ROUTE, Answer, Question, ServerError, TextSettings, proxy_to, read_address
 
 try:
     import httpx

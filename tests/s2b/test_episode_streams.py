@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import kstest
 
 from icy.s2b.episode_streams import EpisodeStreams
-from icy.s2b.stimuli import Sections, Spaces
+from icy.s2b.targets import Sections, Spaces
 
 SEEDS = np.arange(300)
 

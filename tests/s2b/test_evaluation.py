@@ -12,7 +12,7 @@ from icy.analysis.tables.s2b import with_deaf
 from icy.core.errors import IcyError
 from icy.s2b import BatchedGame, GameSettings, evaluate, never_listening, play, record
 from icy.s2b.evaluation import Evaluation, episode_seeds
-from icy.s2b.scores import Scores
+from icy.s2b.game import Scores
 
 
 def test_measures_are_means_over_the_episodes_of_a_seed() -> None:

@@ -12,7 +12,7 @@ import pytest
 from icy import metrics
 from icy.core.errors import IcyError
 from icy.s2b import Action, Player, evaluate, record
-from icy.s2b.recorder import write
+from icy.s2b.evaluation import write
 
 
 def test_a_record_holds_what_happened(tmp_path: Path) -> None:

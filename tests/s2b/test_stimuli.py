@@ -10,7 +10,7 @@ from icy.core.errors import IcyError
 from icy.s2b import GameSettings
 from icy.s2b.episode_streams import EpisodeStreams
 from icy.s2b.episodes import shown
-from icy.s2b.stimuli import Sections, Spaces, one_hot
+from icy.s2b.targets import Sections, Spaces, one_hot
 
 SEEDS = np.arange(300)
 

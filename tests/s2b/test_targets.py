@@ -8,8 +8,7 @@ import pytest
 from icy.core.errors import IcyError
 from icy.s2b import BatchedGame
 from icy.s2b.episode_streams import EpisodeStreams
-from icy.s2b.stimuli import Spaces
-from icy.s2b.targets import NOTHING, _Drawing, every_meaning, query_meanings, shots
+from icy.s2b.targets import NOTHING, Spaces, _Drawing, every_meaning, query_meanings, shots
 
 
 def fixed(*sizes: int) -> Spaces:

@@ -10,8 +10,7 @@ import pytest
 
 from icy.core.errors import InvalidSettingError
 from icy.s2b import TextRequest, TextSettings, text_model
-from icy.text.address import Address, proxy_to, read_address
-from icy.text.interface import ServerError
+from icy.text.interface import Address, ServerError, proxy_to, read_address
 from tests.text.server import YES, failed, said, serving
 
 QUICK: dict[str, Any] = {"backoff": 0.002, "timeout": 5.0, "retries": 2}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icy.s2b.text.prompt import parse
-from icy.text.thoughts import open_thought, without_thoughts
+from icy.text.answers import open_thought, without_thoughts
 
 MAYBE = 'maybe {"decision": 1}, or 0'
 FINAL = '{"decision": 0}'

@@ -14,10 +14,9 @@ from icy.core.errors import InvalidSettingError, quoted, require_known
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.channel import END, sentence_count, sentences
 from icy.s2b.episode_streams import Wholes
-from icy.s2b.game import REWARDS, BatchedGame
+from icy.s2b.game import REWARDS, BatchedGame, Seen
 from icy.s2b.players.interface import Action
 from icy.s2b.settings import GameSettings
-from icy.s2b.turn import Seen
 
 ActionsName = Literal["factored", "flat", "role"]
 MessagesName = Literal["one-hot", "tokens"]

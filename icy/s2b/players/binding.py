@@ -11,8 +11,8 @@ from jaxtyping import Float64, Int64
 
 from icy.core.errors import IncompatibleError
 from icy.s2b.episode_streams import Reals, Wholes
-from icy.s2b.stimuli import SAFE, WIDEST
-from icy.s2b.turn import SUCCESS, Seen
+from icy.s2b.game import SUCCESS, Seen
+from icy.s2b.targets import SAFE, WIDEST
 
 from .interface import Action, Seat
 from .listeners import Decider

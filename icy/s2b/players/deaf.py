@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from icy.core.errors import IncompatibleError
 from icy.s2b.episode_streams import Reals, Wholes
+from icy.s2b.game import Seen
 from icy.s2b.settings import GameSettings
-from icy.s2b.stimuli import Spaces
-from icy.s2b.targets import query_meanings
-from icy.s2b.turn import Seen
+from icy.s2b.targets import Spaces, query_meanings
 
 from .binding import BindingListener, Rows
 from .interface import Action, Decisions, Player, Seat

@@ -14,8 +14,8 @@ from icy.core.errors import IncompatibleError
 from icy.core.registry import SPEAKER
 from icy.core.text import counted
 from icy.s2b.episode_streams import EpisodeStreams, Wholes
+from icy.s2b.game import Seen
 from icy.s2b.settings import GameSettings
-from icy.s2b.turn import Seen
 
 from .interface import Action, Meanings, Player, Seat, Sentences, Stimuli
 

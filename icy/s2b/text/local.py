@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import InvalidSettingError, PluginError, quoted
 from icy.core.machine import resolve_device
+from icy.text.answers import open_thought, without_thoughts
 from icy.text.interface import CUT, Usage
-from icy.text.thoughts import open_thought, without_thoughts
 
 from .prompt import parse
-from .requests import TextReply, TextRequest
-from .text_model import TextModel, TextSettings
+from .text_model import TextModel, TextReply, TextRequest, TextSettings
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -19,9 +19,9 @@ from icy.core.registry import LISTENER
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 from icy.s2b.transcript import stimuli, tokens
-from icy.text.thoughts import without_thoughts
+from icy.text.answers import without_thoughts
 
-from .requests import Choices, TextReply
+from .text_model import Choices, TextReply
 
 FORMS: dict[str, str] = {
     "icy": "one line per fact of a game, and a request where an answer counts",
@@ -265,7 +265,7 @@ def parse(raw: str, cut: bool = False) -> TextReply:
     """Parse an answer: its last JSON object with a decision or a message, or a lone number as the decision.
 
     Decision and message are not checked. They are read only from the text after the last thought
-    (`icy.text.thoughts`). An answer with a thought that does not end is not read.
+    (`icy.text.answers`). An answer with a thought that does not end is not read.
 
     Args:
         raw: the text of the answer.

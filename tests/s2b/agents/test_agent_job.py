@@ -20,9 +20,8 @@ from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.sweep_file import read_sweep
 from icy.records.store import CHECKPOINTS
 from icy.s2b import AcquisitionSettings, GameSettings, ease_of_acquisition, evaluate, never_listening
-from icy.s2b.agents.agent_job import agent_jobs
-from icy.s2b.agents.agent_task import LEARNERS, AgentTask, make_r2d2
-from icy.s2b.agents.r2d2.r2d2_settings import R2D2Settings
+from icy.s2b.agents.agent_job import LEARNERS, AgentTask, agent_jobs, make_r2d2
+from icy.s2b.agents.r2d2.r2d2_learning import R2D2Settings
 from icy.s2b.agents.saved_networks import kept_agents, one_agent
 from icy.s2b.agents.spec import S2BSpec
 from icy.training.weights import card_of

@@ -11,8 +11,8 @@ import torch
 
 from icy.core.registry import LISTENER
 from icy.s2b import BatchedRecall, RecallSettings
-from icy.s2b.agents.recall_job import PRESETS
-from icy.s2b.agents.recall_learning import (
+from icy.s2b.agents.recall_job import (
+    PRESETS,
     RecallGames,
     RecallLearningSettings,
     RecallMemory,

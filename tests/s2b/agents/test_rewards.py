@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from icy.s2b.agents.rewards import generalized_advantages
+from icy.s2b.agents.dealt import generalized_advantages
 
 REWARDS = torch.tensor([[1.0, -2.0, 1.0], [1.0, 1.0, 9.0]])
 VALUES = torch.tensor([[0.5, 0.25, 2.0], [1.0, 0.0, 9.0]])

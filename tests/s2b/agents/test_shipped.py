@@ -10,8 +10,7 @@ import torch
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER, registry
 from icy.s2b import GameSettings, evaluate
-from icy.s2b.agents.saved_networks import one_agent
-from icy.s2b.agents.shipped import FILE, FittedPlayer, fitted
+from icy.s2b.agents.saved_networks import FILE, FittedPlayer, fitted, one_agent
 
 
 @pytest.mark.slow

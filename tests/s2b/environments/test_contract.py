@@ -15,8 +15,7 @@ from gymnasium.vector import AutoresetMode
 
 from icy.core.errors import IcyError
 from icy.s2b import BatchedGame, BatchedRecall, GameSettings, parallel_env
-from icy.s2b.environments.listener import ListenerEnv, ListenerVectorEnv
-from icy.s2b.environments.recall import RecallEnv, RecallVectorEnv
+from icy.s2b.environments.single_agent import ListenerEnv, ListenerVectorEnv, RecallEnv, RecallVectorEnv
 from icy.s2b.environments.spaces import FORMS
 from tests.helpers import mark_others
 from tests.s2b.environments.helpers import GAMES, VECTOR

@@ -16,7 +16,7 @@ from pettingzoo.utils.conversions import parallel_to_aec
 
 from icy.s2b import parallel_env
 from icy.s2b.environments.parallel import MetaReferentialGame
-from icy.s2b.environments.recall import RecallEnv
+from icy.s2b.environments.single_agent import RecallEnv
 from icy.s2b.environments.spaces import FORMS
 from tests.helpers import mark_others
 from tests.s2b.environments.helpers import GAMES, RECALL

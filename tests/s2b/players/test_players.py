@@ -9,7 +9,7 @@ import pytest
 
 from icy.core.errors import IncompatibleError
 from icy.s2b import BatchedGame, evaluate, play, record
-from icy.s2b.players.nearest import NearestListener
+from icy.s2b.players.listeners import NearestListener
 from tests.s2b.players.helpers import accuracy
 
 

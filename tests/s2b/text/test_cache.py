@@ -17,7 +17,7 @@ from icy.core.registry import registry
 from icy.s2b import TextModel, TextReply, TextRequest, TextSettings, evaluate_text, text_model
 from icy.s2b.text.cache import CachedModel, keeping
 from icy.s2b.text.text_model import FunctionModel
-from icy.text.completion import described
+from icy.text.answers import described
 from icy.text.interface import ServerError, Usage
 from tests.s2b.text.test_http import BOTH, DECIDE, QUICK
 from tests.text.server import YES, Answer, StandIn, chosen, failed, said, serving

@@ -10,7 +10,7 @@ from icy.core.errors import InvalidSettingError
 from icy.s2b import TextModel, TextRequest, TextSettings, evaluate_text, text_model
 from icy.s2b.text.http import all_answers, grammar, schema
 from icy.s2b.text.prompt import estimated_tokens
-from icy.s2b.text.requests import Choices
+from icy.s2b.text.text_model import Choices
 from icy.text.interface import Constraint
 from tests.text.server import YES, Answer, Asked, chosen, said, serving
 

@@ -22,11 +22,10 @@ from icy.s2b import (
     evaluate,
     evaluate_text,
 )
+from icy.s2b.text.player import DraftModel, count_requests
 from icy.s2b.text.prompt import PRINTED_GAME, Script, choices_of, estimated_tokens, parse, question, rounded, rules
-from icy.s2b.text.requests import valid_decision, valid_message
 from icy.s2b.text.scripted import as_json
-from icy.s2b.text.text_evaluation import DraftModel, count_requests
-from icy.s2b.text.text_model import FunctionModel
+from icy.s2b.text.text_model import FunctionModel, valid_decision, valid_message
 from tests.s2b.helpers import GAMES
 
 

@@ -42,7 +42,7 @@ def record_command(
     **given: object,
 ) -> None:
     """Play episodes with two players, and write one row per game: stimuli, messages and decisions."""
-    from icy.s2b.recorder import checked_target, record, write
+    from icy.s2b.evaluation import checked_target, record, write
 
     target = checked_target(out)
     pair = player_of(speaker, SPEAKER, where), player_of(listener, LISTENER, where)

@@ -16,16 +16,34 @@ from torch.nn import functional as F
 
 from icy.core.fields import CheckedFields, setting
 from icy.core.streams import stream_key
-from icy.s2b.agents.dealt import DealtGames, Games, check_dealt, deal_games, decide
-from icy.s2b.agents.rewards import accuracies, entropy, less_phase_mean, log_of, normalised, phase_means, rewards
-from icy.s2b.agents.schedule import DealtTraining, EpisodeBatches, first_episode, grouped, practice, rate_factor
-from icy.s2b.agents.training import GameTraining
+from icy.s2b.agents.dealt import (
+    DealtGames,
+    Games,
+    accuracies,
+    check_dealt,
+    deal_games,
+    decide,
+    entropy,
+    less_phase_mean,
+    log_of,
+    normalised,
+    phase_means,
+    rewards,
+)
+from icy.s2b.agents.training import (
+    DealtTraining,
+    EpisodeBatches,
+    GameTraining,
+    first_episode,
+    grouped,
+    practice,
+    rate_factor,
+)
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings, Query
 
-from .attention import MemoryListener
-from .memory_players import MemoryPlayer
+from .attention import MemoryListener, MemoryPlayer
 
 READ_AT_ONCE = 64  # episodes in a batch of the evaluation
 ALIGNMENT = "alignment"  # name of the parameter with its own learning rate
@@ -48,7 +66,7 @@ class DealtLearningSettings(CheckedFields):
         warm_up: number of updates in which the learning rate rises to `learning_rate`.
         decay: fraction of the updates, at the end, in which the learning rate falls to 0.
         clip_norm: largest norm of a gradient.
-        query: query games in training episodes; see `icy.s2b.agents.schedule.practice`.
+        query: query games in training episodes; see `icy.s2b.agents.training.practice`.
     """
 
     learner: str = setting("ppo", among=("ppo", "supervised"))

@@ -1,7 +1,7 @@
 """Train a speaker and a listener together, from rewards only, on whole dealt episodes.
 
 The players do not see rewards or results while they play. So an episode takes two passes: the speaker chooses tokens
-game by game, and the listener decides all games at once. The players in `memory_players` do the same step by step.
+game by game, and the listener decides all games at once. MemoryPlayer and TrainedSpeaker do the same step by step.
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,13 @@ from torch.nn import functional as F
 from icy.core.checks import LARGEST_SEED
 from icy.core.errors import IncompatibleError
 from icy.core.fields import CheckedFields, setting
-from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_silent, decide
-from icy.s2b.agents.rewards import (
+from icy.s2b.agents.dealt import (
+    DealtGames,
     accuracies,
     advantages,
+    check_dealt,
+    deal_silent,
+    decide,
     entropy,
     less_phase_mean,
     log_of,
@@ -28,16 +31,22 @@ from icy.s2b.agents.rewards import (
     returns,
     rewards,
 )
-from icy.s2b.agents.schedule import DealtTraining, EpisodeBatches, first_episode, grouped, practice, rate_factor
-from icy.s2b.agents.training import GameTraining
+from icy.s2b.agents.training import (
+    DealtTraining,
+    EpisodeBatches,
+    GameTraining,
+    first_episode,
+    grouped,
+    practice,
+    rate_factor,
+)
 from icy.s2b.episode_streams import SavedState
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings, Query
 
-from .attention import MemoryListener, MemorySettings
-from .memory_players import MemoryPlayer, TrainedSpeaker
-from .speaker import MemorySpeaker, SpeakerSettings, pick
+from .attention import MemoryListener, MemoryPlayer, MemorySettings, pick
+from .speaker import MemorySpeaker, SpeakerSettings, TrainedSpeaker
 
 SHARP = ("sharpness", "new")  # parameters of the speaker that determine which numbers it treats as equal
 EVALUATED_AT_ONCE = 4_000_000  # limit of pairs of games in a batch of the evaluation
@@ -65,7 +74,7 @@ class PairSettings(CheckedFields):
         memory_rate: learning rate of the speaker's sharpness of attention and of its score for a new number, as a
             multiple of `learning_rate`.
         temperature: temperature of straight-through tokens.
-        query: query games in training episodes; see `icy.s2b.agents.schedule.practice`.
+        query: query games in training episodes; see `icy.s2b.agents.training.practice`.
         seed: seed of weights, episodes and draws.
     """
 

@@ -9,9 +9,8 @@ from icy.core.errors import InvalidSettingError
 from icy.s2b import BatchedGame, GameSettings
 from icy.s2b.agents.cores import Parts
 from icy.s2b.agents.cores.pairs import PairMemory
-from icy.s2b.agents.networks.actions import Actions
 from icy.s2b.agents.networks.network import Network, NetworkSettings
-from icy.s2b.agents.networks.observations import observe
+from icy.s2b.agents.networks.observations import Actions, observe
 from icy.s2b.players.interface import seated
 
 

@@ -11,8 +11,7 @@ import torch
 from icy.core.errors import IncompatibleError
 from icy.s2b import Action, BatchedGame, GameSettings, evaluate, play
 from icy.s2b.agents.dealt import deal_games, decide
-from icy.s2b.agents.memories.attention import MemoryListener, MemorySettings
-from icy.s2b.agents.memories.memory_players import MemoryPlayer
+from icy.s2b.agents.memories.attention import MemoryListener, MemoryPlayer, MemorySettings
 
 SEEDS = range(20, 32)
 KINDS = pytest.mark.parametrize("kind", ["pairs", "joint"])

@@ -9,10 +9,9 @@ import torch
 
 from icy.core.errors import IcyError, UnknownNameError
 from icy.s2b import GameSettings, evaluate
-from icy.s2b.agents.memories.attention import MemoryListener, MemorySettings
+from icy.s2b.agents.memories.attention import MemoryListener, MemoryPlayer, MemorySettings
 from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, read
-from icy.s2b.agents.memories.memory_players import MemoryPlayer
-from icy.s2b.agents.schedule import TRAINING, first_episode, practice
+from icy.s2b.agents.training import TRAINING, first_episode, practice
 from icy.s2b.evaluation import episode_seeds
 
 SMALL: dict[str, Any] = {"updates": 4, "episodes": 8, "minibatch": 4}

@@ -14,12 +14,10 @@ from torch import Tensor
 from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b import BatchedGame, GameSettings
-from icy.s2b.agents.dealt import deal_games, deal_silent
-from icy.s2b.agents.memories.attention import MemorySettings
-from icy.s2b.agents.memories.memory_players import MemoryPlayer, TrainedSpeaker
+from icy.s2b.agents.dealt import advantages, deal_games, deal_silent, entropy, less_phase_mean, returns, rewards
+from icy.s2b.agents.memories.attention import MemoryPlayer, MemorySettings
 from icy.s2b.agents.memories.pair_learning import PairLearning, PairSettings, hear, hear_straight
-from icy.s2b.agents.memories.speaker import SpeakerSettings, pick
-from icy.s2b.agents.rewards import advantages, entropy, less_phase_mean, returns, rewards
+from icy.s2b.agents.memories.speaker import SpeakerSettings, TrainedSpeaker, pick
 from icy.s2b.episode_streams import EpisodeStreams
 from icy.s2b.evaluation import episode_seeds, evaluate, play
 

@@ -12,8 +12,7 @@ from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameE
 from icy.core.registry import SPEAKER
 from icy.s2b import BatchedGame, GameSettings, probe_language
 from icy.s2b.agents.dealt import deal_silent
-from icy.s2b.agents.memories.memory_players import TrainedSpeaker
-from icy.s2b.agents.memories.speaker import MemorySpeaker, SpeakerSettings, pick
+from icy.s2b.agents.memories.speaker import MemorySpeaker, SpeakerSettings, TrainedSpeaker, pick
 from icy.s2b.players.interface import seated
 
 GAME = GameSettings(most=3)

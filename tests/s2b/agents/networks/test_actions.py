@@ -10,7 +10,7 @@ import torch
 
 from icy.core.errors import UnknownNameError
 from icy.s2b import BatchedGame, GameSettings
-from icy.s2b.agents.networks.actions import NEVER, Actions
+from icy.s2b.agents.networks.observations import NEVER, Actions
 
 GAME = GameSettings(most=2)  # 2 decisions, and 1 + 3 + 9 + 27 sentences of three tokens
 

@@ -10,9 +10,8 @@ import torch
 from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
 from icy.core.registry import CORE, registry
 from icy.s2b import BatchedGame, GameSettings
-from icy.s2b.agents.networks.actions import Actions
 from icy.s2b.agents.networks.network import Network, NetworkSettings, each_once, perceptron
-from icy.s2b.agents.networks.observations import Observation, observe
+from icy.s2b.agents.networks.observations import Actions, Observation, observe
 
 SMALL = GameSettings(most=2)
 

@@ -12,14 +12,17 @@ import torch
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b import BatchedGame, GameSettings, evaluate, probe_language
-from icy.s2b.agents.memories.attention import MemoryListener
+from icy.s2b.agents.memories.attention import MemoryListener, MemoryPlayer
 from icy.s2b.agents.memories.dealt_learning import read
-from icy.s2b.agents.memories.memory_players import MemoryPlayer
-from icy.s2b.agents.networks.actions import Actions
-from icy.s2b.agents.networks.network import Network, NetworkSettings, ReconstructionHead, ReconstructionSettings
-from icy.s2b.agents.networks.network_player import NetworkPlayer
-from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning
-from icy.s2b.agents.r2d2.r2d2_settings import R2D2Settings
+from icy.s2b.agents.networks.network import (
+    Network,
+    NetworkPlayer,
+    NetworkSettings,
+    ReconstructionHead,
+    ReconstructionSettings,
+)
+from icy.s2b.agents.networks.observations import Actions
+from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning, R2D2Settings
 from icy.s2b.evaluation import play
 from icy.s2b.players.interface import seated
 

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 
 from icy.s2b import BatchedGame, GameSettings
-from icy.s2b.agents.networks.actions import NEVER, Actions
-from icy.s2b.agents.networks.observations import Observation, observe
+from icy.s2b.agents.networks.observations import NEVER, Actions, Observation, observe
 
 
 def played(game: BatchedGame, actions: Actions, steps: int) -> tuple[list[Observation], list[torch.Tensor], list[bool]]:

@@ -8,9 +8,8 @@ from torch.nn import functional as F
 
 from icy.core.errors import InvalidSettingError
 from icy.s2b import BatchedGame, GameSettings
-from icy.s2b.agents.networks.actions import Actions
 from icy.s2b.agents.networks.network import Network, NetworkSettings, ReconstructionHead, ReconstructionSettings
-from icy.s2b.agents.networks.observations import Observation, observe
+from icy.s2b.agents.networks.observations import Actions, Observation, observe
 
 GAME = GameSettings(most=2)
 ACTIONS = Actions(GAME)

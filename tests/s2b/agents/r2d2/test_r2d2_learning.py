@@ -14,11 +14,10 @@ from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameE
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b import GameSettings
 from icy.s2b.agents.cores import make_core
-from icy.s2b.agents.networks.actions import NEVER
 from icy.s2b.agents.networks.network import NetworkSettings, ReconstructionSettings
-from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning, complete_targets, n_step_targets
-from icy.s2b.agents.r2d2.r2d2_settings import R2D2Settings
-from icy.s2b.agents.r2d2.replay import Sequences
+from icy.s2b.agents.networks.observations import NEVER
+from icy.s2b.agents.r2d2.agent import Sequences
+from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning, R2D2Settings, complete_targets, n_step_targets
 
 GAME = GameSettings(dimensions=2, most=2)
 SMALL = NetworkSettings.preset("near32", stimulus=(8,), message=(8,), options={"sizes": (8,)})

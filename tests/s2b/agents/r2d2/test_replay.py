@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from icy.core.errors import InvalidSettingError
-from icy.s2b.agents.r2d2.replay import Replay, mixed_priority
+from icy.s2b.agents.r2d2.agent import Replay, mixed_priority
 
 
 def filled(steps: int, **given: Any) -> Replay:
