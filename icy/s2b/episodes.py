@@ -58,7 +58,7 @@ class Candidates:
         With `distinct`, a stimulus counts once per episode, otherwise as often as it occurs.
         """
         keys = episodes * size + stimuli
-        return cls(_distinct(keys) if distinct else np.sort(keys), size, samples)
+        return cls(np.unique(keys) if distinct else np.sort(keys), size, samples)
 
     def without(self, episodes: OfGames, targets: OfGames, one: bool = False) -> "Rest":
         """Return the candidates of each game, without the stimuli of the target's meaning.
@@ -121,19 +121,12 @@ class Rest:
                 again = np.stack(chosen, 1)[np.arange(len(place)), later]
                 place = np.where(left > 0, place, again)
             chosen.append(place)
-        return self._stimuli(np.stack(chosen, 1)) if chosen else np.zeros((len(self.count), 0), dtype=np.int64)
-
-    def _stimuli(self, places: Wholes) -> Wholes:
-        entries = self.first[:, None] + places
+        if not chosen:
+            return np.zeros((len(self.count), 0), dtype=np.int64)
+        entries = self.first[:, None] + np.stack(chosen, 1)
         entries += np.where(entries >= self.low[:, None], (self.high - self.low)[:, None], 0)
         entries = np.where(self.count[:, None] > 0, entries, self.low[:, None])
-        found: Wholes = self.candidates.keys[entries] - self.base[:, None]
-        return found
-
-
-def _distinct(keys: Wholes) -> Wholes:
-    keys = np.sort(keys)
-    return keys[np.r_[True, keys[1:] != keys[:-1]]] if len(keys) else keys
+        return np.asarray(self.candidates.keys[entries] - self.base[:, None])
 
 
 def widened(
@@ -223,8 +216,7 @@ def ragged(first: Int64[Wholes, " part"], counts: Int64[Wholes, " part"]) -> Int
 
 
 def _firsts(counts: Wholes) -> Wholes:
-    found: Wholes = counts.cumsum() - counts
-    return found
+    return np.asarray(counts.cumsum() - counts)
 
 
 def deal(
@@ -249,7 +241,7 @@ def deal(
     spaces = Spaces.draw(own, settings.dimensions, settings.least, settings.most)
     targets, query = _targets(settings, spaces, streams)
     games = _Games(settings, spaces, streams, targets, query)
-    views, episode = games.views(), games.episode
+    (speaker, listener, answer), episode = games.views(), games.episode
     heard = permutations(streams, settings.vocab_size, settings.permutation and settings.kind == "meta")
     show = shown(settings, own, spaces)
     return Episodes(
@@ -261,11 +253,11 @@ def deal(
         heard=heard,
         heard_back=inverses(heard),
         query=games.query,
-        answer=views.answer,
-        speaker=show(episode, views.speaker[:, : settings.speaker_slots]),
-        listener=show(episode, views.listener),
-        speaker_numbers=views.speaker,
-        listener_numbers=views.listener,
+        answer=answer,
+        speaker=show(episode, speaker[:, : settings.speaker_slots]),
+        listener=show(episode, listener),
+        speaker_numbers=speaker,
+        listener_numbers=listener,
     )
 
 
@@ -340,15 +332,6 @@ def _of_one_split(
 # -- distractors and stimuli -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Views:
-    """Stimuli of both players, as numbers within their episodes, [T, K + 1], and the right decision, [T]."""
-
-    speaker: Wholes
-    listener: Wholes
-    answer: Wholes
-
-
 class _Games:
     """The games of all episodes, concatenated, which draw their distractors and slots."""
 
@@ -369,8 +352,8 @@ class _Games:
         meaning, sample = (part[self.episode, column] for part in (targets.meanings, targets.samples))
         self.target = meaning * settings.samples + sample
 
-    def views(self) -> _Views:
-        """Draw the stimuli of both players, and the right decisions."""
+    def views(self) -> tuple[Wholes, Wholes, Wholes]:
+        """Draw the stimuli of both players, as numbers within their episodes, [T, K + 1], and the decisions, [T]."""
         settings, slots = self.settings, self.settings.slots
         keep = self._uniform("ratio", 1)[:, 0] < settings.kept
         drawn = self._others()
@@ -386,7 +369,7 @@ class _Games:
         order = np.argsort(self._uniform("slots", slots), axis=1, kind="stable")
         listener = np.take_along_axis(seen, order, axis=1)
         answer = np.where(keep, (order == meant[:, None]).argmax(1), slots)
-        return _Views(speaker, listener, answer)
+        return speaker, listener, answer
 
     def _schedule_for_listener(
         self, keep: NDArray[np.bool_], stand_in: Wholes, distractors: Wholes
@@ -439,13 +422,11 @@ class _Games:
             games = np.flatnonzero(self.query == query)
             if len(games):
                 found[games] = self._draw(self._candidates(query), games, uniform[games])
-        return found if settings.distinct else self._fetched(found)
-
-    def _fetched(self, stimuli: Wholes) -> Wholes:
-        """Draw new samples for stimuli [T, K + 1], as the authors' program does each time it shows a meaning."""
-        count = self.settings.samples
-        drawn = self._uniform("fetched", stimuli.shape[1]) * count
-        return stimuli - stimuli % count + drawn.astype(np.int64)
+        if settings.distinct:
+            return found
+        # The authors' program draws the sample each time it shows a meaning.
+        drawn = self._uniform("fetched", settings.slots) * settings.samples
+        return found - found % settings.samples + drawn.astype(np.int64)
 
     def _draw(self, candidates: Candidates, games: Wholes, uniform: Reals) -> Wholes:
         episode, target, settings = self.episode[games], self.target[games], self.settings
@@ -467,14 +448,11 @@ class _Games:
     @cached_property
     def _eligible(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """The meanings to add if there are too few candidates, in the support and in the query."""
-        if self.settings.kind == "common":
-            return self._split, self._split
-        return eligible(self.settings, self.spaces)[0], self.spaces.valid
-
-    @cached_property
-    def _split(self) -> NDArray[np.bool_]:
         support, query = eligible(self.settings, self.spaces)
-        return {"support": support, "query": query, "all": self.spaces.valid}[self.settings.split]
+        if self.settings.kind == "common":
+            split = {"support": support, "query": query, "all": self.spaces.valid}[self.settings.split]
+            return split, split
+        return support, self.spaces.valid
 
     def _candidates(self, query: bool) -> Candidates:
         """Return the candidates of a phase: in the support its targets, in the query all targets of the episode."""
@@ -482,7 +460,7 @@ class _Games:
         size = len(self.spaces.meanings) * settings.samples
         if settings.kind == "common":
             nothing = Candidates(np.zeros(0, dtype=np.int64), size, settings.samples)
-            return widened(nothing, np.arange(len(self.spaces)), self._split)
+            return widened(nothing, np.arange(len(self.spaces)), self._eligible[0])
         there = np.ones(len(self.target), dtype=bool) if query else ~self.query
         return Candidates.of(self.episode[there], self.target[there], size, settings.samples, settings.distinct)
 
@@ -501,7 +479,6 @@ def shown(
     def show(episode: Wholes, stimuli: Wholes) -> NDArray[np.float32]:
         values = spaces.meanings[stimuli // settings.samples]
         sample = (stimuli % settings.samples)[..., None]
-        found: NDArray[np.float32] = samples[episode[:, None, None], dimensions, values, sample]
-        return found
+        return np.asarray(samples[episode[:, None, None], dimensions, values, sample])
 
     return show

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from jaxtyping import Int64
-from numpy.typing import NDArray
 
 from icy.core.checks import seed_list, whole_number
 from icy.core.errors import InvalidSettingError
@@ -122,15 +121,14 @@ class Evaluation:
         return table.agg(["mean", "std"]).T.rename_axis("measure")
 
     def __repr__(self) -> str:
-        parts = [f"{name} {_with_error(row)}" for name, row in self.summary().iterrows() if name in SCORE_NAMES[:3]]
+        parts = []
+        for name, row in self.summary().loc[list(SCORE_NAMES[:3])].iterrows():
+            spread = "" if np.isnan(row["std"]) else f" ± {row['std']:.3f}"
+            parts.append(f"{name} {row['mean']:.3f}{spread}")
         return f"Evaluation({self.speaker} and {self.listener}, {counted(len(self.seeds), 'seed')}: {', '.join(parts)})"
 
     def _repr_html_(self) -> str:
         return str(self.summary().to_html(float_format="{:.3f}".format))
-
-
-def _with_error(row: "pd.Series[float]") -> str:
-    return f"{row['mean']:.3f}" + ("" if np.isnan(row["std"]) else f" ± {row['std']:.3f}")
 
 
 @standard_state()
@@ -302,17 +300,14 @@ class Recorder:
         joined = {name: np.concatenate([row[name] for row in self.rows]) for name in self.rows[0]}
         query = joined.pop("query")
         order = np.lexsort([joined["game"], joined["episode"]])
-        columns = {name: _column(values[order]) for name, values in joined.items()}
-        table = pd.DataFrame(columns)
+        table = pd.DataFrame({
+            name: values[order] if values.ndim == 1 else list(values[order]) for name, values in joined.items()
+        })  # fmt: skip
         table.insert(2, "phase", np.array(PHASES)[query[order].astype(np.int64)])
         table.insert(5, "correct", table["decision"] == table["answer"])
         for name in ("said", "heard"):
             table[name] = [" ".join(map(str, tokens)) for tokens in table[name]]
         return table
-
-
-def _column(values: NDArray[Any]) -> object:
-    return values if values.ndim == 1 else list(values)
 
 
 @standard_state()

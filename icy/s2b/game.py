@@ -295,7 +295,9 @@ class BatchedGame:
         correct = asked & (decided == self._data.answer[self._at])
         reward = self._xp.where(asked, self._pay[1 * self._data.query[self._at], 1 * correct], self._no_reward)
         self._count(asked, correct, decided)
-        self._hear(said, answered)
+        rows = self._episode[:, None]  # each player hears the other's tokens renamed
+        self._heard = self._data.heard[rows, said]
+        self._heard_back = self._data.heard_back[rows, answered] if self.settings.listener_messages else said
         self._advance(asked, correct, reward)
         if self.autoreset and bool(ended.any()):
             self._begin_next(ended)
@@ -310,12 +312,6 @@ class BatchedGame:
         what = asked, correct, asked & (decided < slots), asked & (self._data.answer[self._at] < slots)
         counted = 1 * self._xp.stack(what, 1)
         self._counts = self._counts + self._xp.stack((~query[:, None] * counted, query[:, None] * counted), 1)
-
-    def _hear(self, said: Array, answered: Array) -> None:
-        """Rename the tokens of both messages for the player that hears them."""
-        rows = self._episode[:, None]
-        self._heard = self._data.heard[rows, said]
-        self._heard_back = self._data.heard_back[rows, answered] if self.settings.listener_messages else said
 
     def _advance(self, asked: Array, correct: Array, reward: Array) -> None:
         """Advance the episodes that have not ended to their next round or game."""

@@ -267,8 +267,7 @@ class BatchedRecall:
     @property
     def answers(self) -> Int64[Wholes, "batch={self.episodes}"]:
         """The right answer of each current game, [B]. Privileged."""
-        found: Wholes = self._schedule.answers[np.arange(self.episodes), self._at]
-        return found
+        return np.asarray(self._schedule.answers[np.arange(self.episodes), self._at])
 
     @property
     def game_number(self) -> Int64[Wholes, "batch={self.episodes}"]:
@@ -277,8 +276,7 @@ class BatchedRecall:
 
     def accuracy(self, shot: int = -1) -> Float64[Reals, "batch={self.episodes}"]:
         """Return the share of right answers in a shot, by default the last one, [B]."""
-        found: Reals = self._right[:, shot] / self._schedule.per_shot
-        return found
+        return np.asarray(self._right[:, shot] / self._schedule.per_shot)
 
     def dealt(self) -> RecallDeal:
         """Return all games of the current episodes. Privileged."""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal, Self, cast, get_args
+from typing import Any, ClassVar, Literal, Self, cast
 
 from icy.config.settings import Departure
 from icy.config.specs import names
@@ -17,7 +17,6 @@ from .episode_streams import checked_seed
 from .targets import TEST_VALUES, Stimuli, Truncation
 
 Query = Literal["all", "tss"]
-QUERIES: tuple[str, ...] = get_args(Query)
 Compat = Literal["near32"]
 MOST_MEANINGS = 1_000_000
 MOST_SHOTS = 1000

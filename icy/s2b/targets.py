@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, require_known
-from icy.core.text import counted
+from icy.core.errors import InvalidSettingError
 from icy.languages.meanings import MeaningSpace
 
 from .episode_streams import EpisodeStreams, Reals, Wholes
@@ -25,8 +23,6 @@ from .episode_streams import EpisodeStreams, Reals, Wholes
 
 Truncation = Literal["resample", "clip", "none"]
 Stimuli = Literal["scs", "ohe"]
-TRUNCATIONS: tuple[str, ...] = get_args(Truncation)
-REPRESENTATIONS: tuple[str, ...] = get_args(Stimuli)
 SAFE = 3.0  # smallest number of standard deviations between a mean and the ends of its section
 INSIDE = 1e-4  # standard deviations between a clipped sample and the end of its section (owned by the next section)
 WIDEST = 6.0  # standard deviations in a section with the widest density; twice as many with the narrowest
@@ -49,17 +45,7 @@ class Spaces:
 
     @classmethod
     def draw(cls, streams: EpisodeStreams, dimensions: int, least: int, most: int) -> "Spaces":
-        """Draw spaces: the number of values of each dimension is uniform in least..most.
-
-        Raises:
-            InvalidSettingError: fewer than one dimension, or 1 <= least <= most does not hold.
-        """
-        whole_number("number of dimensions", dimensions)
-        whole_number("least number of values", least)
-        if whole_number("greatest number of values", most) < least:
-            raise InvalidSettingError(
-                f"The smallest number of values, least={least}, must not be above the largest, most={most}."
-            )
+        """Draw spaces: the number of values of each dimension is uniform in least..most."""
         return cls(least + streams.integers("sizes", most - least + 1, (dimensions,)), most)
 
     def __len__(self) -> int:
@@ -83,8 +69,7 @@ class Spaces:
     @cached_property
     def valid(self) -> Bool[NDArray[np.bool_], "batch={len(self)} meaning={len(self.meanings)}"]:
         """Whether each episode has each meaning, [B, M]."""
-        found: NDArray[np.bool_] = np.all(self.meanings < self.sizes[:, None], axis=-1)
-        return found
+        return np.asarray(np.all(self.meanings < self.sizes[:, None], axis=-1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,19 +103,13 @@ class Sections:
             truncate: treatment of samples outside their section: "resample", draw from the density truncated to the
                 section, so that values never overlap; "clip", move the sample to the end of its section; "none", keep
                 it, as in the authors' program (about seven in ten thousand samples leave their section).
-
-        Raises:
-            InvalidSettingError: fewer than one sample.
-            UnknownNameError: an unknown `truncate`.
         """
-        require_known("rule for samples outside their section", truncate, TRUNCATIONS)
         shape = (spaces.dimensions, spaces.most)
         width = (2 / spaces.sizes)[:, :, None]
         left = -1 + np.arange(spaces.most) * width
         deviations = width / WIDEST * (1 + streams.uniform("deviations", shape)) / 2
         means = left + SAFE * deviations + streams.uniform("means", shape) * (width - 2 * SAFE * deviations)
-        count = whole_number("number of samples", samples)
-        drawn = streams.uniform("samples", (*shape, count))
+        drawn = streams.uniform("samples", (*shape, samples))
         low, high = ((end - means) / deviations for end in (left, left + width))
         if truncate == "resample":
             drawn = ndtr(low)[..., None] + drawn * (ndtr(high) - ndtr(low))[..., None]
@@ -167,17 +146,8 @@ def query_meanings(spaces: Spaces, threshold: int = TEST_VALUES) -> Bool[NDArray
 
     Returns:
         A mask of all meanings, [M]; `Spaces.valid` marks the meanings that an episode has.
-
-    Raises:
-        InvalidSettingError: a threshold that no meaning or every meaning reaches.
     """
-    if not 1 <= whole_number("number of test values", threshold) <= spaces.dimensions:
-        raise InvalidSettingError(
-            f"The query needs test values in {threshold} dimensions, but meanings have "
-            f"{counted(spaces.dimensions, 'dimension')}; take a threshold from 1 to {spaces.dimensions}."
-        )
-    found: NDArray[np.bool_] = (spaces.meanings % 2 == 1).sum(-1) >= threshold
-    return found
+    return np.asarray((spaces.meanings % 2 == 1).sum(-1) >= threshold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +165,7 @@ class Targets:
     @property
     def counts(self) -> Int64[Wholes, " batch"]:
         """Number of games of each episode, [B]."""
-        found: Wholes = (self.meanings != NOTHING).sum(1)
-        return found
+        return np.asarray((self.meanings != NOTHING).sum(1))
 
     def followed_by(self, others: "Targets") -> "Targets":
         """Append other targets of the same episodes; padding (NOTHING) may lie between the two."""
@@ -245,9 +214,8 @@ def shots(streams: EpisodeStreams, spaces: Spaces, eligible: Eligible, shots: in
         samples: number of samples per meaning, O.
 
     Raises:
-        InvalidSettingError: shots or samples below 1; or no eligible meaning has some value, so it can never be shown.
+        InvalidSettingError: no eligible meaning has some value, so it can never be shown.
     """
-    whole_number("number of shots", shots), whole_number("number of samples", samples)
     _check_reachable(spaces, eligible)
     drawing = _Drawing(streams, spaces, eligible, shots, samples)
     for _ in range(MOST_ROUNDS):
@@ -297,8 +265,11 @@ class _Drawing:
         drawn = self._draw()
         again = self.before[rows, drawn]
         accepted = np.flatnonzero(~again | self._repeated(again))
+        # An eligible meaning takes the place of one that is not; meanings near it are more likely.
         moved = accepted[~self.eligible[accepted, drawn[accepted]]]
-        drawn[moved] = self._near(moved, drawn[moved])
+        weights = (nearness(self.meanings, drawn[moved]) * self.eligible[moved]).cumsum(1)
+        at = self.streams.rows(moved).uniform("near", (1,), first=self.rounds) * weights[:, -1:]
+        drawn[moved] = (weights <= at).sum(1)
         self._accept(accepted, drawn[accepted])
         self.rounds += 1
         self._keep(np.any(self.weights > WEIGHT, axis=(1, 2)))
@@ -318,13 +289,6 @@ class _Drawing:
         first, shape = self.rounds * len(self.dimensions), (len(self.dimensions),)
         at = self.streams.uniform("values", shape, first) * sums[:, :, -1]
         return self.space.index((sums <= at[:, :, None]).sum(2))
-
-    def _near(self, rows: Wholes, drawn: Wholes) -> Wholes:
-        """Draw an eligible meaning for each row; meanings near the drawn one are more likely."""
-        weights = (nearness(self.meanings, drawn) * self.eligible[rows]).cumsum(1)
-        at = self.streams.rows(rows).uniform("near", (1,), first=self.rounds) * weights[:, -1:]
-        found: Wholes = (weights <= at).sum(1)
-        return found
 
     def _accept(self, rows: Wholes, targets: Wholes) -> None:
         """Add a target to each row's episode, and lower the weights of its values."""
@@ -368,8 +332,7 @@ def _nearness(meanings: Wholes, to: Wholes) -> NDArray[np.float32]:
     squares = np.zeros((len(to), len(meanings)))
     for i in range(meanings.shape[1]):
         squares += (meanings[:, i] - to[:, i, None]) ** 2
-    found: NDArray[np.float32] = (1 / (WEIGHT * squares + 0.001)).astype(np.float32)
-    return found
+    return np.asarray((1 / (WEIGHT * squares + 0.001)).astype(np.float32))
 
 
 @cache

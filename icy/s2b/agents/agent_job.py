@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Self, cast
 
 import torch
@@ -18,7 +18,7 @@ from icy.core.streams import stream_key
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.records.record import Record
-from icy.s2b.evaluation import evaluate
+from icy.s2b.evaluation import CONSTANT, NEVER_LISTENING, evaluate, never_listening
 from icy.s2b.settings import GameSettings
 from icy.training.behavior import ROWS, behavior_of, fixed_randomness, sums_of
 from icy.training.combinations import jobs_of_each
@@ -47,7 +47,6 @@ class LearningMethod:
     """A learning algorithm, which creates the training of a task.
 
     Attributes:
-        description: one line.
         make: a function that maps a task and a seed to an `AgentTraining`.
         settings: the class of its settings, a dataclass with the number of `updates`. If the defaults depend on the
             game, the class method `usual(game)` returns them.
@@ -60,7 +59,6 @@ class LearningMethod:
         both: whether the speaker learns as well.
     """
 
-    description: str
     make: Callable[..., AgentTraining]
     settings: type[Any]
     fixed: Fields = field(default_factory=dict)
@@ -74,40 +72,6 @@ class LearningMethod:
     def settings_class(self, core: str) -> Any:
         """Return the class of the learner's settings for a core."""
         return self.settings if core in MEMORIES or self.of_cores is None else self.of_cores
-
-    def make_settings(self, core: str, options: Fields, preset: str, game: GameSettings) -> Any:
-        """Return the learner's settings in a game.
-
-        Raises:
-            IcyError: an unknown preset or setting, or a value that is not accepted.
-        """
-        cls = self.settings_class(core)
-        defaults = cls.usual(game) if hasattr(cls, "usual") else cls()
-        same = {alias: self.presets[name] for alias, name in SAME_PRESETS.items() if name in self.presets}
-        presets = {"default": defaults, **self.presets, **same}
-        require_known("preset of this learner", preset, presets)
-        own = checked(cls, options, "setting of the learner", {*self.fixed, *self.hidden})
-        return replace(presets[preset], **self.fixed, **own)
-
-    def complete(self, core: str, options: Fields, preset: str, game: GameSettings) -> Choices:
-        """Return all settings by their names in records, except those that follow from other fields of the task.
-
-        Raises the errors of `make_settings`.
-        """
-        settings, excluded = self.make_settings(core, options, preset, game), {*self.fixed, *self.hidden}
-        shown = {f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in excluded}
-        return stored_names(type(settings), shown)
-
-    def changes(self, core: str, options: Fields, preset: str, game: GameSettings) -> Choices:
-        """Return the settings that differ from the preset, by their names in records.
-
-        Of nested settings, only the fields that differ from the defaults are returned.
-
-        Raises the errors of `make_settings`.
-        """
-        settings, usual = self.make_settings(core, options, preset, game), self.make_settings(core, {}, preset, game)
-        changed = stored_names(type(settings), changed_fields(settings, usual))
-        return {n: changed_fields(v, cast(Any, type(v))()) if is_dataclass(v) else v for n, v in changed.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,13 +131,40 @@ class AgentTask:
         """Number of updates, unless the limit of observations ends training earlier."""
         return int(self.learner_settings().updates)
 
-    def learner_settings(self) -> Any:
-        """Return the settings of the learner."""
-        return self.how.make_settings(self.core, self.settings, self.preset, self.game_settings())
+    def learner_settings(self, options: Fields | None = None) -> Any:
+        """Return the settings of the learner; or with `options` its preset with these changes.
+
+        Raises:
+            IcyError: an unknown preset or setting, or a value that is not accepted.
+        """
+        how = self.how
+        cls = how.settings_class(self.core)
+        defaults = cls.usual(self.game_settings()) if hasattr(cls, "usual") else cls()
+        presets = {"default": defaults, **how.presets}
+        require_known("preset of this learner", self.preset, presets)
+        given = self.settings if options is None else options
+        own = checked(cls, given, "setting of the learner", {*how.fixed, *how.hidden})
+        return replace(presets[self.preset], **how.fixed, **own)
+
+    def completed(self) -> Self:
+        """Return the task as records have it: with all settings of the learner, and one name for equal presets.
+
+        Settings that follow from other fields of the task are left out. Raises the errors of `learner_settings`.
+        """
+        settings, excluded = self.learner_settings(), {*self.how.fixed, *self.how.hidden}
+        shown = {f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in excluded}
+        whole = stored_names(type(settings), shown)
+        length = None if "observations" in whole else self.observations
+        return replace(self, settings=whole, preset=SAME_PRESETS.get(self.preset, self.preset), observations=length)
 
     def changes(self) -> Choices:
-        """Return the settings of the learner that differ from the preset."""
-        return self.how.changes(self.core, self.settings, self.preset, self.game_settings())
+        """Return the learner's settings that differ from the preset, by their names in records.
+
+        Of nested settings, only the fields that differ from the defaults are returned.
+        """
+        settings = self.learner_settings()
+        changed = stored_names(type(settings), changed_fields(settings, self.learner_settings({})))
+        return {n: changed_fields(v, cast(Any, type(v))()) if is_dataclass(v) else v for n, v in changed.items()}
 
     def game_settings(self) -> Any:
         """Return the settings of the game."""
@@ -243,33 +234,21 @@ def memory_settings(task: AgentTask) -> MemorySettings:
 
 
 # A new learner needs an entry here and a function that creates its `AgentTraining`.
+OF_PAIR = ("speaker", "listener", "seed")
 LEARNERS: dict[str, LearningMethod] = {
-    "ppo": LearningMethod(
-        "From the rewards of its own decisions only.", make_dealt, DealtLearningSettings, {"learner": "ppo"},
-        of_cores=CoreLearningSettings,
-    ),
+    "ppo": LearningMethod(make_dealt, DealtLearningSettings, {"learner": "ppo"}, of_cores=CoreLearningSettings),
     "supervised": LearningMethod(
-        "From the right decisions.",
-        make_dealt, DealtLearningSettings, {"learner": "supervised"}, of_cores=SupervisedCoreSettings,
+        make_dealt, DealtLearningSettings, {"learner": "supervised"}, of_cores=SupervisedCoreSettings
     ),
     "r2d2": LearningMethod(
-        "By action values learned from a replay buffer, step by step.",
-        make_r2d2, R2D2Settings, {"players": "listener", "sad": False}, ("network", "speaker", "shared"),
-        presets=PRESETS, memories=False,
+        make_r2d2, R2D2Settings, {"players": "listener", "sad": False}, ("network", "speaker", "shared"), PRESETS,
+        memories=False,
     ),
     "vdn": LearningMethod(
-        "Speaker and listener together by R2D2, with summed values; with sad=true, each sees the other's choices.",
-        make_r2d2, R2D2Settings, {"players": "both"}, ("network", "speaker"),
-        presets=PRESETS, memories=False, both=True,
+        make_r2d2, R2D2Settings, {"players": "both"}, ("network", "speaker"), PRESETS, memories=False, both=True
     ),
-    "pair": LearningMethod(
-        "Speaker and listener together, from rewards only.",
-        make_pair, PairSettings, {"estimator": "reinforce"}, ("speaker", "listener", "seed"), cores=False, both=True,
-    ),
-    "pair-gumbel": LearningMethod(
-        "Speaker and listener together, with gradients through the messages.",
-        make_pair, PairSettings, {"estimator": "gumbel"}, ("speaker", "listener", "seed"), cores=False, both=True,
-    ),
+    "pair": LearningMethod(make_pair, PairSettings, {"estimator": "reinforce"}, OF_PAIR, cores=False, both=True),
+    "pair-gumbel": LearningMethod(make_pair, PairSettings, {"estimator": "gumbel"}, OF_PAIR, cores=False, both=True),
 }  # fmt: skip
 
 
@@ -281,17 +260,6 @@ def find_learner(name: str) -> LearningMethod:
     """
     require_known("learner", name, LEARNERS)
     return LEARNERS[name]
-
-
-def core_name(core: str, learner: str) -> str:
-    """Return the exact name of a core that a learner can train. Upper and lower case are not distinguished.
-
-    Raises:
-        UnknownNameError: the learner cannot train a core of this name.
-    """
-    how = find_learner(learner)
-    known = [*(MEMORIES if how.memories else ()), *(e.name for e in registry.entries(CORE) if how.cores)]
-    return exact_name(f"core of the learner '{learner}'", core, known)
 
 
 def exact_name(what: str, core: str, known: Sequence[str]) -> str:
@@ -306,19 +274,12 @@ def exact_name(what: str, core: str, known: Sequence[str]) -> str:
     raise unknown(what, core, known, registry.plugin_hint(CORE))
 
 
-def speaker_name(speaker: str, learner: str) -> str:
-    """Return the name of a speaker, or "learned" if the learner trains its own speaker.
-
-    Raises:
-        UnknownNameError: no speaker has this name.
-    """
-    return "learned" if find_learner(learner).both else registry.get(speaker, SPEAKER).name
-
-
 # -- jobs that train agents of S2B: one task with several seeds --------------------------------------------------------
 
 
 QUICK_OBSERVATIONS = 20_000  # for learners with a length in observations
+FINAL_SEED = 123  # seed of the final evaluation episodes, the same as in `evaluate` with one seed
+FLOOR_EPISODES = 250  # largest number of final evaluation episodes that floors are computed on
 READINGS = 20  # default number of evaluations during a training
 ON_AXES = ("shots", "samples", "distractors", "most")
 NAMED = (*ON_AXES, "least")  # settings of the game that have their own option
@@ -343,6 +304,7 @@ class AgentJob(Job):
     eoa: int = 0
 
     kind = "s2b"
+    early = "support"  # key of the accuracy in the support, or in the recall task in the first shot
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -424,6 +386,10 @@ class AgentJob(Job):
         """Return the word before an estimate of time: "at most" if training may end early."""
         return "at most" if self.task.observations else "about"
 
+    def floors(self) -> dict[str, float]:
+        """Return the scores that agents reach without messages, or in the recall task without a memory."""
+        return deaf_floors(self.task.game_settings(), min(self.episodes, FLOOR_EPISODES))
+
     def summary(self, record: Record) -> str:
         """Return a short text with the result of a replicate."""
         return (
@@ -436,6 +402,17 @@ def _registered(task: AgentTask) -> list[Entry]:
     """Return the registered entries of the core and the speaker."""
     found = (registry.find(CORE, task.core), registry.find(SPEAKER, task.speaker))
     return [entry for entry in found if entry is not None]
+
+
+@cache
+def deaf_floors(game: GameSettings, episodes: int) -> dict[str, float]:
+    """Return two query accuracies without messages, in episodes of the final evaluation.
+
+    `floor` is the best of listeners that remember stimuli, and `constant_floor` the best of constant answers.
+    """
+    table = never_listening(game, episodes=episodes, seeds=[FINAL_SEED])
+    groups = {"floor": NEVER_LISTENING, "constant_floor": CONSTANT}
+    return {key: float(table[list(names)].iloc[0].max()) for key, names in groups.items()}
 
 
 # -- from a spec -------------------------------------------------------------------------------------------------------
@@ -491,21 +468,24 @@ def run_options(spec: S2BSpec | RecallSpec, task: AgentTask, condition: str) -> 
 
 def _jobs(spec: S2BSpec) -> list[AgentJob]:
     """Return the jobs of a spec with one value per option: the agent, its deaf twin, or both."""
-    preset, learner = SAME_PRESETS.get(spec.preset, spec.preset), str(spec.learner)
-    how, core = find_learner(learner), core_name(str(spec.core), learner)
-    game = _game(spec)
-    settings = how.complete(core, learner_options(spec, core, learner, how), str(spec.preset), game)
+    learner = str(spec.learner)
+    how = find_learner(learner)
+    known = [*(MEMORIES if how.memories else ()), *(entry.name for entry in registry.entries(CORE) if how.cores)]
+    core = exact_name(f"core of the learner '{learner}'", str(spec.core), known)
+    if twice := sorted(set(spec.game) & set(NAMED)):
+        raise InvalidSettingError(f"{twice[0]} is a separate option (--{twice[0]}), not a setting of game.")
+    game: Choices = {**{name: getattr(spec, name) for name in NAMED}, **spec.game}
     task = AgentTask(
         core=core,
         learner=learner,
-        game=asdict(game),
-        speaker=speaker_name(str(spec.speaker), learner),
+        game=asdict(GameSettings.of(**game)),
+        speaker="learned" if how.both else registry.get(str(spec.speaker), SPEAKER).name,
         options=dict(spec.options),
         speaker_options=dict(spec.speaker_options),
-        settings=settings,
-        preset=preset,
-        observations=None if "observations" in settings else spec.observations,
-    )
+        settings=learner_options(spec, core, learner, how),
+        preset=str(spec.preset),
+        observations=spec.observations,
+    ).completed()
     twins = [deaf for deaf, wanted in ((False, spec.hearing), (True, spec.deaf or not spec.hearing)) if wanted]
     tasks = [replace(task, deaf=deaf) for deaf in twins]
     eoa = spec.eoa if how.both else 0
@@ -523,14 +503,6 @@ def learner_options(spec: S2BSpec | RecallSpec, core: str, learner: str, how: Le
     for name in sorted(set(lengths) & set(spec.settings) & spec.given):
         raise InvalidSettingError(f"{name} was given twice: as an option and as a setting of the learner.")
     return {**{n: value for n, value in lengths.items() if value is not None and n in known}, **spec.settings}
-
-
-def _game(spec: S2BSpec) -> GameSettings:
-    twice = sorted(set(spec.game) & set(NAMED))
-    if twice:
-        raise InvalidSettingError(f"{twice[0]} is a separate option (--{twice[0]}), not a setting of game.")
-    given: Choices = {**{name: getattr(spec, name) for name in NAMED}, **spec.game}
-    return GameSettings.of(**given)
 
 
 def count_parameters(task: AgentTask) -> dict[str, int]:

@@ -75,15 +75,17 @@ class DealtGames(Games):
         feedback: the speaker's stimuli, which the listener sees at the end of a game, [B, G, slots, W]; zeros in slots
             that the speaker does not see.
         sizes: number of values of each dimension, [B, N]. Privileged: for evaluation, not for agents.
+        heard: the token that the listener receives for each of the speaker's tokens, [B, V + 1]. Privileged.
         decided: the listener's decisions, [B, G]; None if they are not known yet or not used.
     """
 
-    of_episodes = ("sizes",)
+    of_episodes = ("sizes", "heard")
 
     stimuli: Float[Tensor, "batch game slot width"]
     messages: Shaped[Tensor, "batch game *said"]
     feedback: Float[Tensor, "batch game slot width"]
     sizes: Int[Tensor, "batch dimension"]
+    heard: Int[Tensor, "batch vocab"]
     decided: Int[Tensor, "batch game"] | None = None
 
     @property
@@ -110,8 +112,8 @@ def of_like_length(
     return torch.cat(padded)[order.argsort()]
 
 
-def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Player = "posdis") -> DealtGames:
-    """Deal whole episodes, with the messages of a speaker that does not learn.
+def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Player | None = "posdis") -> DealtGames:
+    """Deal whole episodes, with the messages of a speaker that does not learn, or without messages.
 
     Learning from these games is equivalent to learning step by step, because the listener's decisions do not change its
     later inputs.
@@ -119,18 +121,20 @@ def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Play
     Args:
         settings: settings of the game; it must have feedback, and no messages of the listener.
         seeds: seed of each episode.
-        speaker: name of a registered speaker, or a `Player`.
+        speaker: name of a registered speaker, or a `Player`; None for empty messages, if the speaker learns.
 
     Raises:
         IncompatibleError: the listener's actions change later steps of the game.
         IcyError: the speaker cannot play this game.
     """
     check_dealt(settings)
-    numbers = [int(seed) for seed in seeds]
+    numbers, length = [int(seed) for seed in seeds], settings.length
+    if speaker is None:
+        dealt = deal(settings, seeds_of(len(numbers), seeds=numbers))
+        return _padded(dealt, np.zeros((len(dealt.query), settings.rounds * length), dtype=np.int64))
     game = BatchedGame(settings, episodes=len(numbers))
     turn = game.reset(seeds=numbers)
-    speaks = seated(speaker, SPEAKER, game)
-    dealt, length = game.dealt, settings.length
+    speaks, dealt = seated(speaker, SPEAKER, game), game.dealt
     messages = np.zeros((len(dealt.query), settings.rounds * length), dtype=np.int64)
     while not turn.done.all():
         round_, at = turn.listener.round, dealt.first + game.game_number
@@ -160,24 +164,8 @@ def _padded(dealt: Episodes, messages: Wholes) -> DealtGames:
         query=padded(dealt.query) & torch.as_tensor(there),
         there=torch.as_tensor(there),
         sizes=torch.as_tensor(dealt.sizes),
+        heard=torch.as_tensor(dealt.heard),
     )
-
-
-def deal_silent(settings: GameSettings, seeds: Iterable[int]) -> tuple[DealtGames, Int[Tensor, "batch vocab"]]:
-    """Deal whole episodes without messages, for a speaker that learns.
-
-    Returns:
-        The games, with empty messages, and the token that the listener receives for each of the speaker's tokens,
-        [B, V + 1].
-
-    Raises:
-        IncompatibleError: the listener's actions change later steps of the game.
-    """
-    check_dealt(settings)
-    numbers = [int(seed) for seed in seeds]
-    dealt = deal(settings, seeds_of(len(numbers), seeds=numbers))
-    silence = np.zeros((len(dealt.query), settings.rounds * settings.length), dtype=np.int64)
-    return _padded(dealt, silence), torch.as_tensor(dealt.heard)
 
 
 def check_dealt(settings: GameSettings) -> None:

@@ -1,10 +1,10 @@
 """Agents of the recall task: trainings by R2D2 and, of icy's attention memory, by PPO; tasks and jobs."""
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from types import MappingProxyType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from icy.core.entry import CORE
-from icy.core.errors import InvalidSettingError, require_known
+from icy.core.errors import InvalidSettingError
 from icy.core.fields import changed_fields, checked, setting
 from icy.core.registry import LISTENER, registry
 from icy.core.streams import stream_key
@@ -21,12 +21,12 @@ from icy.core.types import Choices
 from icy.records.record import Record
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.recall import BatchedRecall, RecallDeal, RecallSettings, RecallTurn
-from icy.s2b.targets import REPRESENTATIONS
 from icy.training.combinations import jobs_of_each
-from icy.training.job import Job, Outcome, Replicate, Report
+from icy.training.job import Replicate
 
 from .agent_job import (
-    SAME_PRESETS,
+    FINAL_SEED,
+    FLOOR_EPISODES,
     AgentJob,
     AgentTask,
     LearningMethod,
@@ -37,8 +37,6 @@ from .agent_job import (
     network_settings,
     run_options,
 )
-from .agent_run import FINAL_SEED, FLOOR_EPISODES, AgentRun
-from .agent_run import train as train_courses
 from .dealt import Games, accuracies, less_phase_mean, log_of, normalised, of_like_length, phase_means
 from .memories.attention import NUMBER, TOKEN, Lookup, MemorySettings, features
 from .memories.dealt_learning import DealtLearningSettings, EpisodeLearning, Sampled
@@ -233,8 +231,8 @@ class RecallMemoryLearning(EpisodeLearning):
         """Number of steps of a game: a stimulus and a question."""
         return 2
 
-    def _deal(self, seeds: range) -> tuple[RecallGames]:
-        return (RecallGames.deal(self._shorter, seeds),)
+    def _deal(self, seeds: range) -> RecallGames:
+        return RecallGames.deal(self._shorter, seeds)
 
     @torch.no_grad()
     def _sample(self, games: RecallGames) -> Sampled:
@@ -289,12 +287,6 @@ class RecallTask(AgentTask):
         return RecallSettings(**checked(RecallSettings, self.game, "setting of the recall task"))
 
 
-def core_and_learner(given: str) -> tuple[str, str]:
-    """Find a core by name, ignoring case; return its exact name and its learner. Raises the errors of `exact_name`."""
-    core = exact_name("core", given, [MEMORY, *(entry.name for entry in registry.entries(CORE))])
-    return core, "ppo" if core == MEMORY else "r2d2"
-
-
 def make_memory(task: AgentTask, seed: int) -> RecallMemoryLearning:
     """Create a task's training of the attention memory by PPO."""
     game: Any = task.game_settings()
@@ -314,13 +306,11 @@ def make_r2d2(task: AgentTask, seed: int) -> RecallR2D2:
 
 LEARNERS = {
     "ppo": LearningMethod(
-        "From the rewards of its own answers only.", make_memory,
-        RecallLearningSettings, {"learner": "ppo"}, ("query", "alignment_rate"), cores=False,
+        make_memory, RecallLearningSettings, {"learner": "ppo"}, ("query", "alignment_rate"), cores=False
     ),
     "r2d2": LearningMethod(
-        "By action values learned from a replay buffer, step by step.", make_r2d2,
-        R2D2Settings, {"players": "listener", "sad": False},
-        ("network", "speaker", "shared"), presets=PRESETS, memories=False,
+        make_r2d2, R2D2Settings, {"players": "listener", "sad": False}, ("network", "speaker", "shared"), PRESETS,
+        memories=False,
     ),
 }  # fmt: skip
 
@@ -330,10 +320,16 @@ class RecallJob(AgentJob):
     """A job that trains one agent of the recall task with several seeds; see AgentJob."""
 
     kind = "recall"
+    early = "first_shot"
 
     def of_game(self, replicate: Replicate) -> tuple[Choices, Choices]:
         """Return the stimuli, and the settings of the task that differ from their defaults."""
         return {"stimuli": replicate.condition}, _changes(self.task.game_settings())
+
+    def floors(self) -> dict[str, float]:
+        """Return the accuracies of guesses, and of agents that do not remember earlier games."""
+        task: RecallSettings = self.task.game_settings()
+        return {"chance": 1 / task.most, **recall_floors(task, FLOOR_EPISODES, FINAL_SEED)}
 
     def summary(self, record: Record) -> str:
         """Return a short text with the result of a replicate."""
@@ -369,40 +365,19 @@ def recall_jobs(spec: RecallSpec) -> list[RecallJob]:
 def _jobs(spec: RecallSpec) -> list[RecallJob]:
     """Return the job of a spec with one value per option."""
     stimuli = str(spec.stimuli)
-    require_known("representation of stimuli", stimuli, REPRESENTATIONS)
-    core, learner = core_and_learner(str(spec.core))
+    core = exact_name("core", str(spec.core), [MEMORY, *(entry.name for entry in registry.entries(CORE))])
+    learner = "ppo" if core == MEMORY else "r2d2"
     game = RecallSettings.of(compat=spec.compat or None, **{**spec.task, "representation": stimuli})
-    how, preset = LEARNERS[learner], SAME_PRESETS.get(spec.preset, spec.preset)
-    options = learner_options(spec, core, learner, how)
-    settings = how.complete(core, options, str(spec.preset), cast(Any, game))
     task = RecallTask(
         core=core,
         learner=learner,
         game=asdict(game),
         options=dict(spec.options),
-        settings=settings,
-        preset=preset,
-        observations=None if "observations" in settings else spec.observations,
-    )
+        settings=learner_options(spec, core, learner, LEARNERS[learner]),
+        preset=str(spec.preset),
+        observations=spec.observations,
+    ).completed()
     return [RecallJob(task, **run_options(spec, task, stimuli))]
-
-
-# -- training ----------------------------------------------------------------------------------------------------------
-
-
-class RecallRun(AgentRun):
-    """The run of one training in the recall task; see AgentRun."""
-
-    def _extra(self, scores: Mapping[str, float]) -> dict[str, float]:
-        task = cast(RecallSettings, self.job.task.game_settings())
-        extra = {"first_shot": scores["support"], "chance": 1 / task.most}
-        extra |= recall_floors(task, FLOOR_EPISODES, FINAL_SEED)
-        return extra | {name: scores[name] for name in ("reconstructed",) if name in scores}
-
-
-def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
-    """Train the replicates of a job one after the other, and yield their outcomes; see Job.train."""
-    yield from train_courses(job, report, RecallRun)
 
 
 def kept_networks(record: Record, weights: Weights) -> nn.Module:
@@ -425,9 +400,8 @@ def recall_floors(settings: RecallSettings, episodes: int = 250, seed: int = 123
 
     Returns:
         `no_memory`: an agent that does not remember the current stimulus either, and always gives the most frequent
-        right
-            answer; `one_game`: an agent that remembers the current stimulus, and gives the answer that is most often
-            right for the stimulus's number in the queried dimension.
+            right answer; `one_game`: an agent that remembers the current stimulus, and gives the answer that is most
+            often right for the stimulus's number in the queried dimension.
 
     Example:
         >>> floors = recall_floors(RecallSettings(representation="ohe"), episodes=50)

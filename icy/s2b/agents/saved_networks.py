@@ -90,21 +90,8 @@ class SavedAgent(SavedModel):
         return player
 
 
-def kept_agents(path: str | Path, **where: Any) -> list[SavedAgent]:
-    """Find the trained agents in a results folder, a pack, or a .safetensors file.
-
-    Args:
-        path: the folder, pack or file.
-        **where: values that the agents' records must have, for example seed=124, model="pairs+ppo", samples=4.
-
-    Raises:
-        StoreError: no agents match.
-    """
-    return SavedAgent.find(path, **where)
-
-
 def one_agent(path: str | Path, **where: Any) -> SavedAgent:
-    """Find the only agent that matches `where`; see `kept_agents`.
+    """Find the only agent that matches `where`; see `SavedModel.find`.
 
     Raises:
         StoreError: no agent matches, or several do.
@@ -164,12 +151,7 @@ def fitted(trained: MemoryListener, game: GameSettings) -> MemoryListener:
     matching = torch.eye(*weights.shape, dtype=torch.bool, device="cpu")
     alignment = weights[~matching].mean().repeat(game.width, tokens)
     for dimension in range(min(game.width, game.reach)):
-        alignment[dimension, _position(dimension, game)] = weights[matching].mean()
+        later = max(0, dimension - game.length + 1)  # each round starts one dimension later
+        alignment[dimension, later * game.length + dimension - later] = weights[matching].mean()
     memory.load_state_dict({**trained.state_dict(), "alignment": alignment})
     return memory
-
-
-def _position(dimension: int, game: GameSettings) -> int:
-    """Return the index of a dimension's token in the concatenated messages. Each round starts one dimension later."""
-    later = max(0, dimension - game.length + 1)
-    return later * game.length + dimension - later

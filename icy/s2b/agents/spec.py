@@ -163,7 +163,7 @@ register_job_kind(
         "Train agents of the recall task.",
         spec=RecallSpec,
         jobs=f"{__package__}.recall_job:recall_jobs",
-        train=f"{__package__}.recall_job:train",
+        train=f"{__package__}.agent_run:train",
         rehearse=f"{__package__}.agent_run:seconds_per_update",
         source="MetaRG22 section 3.3, MetaRG24 appendix E.1; icy",
         table="icy.analysis.tables.s2b:recall_table",

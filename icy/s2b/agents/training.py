@@ -9,14 +9,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from icy.core.errors import unknown
 from icy.core.streams import stream_key
 from icy.core.types import State
 from icy.languages.meanings import MeaningSpace
 from icy.s2b.episode_streams import SavedState
 from icy.s2b.language_probe import probe_language
 from icy.s2b.players.interface import Player
-from icy.s2b.settings import QUERIES, GameSettings, Query
+from icy.s2b.settings import GameSettings, Query
 
 # -- the interface of trainings of agents ------------------------------------------------------------------------------
 
@@ -148,14 +147,12 @@ def practice(game: GameSettings, query: Query | None = None) -> GameSettings:
 
     Args:
         game: settings of the game that agents learn.
-        query: the query of training episodes, one of `icy.s2b.settings.QUERIES`. By default "tss", enough games to show
+        query: the query of training episodes, see GameSettings. By default "tss", enough games to show
             each value S times, if meanings have several samples; otherwise the query of the game.
 
     Raises:
         UnknownNameError: `query` has another value.
     """
-    if query is not None and query not in QUERIES:
-        raise unknown("query", str(query), QUERIES)
     return replace(game, query=query or ("tss" if game.samples > 1 else game.query))
 
 
@@ -196,22 +193,21 @@ class EpisodeBatches:
     Args:
         first: seed of the first episode.
         size: number of episodes in a batch.
-        deal: a function that maps seeds to dealt episodes: a tuple of objects, indexed by episode.
+        deal: a function that maps seeds to dealt episodes, which are indexed by episode.
     """
 
-    def __init__(self, first: int, size: int, deal: Callable[[range], tuple[Any, ...]]) -> None:
+    def __init__(self, first: int, size: int, deal: Callable[[range], Any]) -> None:
         self.first, self.size, self.deal = first, size, deal
         self.at_once = max(1, DEALT_AT_ONCE // size)
-        self._pool: tuple[int, tuple[Any, ...]] | None = None
+        self._pool: tuple[int, Any] | None = None
 
-    def __getitem__(self, number: int) -> tuple[Any, ...]:
+    def __getitem__(self, number: int) -> Any:
         """Return the episodes of batch `number`."""
         chunk, place = divmod(number, self.at_once)
         if self._pool is None or self._pool[0] != chunk:
             begin = self.first + chunk * self.at_once * self.size
             self._pool = chunk, self.deal(range(begin, begin + self.at_once * self.size))
-        some = slice(place * self.size, (place + 1) * self.size)
-        return tuple(part[some] for part in self._pool[1])
+        return self._pool[1][place * self.size : (place + 1) * self.size]
 
 
 class DealtTraining(AgentTraining):

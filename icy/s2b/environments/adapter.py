@@ -133,17 +133,13 @@ class GameAdapter:
             player: ObservationForm(self.features[player], self.actions[player].choices, observations, observe_mask)
             for player in PLAYERS
         }
+        self.spaces: tuple[Space, Space] = self.forms[LISTENER].space, self.actions[LISTENER].space  # of the listener
         self.illegal = self._no_illegal()
         self._masks: dict[str, Masks] = {}
         self.speaker = speaker
         self._seated: Player | None = None  # the inner speaker
         self.render_mode: str | None = render_mode
         self.transcript = None if render_mode is None else Transcript(self.game)
-
-    @property
-    def spaces(self) -> tuple[Space, Space]:
-        """The spaces of the listener's observations and actions."""
-        return self.forms[LISTENER].space, self.actions[LISTENER].space
 
     def reset(self, seed: int | None = None, seeds: Sequence[int] | None = None) -> Turn:
         """Begin an episode in every slot; see BatchedGame.reset.
@@ -301,17 +297,16 @@ class RecallAdapter:
         """
         given = whole_actions(actions, (self.task.episodes,))
         turn = self.task.step(given)
-        if self.render_mode is not None:
-            self._describe(turn, int(given[0]))
-        return turn
-
-    def _describe(self, turn: RecallTurn, action: int) -> None:
+        if self.render_mode is None:
+            return turn
         over = bool(turn.done[0])
         if turn.asked[0] == ASKED and not over:
             self._lines.append(f"asked {_recall_numbers(turn)}")
         else:
             result = "right" if turn.result[0] == SUCCESS else "wrong"
-            self._lines.append(f"answered {action}, {result}" + ("" if over else f"; shown {_recall_numbers(turn)}"))
+            after = "" if over else f"; shown {_recall_numbers(turn)}"
+            self._lines.append(f"answered {int(given[0])}, {result}{after}")
+        return turn
 
     def masks(self) -> Masks:
         """Return the action masks, [B, choices]; before the first reset, the masks of an episode's first step."""

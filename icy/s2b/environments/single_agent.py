@@ -69,8 +69,7 @@ class AgentEnv(gymnasium.Env[OneObserved, object]):
 
         Before the first reset, this is the mask of an episode's first step.
         """
-        mask: Mask = self.adapter.masks()[0].copy()
-        return mask
+        return np.asarray(self.adapter.masks()[0].copy())
 
     def render(self) -> Rendered:  # type: ignore[override]
         """Return the last step as text ("ansi"), or a picture of the last lines ("rgb_array")."""

@@ -148,8 +148,7 @@ class OrderListener(ValuesListener):
         in_query = spaces.valid & query_meanings(spaces, settings.threshold)
         place = (self.count[rows, None] - 1) // settings.samples
         following = (in_query.cumsum(1) == place + 1) & in_query & (place >= 0)
-        mask: NDArray[np.bool_] = np.take_along_axis(following, meanings, 1)
-        return mask
+        return np.asarray(np.take_along_axis(following, meanings, 1))
 
 
 def _require_feedback(seat: Seat) -> None:

@@ -41,11 +41,9 @@ class Decider(Player):
         """Return one number per dimension, [B, slots, N]. A one-hot value becomes the center of its section."""
         settings = self.seat.settings
         if settings.representation == "scs":
-            numbers: Reals = seen.stimulus.astype(np.float64)
-            return numbers
+            return np.asarray(seen.stimulus.astype(np.float64))
         blocks = seen.stimulus.reshape(*seen.stimulus.shape[:2], settings.dimensions, settings.most)
-        middles: Reals = -1 + (blocks.argmax(-1) + 0.5) * 2 / settings.most
-        return middles
+        return np.asarray(-1 + (blocks.argmax(-1) + 0.5) * 2 / settings.most)
 
     def sentence(self) -> Int64[Wholes, "batch dimension={self.seat.settings.dimensions}"]:
         """Return one token per dimension, [B, N]. With several rounds, each message begins one dimension later."""
@@ -68,8 +66,7 @@ class PosdisListener(Decider):
     def decide(self, seen: Seen) -> Decisions:
         """Return the first slot with the most matching positions."""
         agree = self.game.latents(LISTENER) == self.sentence()[:, None] - 1
-        best: Wholes = agree.sum(-1).argmax(1)
-        return best
+        return np.asarray(agree.sum(-1).argmax(1))
 
 
 class OracleListener(Decider):

@@ -22,11 +22,25 @@ from icy.s2b.game import SUCCESS, Seen
 from icy.s2b.options import GameOptions
 from icy.s2b.players.interface import Action, Meanings, Player, Seat, Sentences, Stimuli
 from icy.s2b.settings import GameSettings
-from icy.s2b.transcript import PHASES
+from icy.s2b.transcript import PHASES, tokens
 from icy.text.interface import CUT
 
 from .cache import keeping
-from .prompt import FORMS, PRINTED, PRINTED_GAME, Script, choices_of, estimated_tokens, question, rules
+from .prompt import (
+    ANSWERED,
+    FORMS,
+    HEARD,
+    PRINTED,
+    PRINTED_GAME,
+    RIGHT,
+    SAID,
+    WRONG,
+    Script,
+    choices_of,
+    estimated_tokens,
+    question,
+    rules,
+)  # fmt: skip
 from .scripted import YesModel
 from .text_model import (
     Choices,
@@ -37,7 +51,7 @@ from .text_model import (
     text_model,
     valid_decision,
     valid_message,
-)
+)  # fmt: skip
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,7 +210,7 @@ class TextPlayer(Player):
             script.clear()
             self.waiting[row] = False
         if self.waiting[row]:
-            script.outcome(int(seen.result[row]) == SUCCESS)
+            script.add(RIGHT if int(seen.result[row]) == SUCCESS else WRONG)
             self.waiting[row] = False
         here = self.role == LISTENER
         if round_ == 0:
@@ -207,7 +221,7 @@ class TextPlayer(Player):
             script.sees(seen.stimulus[row])
         first = 0 if script.printed and here else 1  # the round from which messages are shown
         if first <= round_ <= settings.rounds and (here or settings.listener_messages):
-            script.heard(seen.message[row])
+            script.add(HEARD + tokens(seen.message[row]))
         if round_ == settings.rounds:
             self.waiting[row] = True
 
@@ -236,26 +250,25 @@ class TextPlayer(Player):
         """Check a reply, and use its valid parts, and fallbacks for the others."""
         row, script = request.episode_id, self.scripts[request.episode_id]
         decides, speaks = bool(seen.may_decide[row]), self._speaks(seen, row)
-        tokens, valid = script.tokens + self._aside(decides, speaks)[1], 0
+        estimate, valid = script.tokens + self._aside(decides, speaks)[1], 0
         if decides:
             good = valid_decision(request, reply.decision)
             decisions[row] = reply.decision if good and reply.decision is not None else FALLBACK
             valid += good
-            script.answered(int(decisions[row]))
-        self._watch_prompts(reply, tokens)
+            script.add(f"{ANSWERED}{decisions[row]}")
+        self._watch_prompts(reply, estimate)
         if speaks:
             good = valid_message(request, reply.message)
             valid += good
             messages[row] = self._message(reply.message if good else [])
-            script.said(messages[row])
-        self.tallies[-1].note(request, reply, tokens, valid, asked=decides + speaks)
+            script.add(SAID + tokens(messages[row]))
+        self.tallies[-1].note(request, reply, estimate, valid, asked=decides + speaks)
 
     def _message(self, tokens: Sequence[int] | None) -> Wholes:
         """Return the message of some tokens, padded to the length of messages."""
         padded: Wholes = np.full((1, self.seat.settings.length), END, dtype=np.int64)
         padded[0, : len(tokens or [])] = tokens or []
-        found: Wholes = regular(padded)[0]
-        return found
+        return np.asarray(regular(padded)[0])
 
     def _watch_prompts(self, reply: TextReply, estimate: int) -> None:
         """Warn, once per model, if a server reads far fewer tokens than a prompt has."""

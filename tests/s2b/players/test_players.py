@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from icy.core.errors import IncompatibleError
-from icy.s2b import BatchedGame, evaluate, play, record
+import icy
+from icy.core.errors import IcyError, IncompatibleError
+from icy.core.register import register_listener
+from icy.core.registry import registry
+from icy.s2b import Action, BatchedGame, Player, evaluate, play, record
 from icy.s2b.players.listeners import NearestListener
 from tests.s2b.players.helpers import accuracy
 
@@ -109,3 +112,43 @@ def test_posdis_sends_values_also_in_several_rounds() -> None:
 def test_a_channel_that_is_too_small_raises_an_error(speaker: str, given: dict[str, Any], said: str) -> None:
     with pytest.raises(IncompatibleError, match=said):
         evaluate(speaker, "oracle", episodes=2, seeds=1, **given)
+
+
+# -- custom players ----------------------------------------------------------------------------------------------------
+
+
+class Yes(Player):
+    """Listener that always decides yes."""
+
+    def acting(self, seen: Any) -> Action:
+        return Action(decision=np.zeros(self.seat.episodes, dtype=int))
+
+
+def test_a_custom_player_plays_by_name_or_as_an_object() -> None:
+    register_listener("yes", source="a test")(Yes)
+    try:
+        assert "listener/yes" in icy.list_players("*yes")
+        named = evaluate("posdis", "yes", episodes=5, seeds=1)
+        own = evaluate("posdis", Yes(), episodes=5, seeds=1)
+        assert named.table().equals(own.table())
+        assert (named.listener, own.listener) == ("yes", "Yes")
+    finally:
+        registry._entries.pop(("listener", "yes"))
+
+
+def test_acting_must_return_an_action() -> None:
+    class Wrong(Player):
+        def acting(self, seen: Any) -> Any:
+            return np.zeros(self.seat.episodes)
+
+    with pytest.raises(IcyError, match="must return an Action, not ndarray"):
+        evaluate("posdis", Wrong(), episodes=2, seeds=1)
+
+
+def test_players_without_privileges_cannot_use_the_game() -> None:
+    class Curious(Player):
+        def acting(self, seen: Any) -> Action:
+            return Action(decision=self.game.answer)
+
+    with pytest.raises(IcyError, match="uses the game; set `privileged = True`"):
+        evaluate("posdis", Curious(), episodes=2, seeds=1)

@@ -14,7 +14,6 @@ from icy.core import native
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 from icy.core.fused import Context, Fused, usable
-from icy.core.native import Library
 from icy.core.native.arguments import address
 
 from .core import Device, Inputs, Resets, SequenceCore, State, Traced, beginnings, begun
@@ -216,7 +215,7 @@ class LSTMStack(nn.Module):
         """Read inputs [T, B, D]; return the outputs, the concatenated h of all layers, and the final state."""
         library = library_for(self.layers, xs)
         if library is not None:
-            return self._read_compiled(library, xs, state, resets)
+            return self._read(xs, state, resets, library)
         begins = [t for t, some in enumerate(beginnings(resets, len(xs))) if some]
         cuts = sorted({0, *begins})
         ys, hs = [], []
@@ -228,23 +227,19 @@ class LSTMStack(nn.Module):
             hs.append(h)
         return torch.cat(ys), torch.cat(hs), state
 
-    def _read_compiled(
-        self, library: Library, xs: Tensor, state: State, resets: Resets | None
+    def _read(
+        self, xs: Tensor, state: State, resets: Resets | None = None, library: native.Library | None = None
     ) -> tuple[Tensor, Tensor, State]:
+        """Read inputs, with resets in compiled code; PyTorch's layers have none."""
         hs, after = [], []
         for layer, compiled, h, c in zip(self.layers, self._compiled, state[::2], state[1::2], strict=True):
-            ys, *last = compiled.run(library, cast(nn.LSTM, layer), xs, (h, c), resets)
+            if library is not None:
+                ys, *last = compiled.run(library, cast(nn.LSTM, layer), xs, (h, c), resets)
+            else:
+                ys, (h_next, c_next) = layer(xs, (h[None].contiguous(), c[None].contiguous()))
+                last = [h_next[0], c_next[0]]
             hs.append(ys)
             after += last
-            xs = ys.relu() if self.relu else ys
-        return xs, torch.cat(hs, -1), tuple(after)
-
-    def _read(self, xs: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
-        hs, after = [], []
-        for layer, h, c in zip(self.layers, state[::2], state[1::2], strict=True):
-            ys, (h_next, c_next) = layer(xs, (h[None].contiguous(), c[None].contiguous()))
-            hs.append(ys)
-            after += [h_next[0], c_next[0]]
             xs = ys.relu() if self.relu else ys
         return xs, torch.cat(hs, -1), tuple(after)
 

@@ -268,17 +268,16 @@ class EpisodeMemory:
 
 
 class MemoryPlayer(Decider):
-    """Listener that decides with an attention memory of the episode's earlier games.
+    """Listener that takes the most likely decision, by an attention memory of the episode's earlier games.
 
     It can play games with any number of stimuli, because the memory scores each stimulus in the same way.
 
     Args:
         model: the attention memory.
-        sampled: whether decisions are sampled; otherwise the most likely decisions are taken.
     """
 
-    def __init__(self, model: MemoryListener, sampled: bool = False) -> None:
-        self.model, self.sampled = model.eval(), sampled
+    def __init__(self, model: MemoryListener) -> None:
+        self.model = model.eval()
 
     def begin(self, seat: Seat) -> None:
         """Prepare for a batch of episodes. The game must have feedback, and the sizes of the memory's game."""
@@ -305,11 +304,11 @@ class MemoryPlayer(Decider):
         """Return the memory's decisions; see Decider."""
         if not seen.may_decide.any():
             return np.zeros(self.seat.episodes, dtype=np.int64)
-        logits = self._logits(torch.as_tensor(seen.stimulus))
-        if not self.sampled:
-            return np.asarray(logits.argmax(-1))
-        uniform = torch.as_tensor(self.seat.streams.uniform("decide", (1,), self.steps)[:, 0])
-        return np.asarray(pick(logits.softmax(-1), uniform))
+        model, memory, settings = self.model, self.memory, self.seat.settings
+        stored = model.entries(memory.stimuli, memory.messages).transpose(1, 2)
+        stimuli, words = torch.as_tensor(seen.stimulus)[:, None], torch.as_tensor(self.words)[:, None]
+        logits = model.logits(stimuli, words, stored, memory.known[:, None, None], settings.descriptive)
+        return np.asarray(logits[:, 0].argmax(-1))
 
     def acting(self, seen: Seen) -> Action:
         """Record the message, decide, and store the target at the end of a game; see Decider."""
@@ -317,10 +316,3 @@ class MemoryPlayer(Decider):
         action = super().acting(seen)
         self.memory.add(torch.as_tensor(seen.stimulus[:, 0]), torch.as_tensor(self.words), seen.feedback)
         return action
-
-    def _logits(self, stimuli: Tensor) -> Tensor:
-        model, memory, settings = self.model, self.memory, self.seat.settings
-        stored = model.entries(memory.stimuli, memory.messages).transpose(1, 2)
-        known = memory.known[:, None, None]
-        words = torch.as_tensor(self.words)[:, None]
-        return model.logits(stimuli[:, None], words, stored, known, settings.descriptive)[:, 0]

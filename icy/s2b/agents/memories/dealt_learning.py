@@ -150,7 +150,7 @@ class EpisodeLearning(DealtTraining):
 
     def _steps(self) -> Iterator[float]:
         """Make the optimizer's steps of an update, and yield the loss of each."""
-        (batch,) = self._batches[self.updates]
+        batch = self._batches[self.updates]
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.rate(self.updates) * group["times"]
         sampled = self._sample(batch) if self.settings.learner == "ppo" else None
@@ -167,7 +167,7 @@ class EpisodeLearning(DealtTraining):
         self._observations += int(batch.there.sum()) * self.steps_of_game
 
     @abstractmethod
-    def _deal(self, seeds: range) -> tuple[Games]:
+    def _deal(self, seeds: range) -> Games:
         """Deal one episode per seed."""
 
     @abstractmethod
@@ -226,8 +226,8 @@ class DealtLearning(EpisodeLearning, GameTraining):
         """
         return read(self.model, game or self.game, self.speaker(), episodes, seed)
 
-    def _deal(self, seeds: range) -> tuple[DealtGames]:
-        return (deal_games(self.practice, seeds, self.speaker()),)
+    def _deal(self, seeds: range) -> DealtGames:
+        return deal_games(self.practice, seeds, self.speaker())
 
     def _loss(self, games: DealtGames, sampled: Sampled | None) -> Tensor:
         logs = decide(self.model, games)

@@ -296,15 +296,14 @@ def _check(game: GameSettings) -> None:
 
 
 class TrainedSpeaker(Player):
-    """Trained speaker that acts step by step.
+    """Trained speaker that acts step by step, with the most likely tokens and dimensions of positions.
 
     Args:
         network: the speaker.
-        sampled: whether tokens and the dimensions of positions are sampled; otherwise the most likely are taken.
     """
 
-    def __init__(self, network: MemorySpeaker, sampled: bool = False) -> None:
-        self.network, self.sampled = network, sampled
+    def __init__(self, network: MemorySpeaker) -> None:
+        self.network = network
 
     def begin(self, seat: Seat) -> None:
         """Prepare for a batch of episodes. The game must have one round, and the speaker's length and vocabulary."""
@@ -324,13 +323,13 @@ class TrainedSpeaker(Player):
         """Send a message about the target, and store the target and the message."""
         if seen.fresh.any():
             self.memory.forget(seen.fresh)
-            self.dimensions = torch.where(torch.as_tensor(seen.fresh)[:, None], self._dimensions(), self.dimensions)
+            likeliest = self.network.likeliest_dimensions(self.seat.episodes)
+            self.dimensions = torch.where(torch.as_tensor(seen.fresh)[:, None], likeliest, self.dimensions)
         speaks = seen.may_speak & (seen.round == 0)
         if not speaks.any():
             return Action()
         target = torch.as_tensor(seen.stimulus[:, 0])
-        chances = self._chances(target[:, None], slice(None))[:, :, 0]
-        tokens = pick(chances, self._uniform("say")) if self.sampled else chances.argmax(-1)
+        tokens = self._chances(target[:, None], slice(None))[:, :, 0].argmax(-1)
         self.memory.add(target, tokens, speaks)
         return Action(message=(tokens.numpy() + 1) * speaks[:, None])
 
@@ -353,12 +352,3 @@ class TrainedSpeaker(Player):
             weights = network.attend(inputs, stored, memory.known[rows, None, None, None])
         used = (said.sum(2, keepdim=True) > 0).to(inputs.dtype)
         return network.chances(weights @ said, used, weights.sum(-1), network.guess(inputs))
-
-    def _dimensions(self) -> Tensor:
-        if self.sampled:
-            return self.network.draw_dimensions(self._uniform("dimensions"))
-        return self.network.likeliest_dimensions(self.seat.episodes)
-
-    def _uniform(self, name: str) -> Tensor:
-        length = self.network.positions
-        return torch.as_tensor(self.seat.streams.uniform(name, (length,), self.steps * length))

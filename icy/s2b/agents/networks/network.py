@@ -96,7 +96,7 @@ class Scored(NamedTuple):
     """Output of a network at each step.
 
     Attributes:
-        scores: the action value or logit of each option of each choice, also of illegal options.
+        scores: the action value or logit of each option, also of illegal options.
         value: state value.
     """
 
@@ -117,12 +117,12 @@ class Encoder(nn.Module):
         game = actions.game
         self.actions, self.deaf, self.mask = actions, settings.deaf, settings.mask == "input"
         self.rounds, self.tokens = game.rounds, game.vocab_size + 1
-        self.stimulus = perceptron(game.slots * game.width, settings.stimulus)
-        self.message = perceptron(game.length * self.tokens, settings.message)
+        self.stimulus = Perceptron(game.slots * game.width, settings.stimulus)
+        self.message = Perceptron(game.length * self.tokens, settings.message)
         vision, language = self.stimulus.width, self.message.width
         flags = 1 + (game.rounds + 1) + 2 + 2 + 2 + 1
         width = vision + language + flags + actions.width * (1 + self.mask) + settings.extra
-        self.joint = perceptron(width, settings.joint)
+        self.joint = Perceptron(width, settings.joint)
         raw = {"stimuli": 1 if settings.stimulus else game.slots, "tokens": 1 if settings.message else game.length}
         self.parts = None if settings.joint else Parts(vision, language, flags, **raw)
         self.width = self.joint.width
@@ -159,7 +159,7 @@ class Head(nn.Module):
 
     def __init__(self, width: int, actions: Actions, settings: NetworkSettings) -> None:
         super().__init__()
-        self.sizes, self.dueling, self.mask = actions.sizes, settings.head == "dueling", settings.mask == "head"
+        self.dueling, self.mask = settings.head == "dueling", settings.mask == "head"
         width += actions.width * self.mask
         self.value, self.options = nn.Linear(width, 1), nn.Linear(width, actions.width)
 
@@ -169,7 +169,7 @@ class Head(nn.Module):
             y = torch.cat([y, legal.to(y.dtype)], -1)
         value, scores = self.value(y), self.options(y)
         if self.dueling:
-            scores = torch.cat([value + a - a.mean(-1, keepdim=True) for a in scores.split(self.sizes, -1)], -1)
+            scores = value + scores - scores.mean(-1, keepdim=True)
         return Scored(scores, value.squeeze(-1))
 
 
@@ -200,10 +200,6 @@ class Network(nn.Module):
         super().__init__()
         self.actions, self.settings = actions, settings or NetworkSettings()
         self.encoder = Encoder(actions, self.settings)
-        self.core = self._core()
-        self.head = Head(self.core.output, actions, self.settings)
-
-    def _core(self) -> Core:
         entry, parts = registry.get(self.settings.core, CORE), self.encoder.parts
         if parts is None and takes(entry, "parts"):
             raise IncompatibleError(
@@ -211,7 +207,8 @@ class Network(nn.Module):
                 "joint layers mix them; take the preset 'near32', or joint=()."
             )
         options = {"capacity": self.settings.capacity, "parts": parts, **self.settings.options}
-        return made_of(entry, self.encoder.width, **options)
+        self.core: Core = made_of(entry, self.encoder.width, **options)
+        self.head = Head(self.core.output, actions, self.settings)
 
     def start(self, episodes: int, device: Device = None) -> State:
         """Return the state of the core at the beginning of episodes."""
@@ -237,21 +234,15 @@ class Network(nn.Module):
 
 
 class Perceptron(nn.Sequential):
-    """Linear layers, each followed by a ReLU. Without layers, the output is the input.
+    """Linear layers of these sizes, each followed by a ReLU. Without layers, the output is the input.
 
     Attributes:
         width: width of the output.
     """
 
-    width: int
-
-
-def perceptron(width: int, sizes: Sequence[int]) -> Perceptron:
-    """Create a perceptron with layers of these sizes."""
-    layers = [layer for a, b in pairwise([width, *sizes]) for layer in (nn.Linear(a, b), nn.ReLU())]
-    network = Perceptron(*layers)
-    network.width = sizes[-1] if sizes else width
-    return network
+    def __init__(self, width: int, sizes: Sequence[int]) -> None:
+        super().__init__(*(layer for a, b in pairwise([width, *sizes]) for layer in (nn.Linear(a, b), nn.ReLU())))
+        self.width = sizes[-1] if sizes else width
 
 
 def each_once(network: Perceptron, inputs: Float[Tensor, "*lead width"]) -> Float[Tensor, "*lead output"]:
@@ -307,7 +298,7 @@ class ReconstructionHead(nn.Module):
         self.settings, self.tokens = settings, game.vocab_size + 1
         self.stimulus = game.slots * game.width
         words = game.length * self.tokens if settings.message else 0
-        self.hidden = perceptron(latent, (settings.hidden,))
+        self.hidden = Perceptron(latent, (settings.hidden,))
         self.out = nn.Linear(settings.hidden, self.stimulus + words)
 
     def forward(self, latents: Float[Tensor, "*lead latent"]) -> Float[Tensor, "*lead predicted"]:
@@ -377,7 +368,7 @@ class NetworkPlayer(Player):
         actions = self.network.actions
         self.steps, self._right, self._count = 0, 0.0, 0
         self.state = self.network.start(episodes)
-        nothing = torch.full((episodes, len(actions.sizes)), NEVER, dtype=torch.int64, device="cpu")
+        nothing = torch.full((episodes, 1), NEVER, dtype=torch.int64, device="cpu")
         self.choices = {-1: nothing, 0: nothing}  # choices of the last two steps, by number of the step from 1
         self.decided = torch.zeros(episodes, dtype=torch.bool, device="cpu")  # a decision at the previous step
         self.acts_of_partner = self.partner.acts if self.partner is not None else 0
@@ -392,7 +383,11 @@ class NetworkPlayer(Player):
             self.state = begun(self.state, network.start(len(observed.fresh)), observed.fresh.to(network.core.device))
         (scores, _), self.state = network.step(observed.on(network.core.device), self.state)
         chosen = actions.best(scores.cpu(), observed.legal)
-        self._measure_reconstruction(observed, seen)
+        if self.reconstruction is not None:
+            active = ~torch.as_tensor(seen.idle)
+            right = self.reconstruction.right(network.core.latent(self.state), observed.on(network.core.device))
+            self._right += float(right.cpu()[active].sum())
+            self._count += int(active.sum())
         self.acts += 1
         self.choices = {self.steps - 1: self.choices[self.steps - 1], self.steps: chosen}
         self.decided = torch.as_tensor((seen.round == actions.game.rounds) & ~seen.over)
@@ -453,14 +448,6 @@ class NetworkPlayer(Player):
     def reconstructed(self) -> float:
         """Fraction of stimulus components predicted from the core's state since `begin`."""
         return self._right / max(self._count, 1)
-
-    def _measure_reconstruction(self, observed: Observation, seen: Seen) -> None:
-        if self.reconstruction is not None:
-            active = ~torch.as_tensor(seen.idle)
-            latent = self.network.core.latent(self.state)
-            right = self.reconstruction.right(latent, observed.on(self.network.core.device))
-            self._right += float(right.cpu()[active].sum())
-            self._count += int(active.sum())
 
 
 def linked(speaker: NetworkPlayer, listener: NetworkPlayer) -> tuple[NetworkPlayer, NetworkPlayer]:

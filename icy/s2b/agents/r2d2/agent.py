@@ -16,7 +16,6 @@ from icy.s2b.agents.networks.observations import NEVER, Actions, Observation, ob
 from icy.s2b.episode_streams import SavedState
 from icy.s2b.game import Turn
 from icy.s2b.recall import RecallTurn
-from icy.s2b.settings import GameSettings, Sizes
 
 # -- prioritized replay buffer of sequences of steps, with the core's state at the start of each sequence --------------
 
@@ -182,7 +181,7 @@ def mixed_priority(
 
 RECORDED_FIELDS = ("stimulus", "message", "query", "round", "result", "reward", "earned", "previous", "fresh")
 Recorded = Mapping[str, Shaped[Tensor, "..."]]
-Choices = Mapping[str, Int[Tensor, "episode choice"]]  # by role
+Choices = Mapping[str, Int[Tensor, "episode 1"]]  # by role
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,8 +195,8 @@ class Step:
         states: the core's states before the step, by name; empty unless requested.
     """
 
-    chosen: dict[str, Int[Tensor, "episode choice"]]
-    greedy: dict[str, Int[Tensor, "episode choice"]]
+    chosen: dict[str, Int[Tensor, "episode 1"]]
+    greedy: dict[str, Int[Tensor, "episode 1"]]
     recorded: dict[str, Shaped[Tensor, "episode ..."]]
     states: dict[str, Shaped[Tensor, "episode ..."]]
 
@@ -221,18 +220,13 @@ class Agent:
         self.actions = network.actions
         self.device = network.core.device  # of the networks; recorded data is on the CPU
         self.state = network.start(episodes * len(self.roles))
-        self.chosen = {role: self._never(self.actions) for role in self.roles}
+        self.chosen = dict.fromkeys(self.roles, self._never())
         self.last_messages = {
-            role: torch.zeros(episodes, self.game.length, dtype=torch.long, device="cpu") for role in self.roles
+            role: torch.zeros(episodes, self.actions.game.length, dtype=torch.long, device="cpu") for role in self.roles
         }
 
-    @property
-    def game(self) -> GameSettings | Sizes:
-        """Settings of the game, or sizes of a task."""
-        return self.actions.game
-
-    def _never(self, actions: Actions) -> Tensor:
-        return torch.full((self.episodes, len(actions.sizes)), NEVER, dtype=torch.int64, device="cpu")
+    def _never(self) -> Tensor:
+        return torch.full((self.episodes, 1), NEVER, dtype=torch.int64, device="cpu")
 
     # -- acting --------------------------------------------------------------------------------------------------------
 
@@ -256,11 +250,17 @@ class Agent:
         """
         by_role = {role: self._observe(turn, role, greedy) for role in self.roles}
         seen = _side_by_side(list(by_role.values()))
-        self._begin(seen.fresh)
-        states = self._split_state() if keep else {}
+        if seen.fresh.any():
+            self.state = begun(self.state, self.network.start(len(seen.fresh)), seen.fresh.to(self.device))
+        states = {}
+        if keep:
+            parts = [self._by_role(part.cpu()) for part in self.state]
+            states = {f"{role}.{i}": part[role] for i, part in enumerate(parts) for role in self.roles}
         (scores, _), self.state = self.network.step(seen.on(self.device), self.state)
         best = self.actions.best(scores.cpu(), seen.legal)
-        chosen = self._explored(best, seen.legal, explores.flatten(), random)
+        chosen, where = best.clone(), explores.flatten()
+        if where.any():
+            chosen[where] = torch.multinomial(seen.legal[where].float(), 1, generator=random)
         recorded: dict[str, Tensor] = {}
         for role, own in by_role.items():
             recorded |= {f"{role}.{name}": getattr(own, name) for name in RECORDED_FIELDS}
@@ -286,26 +286,10 @@ class Agent:
     def _partner_choice(self, role: str, greedy: Choices) -> Tensor:
         """Return the other role's greedy choice at the previous step."""
         others = [choice for name, choice in greedy.items() if name != role]
-        return others[0] if others else self._never(self.partner[role])
-
-    def _begin(self, fresh: Tensor) -> None:
-        if fresh.any():
-            self.state = begun(self.state, self.network.start(len(fresh)), fresh.to(self.device))
-
-    def _explored(self, best: Tensor, legal: Tensor, explores: Tensor, random: torch.Generator) -> Tensor:
-        if not explores.any():
-            return best
-        blocks = legal[explores].float().split(self.actions.sizes, -1)
-        drawn = best.clone()
-        drawn[explores] = torch.cat([torch.multinomial(block, 1, generator=random) for block in blocks], -1)
-        return drawn
+        return others[0] if others else self._never()
 
     def _by_role(self, values: Tensor) -> dict[str, Tensor]:
         return dict(zip(self.roles, values.split(self.episodes), strict=True))
-
-    def _split_state(self) -> dict[str, Tensor]:
-        parts = [self._by_role(part.cpu()) for part in self.state]
-        return {f"{role}.{i}": part[role] for i, part in enumerate(parts) for role in self.roles}
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
@@ -325,8 +309,8 @@ class Agent:
             else torch.zeros(*fresh.shape, 0, dtype=torch.float32, device="cpu"),
         )
 
-    def choices(self, steps: Recorded) -> Int[Tensor, "step batch choice"]:
-        """Return the choices of recorded steps, with the roles concatenated, [T, roles * B, choices]."""
+    def choices(self, steps: Recorded) -> Int[Tensor, "step batch 1"]:
+        """Return the choices of recorded steps, with the roles concatenated, [T, roles * B, 1]."""
         return torch.cat([steps[f"{role}.chosen"] for role in self.roles], 1).to(self.device)
 
     def states(self, recorded: Recorded) -> State:

@@ -271,14 +271,10 @@ class R2D2(AgentTraining):
 
     def update(self) -> float:
         """Play until the next update is due, make it, and return the loss of the values."""
-        while self.observations < self._due:
+        s = self.settings
+        while self.observations < s.first_update + self.updates * s.observations_per_update:
             self.step()
         return self.learn()
-
-    @property
-    def _due(self) -> int:
-        """Number of observations at which the next update is made."""
-        return self.settings.first_update + self.updates * self.settings.observations_per_update
 
     def networks(self) -> dict[str, nn.Module]:
         """Return the networks by role, as in "speaker_listener" for a shared network."""
@@ -371,24 +367,31 @@ class R2D2(AgentTraining):
         gained, ends, counts = (drawn.steps[name][burn:].to(device) for name in ("gained", "ends", "counts"))
         values, worth, others = torch.zeros_like(gained), torch.zeros_like(gained), []
         for agent, predictor in zip(self.agents, self.predictors, strict=True):
-            outputs = self._unroll(agent, drawn)
-            values = values + _summed(agent, outputs.values(agent.choices(drawn.steps)[burn:]))
-            worth = worth + _summed(agent, outputs.worth(s.double, s.greedy))
+            seen, scores, latents, targets = self._unroll(agent, drawn)
+            chosen = agent.choices(drawn.steps)[burn:]
+            values = values + _summed(agent, scores.gather(-1, chosen)[..., 0])
+            legal = seen.legal if s.greedy == "legal" else torch.ones_like(seen.legal)
+            best = agent.actions.best(scores if s.double else targets, legal)
+            worth = worth + _summed(agent, targets.gather(-1, best)[..., 0])
             if predictor is not None and self.updates % predictor.settings.period == 0:
-                others.append(predictor.loss(outputs.latents, outputs.seen, counts.repeat(1, len(agent.roles))))
+                others.append(predictor.loss(latents, seen, counts.repeat(1, len(agent.roles))))
         # Each player gets the reward, and the target is the sum over the players.
         targets = n_step_targets(gained * len(s.roles), ends, worth, s.steps, s.discount)
         counted = counts & complete_targets(ends, s.steps if s.tail == "masked" else 1)
         return targets - values, counted, others
 
-    def _unroll(self, agent: Agent, drawn: Sequences) -> "_Outputs":
-        """Run an agent's networks over sequences, from the recorded states."""
+    def _unroll(self, agent: Agent, drawn: Sequences) -> tuple[Observation, Tensor, Tensor, Tensor]:
+        """Run an agent's networks over sequences, from the recorded states.
+
+        Returns:
+            After the burn-in: the observations, the scores, the latents of the core, and the target network's scores.
+        """
         seen, start, burn = agent.observation(drawn.steps), agent.states(drawn.states), self.settings.burn_in
         with torch.no_grad():
             state = agent.network.unroll(seen[:burn], start)[1] if burn else start
             (targets, _), _ = agent.target.unroll(seen, start)
         (scores, _), latents, _ = agent.network.trace(seen[burn:], state)
-        return _Outputs(agent, seen[burn:], scores, latents, targets[burn:])
+        return seen[burn:], scores, latents, targets[burn:]
 
     @torch.no_grad()
     def _follow(self) -> None:
@@ -473,29 +476,6 @@ class R2D2Learning(R2D2, GameTraining):
         super().load(state)
         if self._beside is not None:
             self._beside.steps = state["beside"]
-
-
-@dataclass(frozen=True, eq=False)
-class _Outputs:
-    """Outputs of an agent's network and target network after the burn-in, and the latents of the core."""
-
-    agent: Agent
-    seen: Observation
-    scores: Tensor
-    latents: Tensor
-    targets: Tensor
-
-    def values(self, chosen: Tensor) -> Tensor:
-        """Return the values of the choices that were played, [T, roles * B]."""
-        return self.agent.actions.chosen_scores(self.scores, chosen).sum(-1)
-
-    @torch.no_grad()
-    def worth(self, double: bool, greedy: str) -> Tensor:
-        """Return the target network's values of the states, [T, roles * B]."""
-        actions = self.agent.actions
-        legal = self.seen.legal if greedy == "legal" else torch.ones_like(self.seen.legal)
-        best = actions.best(self.scores if double else self.targets, legal)
-        return actions.chosen_scores(self.targets, best).sum(-1)
 
 
 def _summed(agent: Agent, values: Float[Tensor, "step rows"]) -> Float[Tensor, "step batch"]:

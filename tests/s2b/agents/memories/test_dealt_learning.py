@@ -9,6 +9,7 @@ import torch
 
 from icy.core.errors import IcyError, UnknownNameError
 from icy.s2b import GameSettings, evaluate
+from icy.s2b.agents.dealt import generalized_advantages
 from icy.s2b.agents.memories.attention import MemoryListener, MemoryPlayer, MemorySettings
 from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, read
 from icy.s2b.agents.training import TRAINING, first_episode, practice
@@ -40,10 +41,10 @@ def test_resumed_equals_uninterrupted(learner: str) -> None:
 
 def test_the_episodes_of_an_update_do_not_depend_on_earlier_updates() -> None:
     one, other = learning(), learning()
-    one._batches[0][0], one._batches[1][0]
+    one._batches[0], one._batches[1]
     for field in ("stimuli", "messages", "answers"):
-        assert torch.equal(getattr(one._batches[200][0], field), getattr(other._batches[200][0], field))
-    assert not torch.equal(one._batches[200][0].answers[:, :10], one._batches[201][0].answers[:, :10])
+        assert torch.equal(getattr(one._batches[200], field), getattr(other._batches[200], field))
+    assert not torch.equal(one._batches[200].answers[:, :10], one._batches[201].answers[:, :10])
 
 
 def test_the_learning_rate_rises_and_falls() -> None:
@@ -53,7 +54,7 @@ def test_the_learning_rate_rises_and_falls() -> None:
 
 def test_advantages_are_centered_per_phase_and_zero_in_padding() -> None:
     found = learning()
-    games = found._batches[0][0]
+    games = found._batches[0]
     sampled = found._sample(games)
     right = sampled.drawn == games.answers
     for phase in (games.there & games.query, games.there & ~games.query):
@@ -71,7 +72,7 @@ def test_advantages_are_centered_per_phase_and_zero_in_padding() -> None:
 
 def test_the_clipped_objective_equals_hand_computed_values() -> None:
     found = learning(entropy=0.0)
-    games = found._batches[0][0]
+    games = found._batches[0]
     sampled = found._sample(games)
     with torch.no_grad():
         moved = found.model(games).log_softmax(-1) + 0.5  # every ratio is e^0.5
@@ -143,3 +144,30 @@ def test_training_and_evaluation_have_no_episode_in_common() -> None:
     for seed in (0, 1, 123, 10**6):
         assert first_episode(seed) >= TRAINING > episode_seeds(10**6, 1000).max()
     assert len({first_episode(seed) for seed in range(100)}) == 100
+
+
+# -- advantages equal values computed by hand --------------------------------------------------------------------------
+
+
+REWARDS = torch.tensor([[1.0, -2.0, 1.0], [1.0, 1.0, 9.0]])
+VALUES = torch.tensor([[0.5, 0.25, 2.0], [1.0, 0.0, 9.0]])
+THERE = torch.tensor([[True, True, True], [True, True, False]])
+
+
+def test_advantages_equal_hand_computed_values() -> None:
+    # errors of the first row, from the last: 1 - 2; -2 + 2 / 2 - 1/4; 1 + 1/8 - 1/2; each adds 1/4 of the later ones
+    first = [0.625 - 0.25 * 1.5, -1.25 - 0.25, -1.0]
+    second = [0.0 + 0.25 * 1.0, 1.0, 0.0]  # values after the end of the episode do not count
+    found = generalized_advantages(REWARDS, VALUES, THERE, discount=0.5, trace=0.5)
+    assert found.tolist() == [first, second]
+
+
+def test_without_discount_the_advantage_is_reward_minus_value() -> None:
+    assert torch.equal(generalized_advantages(REWARDS, VALUES, THERE, 0.0, 0.9), (REWARDS - VALUES) * THERE)
+
+
+def test_with_a_full_trace_and_zero_values_the_advantage_is_the_return() -> None:
+    found = generalized_advantages(REWARDS, torch.zeros_like(VALUES), THERE, discount=0.9)
+    assert found.tolist() == [
+        pytest.approx([1 - 1.8 + 0.81, -2 + 0.9, 1.0]), pytest.approx([1.9, 1.0, 0.0])
+    ]  # fmt: skip

@@ -12,12 +12,11 @@ import torch
 from torch import Tensor
 
 from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
-from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b import BatchedGame, GameSettings
-from icy.s2b.agents.dealt import advantages, deal_games, deal_silent, entropy, less_phase_mean, returns, rewards
+from icy.s2b.agents.dealt import advantages, deal_games, entropy, less_phase_mean, returns, rewards
 from icy.s2b.agents.memories.attention import MemoryPlayer, MemorySettings
 from icy.s2b.agents.memories.pair_learning import PairLearning, PairSettings, hear, hear_straight
-from icy.s2b.agents.memories.speaker import SpeakerSettings, TrainedSpeaker, pick
+from icy.s2b.agents.memories.speaker import SpeakerSettings, TrainedSpeaker
 from icy.s2b.episode_streams import EpisodeStreams
 from icy.s2b.evaluation import episode_seeds, evaluate, play
 
@@ -42,7 +41,7 @@ def trained(game: GameSettings = GAME, **speaker: Any) -> PairLearning:
     return pair
 
 
-def played(pair: PairLearning, game: GameSettings, sampled: bool) -> tuple[Tensor, Tensor, Tensor]:
+def played(pair: PairLearning, game: GameSettings) -> tuple[Tensor, Tensor, Tensor]:
     """Play step by step; return messages sent and received, [B, G, L], and decisions, [B, G]; -1 after the end."""
     batched = BatchedGame(game, episodes=len(SEEDS))
     batched.reset(seeds=SEEDS)
@@ -59,34 +58,21 @@ def played(pair: PairLearning, game: GameSettings, sampled: bool) -> tuple[Tenso
                 heard[row, at[row]] = torch.as_tensor(turn.listener.message[row])
                 decided[row, at[row]] = int(listening.decision[row])
 
-    play(batched, TrainedSpeaker(pair.speaking, sampled), MemoryPlayer(pair.listening, sampled), SEEDS, watch)
+    play(batched, TrainedSpeaker(pair.speaking), MemoryPlayer(pair.listening), SEEDS, watch)
     return said, heard, decided
 
 
-def uniforms(role: str, name: str, games: int, count: int, first: int) -> Tensor:
-    """Return a player's random numbers in each game, [B, count, G]: at step `first`, then at every third step."""
-    streams = EpisodeStreams.of_seeds(SEEDS).within("player", role)
-    drawn = [streams.uniform(name, (count,), (3 * game + first) * count) for game in range(games)]
-    return torch.as_tensor(np.stack(drawn, -1))
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("speaker", list(SPEAKERS))
-def test_play_step_by_step_equals_dealt_episodes(speaker: str, sampled: bool) -> None:
+def test_play_step_by_step_equals_dealt_episodes(speaker: str) -> None:
     pair = trained(**SPEAKERS[speaker])
-    said, heard, decided = played(pair, GAME, sampled)
-    games, names = deal_silent(GAME, SEEDS)
-    count = games.there.shape[1]
-    dimensions, by = pair.speaking.likeliest_dimensions(len(SEEDS)), None
-    if sampled:
-        dimensions = pair.speaking.draw_dimensions(uniforms(SPEAKER, "dimensions", 1, 3, 1)[..., 0])
-        by = uniforms(SPEAKER, "say", count, 3, 1)
-    tokens = pair.speaking.speak(pair.speaking.recall(games.shown, dimensions), by)
-    messages = hear(tokens, names)
+    said, heard, decided = played(pair, GAME)
+    games = deal_games(GAME, SEEDS, None)
+    dimensions = pair.speaking.likeliest_dimensions(len(SEEDS))
+    tokens = pair.speaking.speak(pair.speaking.recall(games.shown, dimensions))
+    messages = hear(tokens, games.heard)
     with torch.no_grad():
-        chances = pair.listening(replace(games, messages=messages)).softmax(-1)
-    chosen = pick(chances, uniforms(LISTENER, "decide", count, 1, 2)[:, 0]) if sampled else chances.argmax(-1)
+        chosen = pair.listening(replace(games, messages=messages)).argmax(-1)
     assert torch.equal(tokens.mT[games.there] + 1, said[games.there])
     assert torch.equal(messages[games.there], heard[games.there])
     assert torch.equal(chosen[games.there], decided[games.there])
@@ -126,18 +112,18 @@ def seat_of(game: BatchedGame) -> Any:
 
 
 def test_silent_games_equal_games_with_a_speaker_except_messages() -> None:
-    games, heard = deal_silent(GAME, SEEDS)
+    games = deal_games(GAME, SEEDS, None)
     spoken = deal_games(GAME, SEEDS, "posdis")
-    for name in ("stimuli", "shown", "answers", "query", "there", "sizes"):
+    for name in ("stimuli", "shown", "answers", "query", "there", "sizes", "heard"):
         assert torch.equal(getattr(games, name), getattr(spoken, name))
     assert not games.messages.any()
     batched = BatchedGame(GAME, episodes=len(SEEDS))
     batched.reset(seeds=SEEDS)
-    assert np.array_equal(heard, batched.heard_as)
+    assert np.array_equal(games.heard, batched.heard_as)
 
 
 def test_one_hot_messages_equal_token_messages() -> None:
-    _, heard = deal_silent(GAME, SEEDS)
+    heard = deal_games(GAME, SEEDS, None).heard
     tokens = torch.randint(0, GAME.vocab_size, (len(SEEDS), 3, 7), generator=torch.Generator().manual_seed(1))
     messages = hear(tokens, heard)
     straight = hear_straight(torch.nn.functional.one_hot(tokens, GAME.vocab_size).float(), heard)
@@ -157,7 +143,7 @@ def test_returns_are_discounted_sums_of_later_rewards() -> None:
 
 
 def test_errors_cost_only_in_the_query_and_padding_has_no_reward() -> None:
-    games, _ = deal_silent(GAME, SEEDS)
+    games = deal_games(GAME, SEEDS, None)
     wrong, right = (rewards(torch.full_like(games.there, what), games) for what in (False, True))
     assert torch.equal(right, games.there.float())
     assert torch.equal(wrong, -2.0 * games.query)
@@ -166,7 +152,7 @@ def test_errors_cost_only_in_the_query_and_padding_has_no_reward() -> None:
 
 def test_advantages_do_not_depend_on_the_number_of_games_left() -> None:
     """With the same reward in every game of a phase, advantages are the noise only."""
-    games, _ = deal_silent(GAME, range(64))
+    games = deal_games(GAME, range(64), None)
     reward = games.there * 1.0 + games.query * 2.0
     noise = torch.randn(reward.shape, generator=torch.Generator().manual_seed(0)) * games.there
     assert not less_phase_mean(reward, games)[games.there].abs().max() > 1e-6

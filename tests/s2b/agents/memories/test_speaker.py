@@ -11,7 +11,7 @@ import torch
 from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
 from icy.core.registry import SPEAKER
 from icy.s2b import BatchedGame, GameSettings, probe_language
-from icy.s2b.agents.dealt import deal_silent
+from icy.s2b.agents.dealt import deal_games
 from icy.s2b.agents.memories.speaker import MemorySpeaker, SpeakerSettings, TrainedSpeaker, pick
 from icy.s2b.players.interface import seated
 
@@ -34,7 +34,7 @@ def test_positions_share_two_thousand_parameters() -> None:
 def test_whole_episodes_equal_play_game_by_game(attention: str) -> None:
     """The log-probabilities of a whole episode equal those that its tokens were sampled from."""
     speaker = made(attention=attention)
-    games, _ = deal_silent(GAME, range(4))
+    games = deal_games(GAME, range(4), None)
     count = games.there.shape[1]
     random = torch.Generator().manual_seed(1)
     dimensions = torch.tensor([[0, 1, 2], [2, 1, 0], [1, 1, 1], [0, 0, 2]])
@@ -52,7 +52,7 @@ def test_whole_episodes_equal_play_game_by_game(attention: str) -> None:
 
 def test_tokens_depend_on_earlier_games_only() -> None:
     speaker = made()
-    games, _ = deal_silent(GAME, [1])
+    games = deal_games(GAME, [1], None)
     dimensions = torch.tensor([[0, 1, 2]])
     whole = speaker.speak(speaker.recall(games.shown, dimensions))
     for count in (1, 5):
@@ -95,7 +95,7 @@ def test_utter_returns_the_next_message() -> None:
     speaker = seated(TrainedSpeaker(network), SPEAKER, game)
     while not turn.done.all():
         turn = game.step(speaker.act(turn.speaker).message)
-    games, _ = deal_silent(GAME, SEEDS)
+    games = deal_games(GAME, SEEDS, None)
     for episode in range(3):
         shown = games.shown[episode, games.there[episode]]
         uttered = speaker.utter(shown.numpy(), np.zeros((len(shown), 3), dtype=np.int64), episode)
