@@ -44,22 +44,6 @@ class Candidates:
     size: int
     samples: int
 
-    @classmethod
-    def of(
-        cls,
-        episodes: Int64[Wholes, " stimulus"],
-        stimuli: Int64[Wholes, " stimulus"],
-        size: int,
-        samples: int,
-        distinct: bool = True,
-    ) -> "Candidates":
-        """Collect the candidates from stimuli [P] and the episode of each, [P].
-
-        With `distinct`, a stimulus counts once per episode, otherwise as often as it occurs.
-        """
-        keys = episodes * size + stimuli
-        return cls(np.unique(keys) if distinct else np.sort(keys), size, samples)
-
     def without(self, episodes: OfGames, targets: OfGames, one: bool = False) -> "Rest":
         """Return the candidates of each game, without the stimuli of the target's meaning.
 
@@ -283,7 +267,8 @@ def _targets(settings: GameSettings, spaces: Spaces, streams: EpisodeStreams) ->
     second = every if settings.query == "all" else _some(settings, spaces, query, every, streams.within("query"))
     of_query = np.zeros((len(spaces), first.meanings.shape[1] + second.meanings.shape[1]), dtype=bool)
     of_query[:, first.meanings.shape[1] :] = True
-    return first.followed_by(second), of_query
+    meanings, drawn = (np.concatenate([getattr(part, n) for part in (first, second)], 1) for n in vars(first))
+    return Targets(meanings, drawn), of_query  # padding (NOTHING) may lie between the two
 
 
 def eligible(
@@ -462,7 +447,9 @@ class _Games:
             nothing = Candidates(np.zeros(0, dtype=np.int64), size, settings.samples)
             return widened(nothing, np.arange(len(self.spaces)), self._eligible[0])
         there = np.ones(len(self.target), dtype=bool) if query else ~self.query
-        return Candidates.of(self.episode[there], self.target[there], size, settings.samples, settings.distinct)
+        keys = self.episode[there] * size + self.target[there]
+        # Without `distinct`, a stimulus counts as often as it occurs.
+        return Candidates(np.unique(keys) if settings.distinct else np.sort(keys), size, settings.samples)
 
 
 def shown(

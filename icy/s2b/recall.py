@@ -18,7 +18,6 @@ from icy.core.checks import whole_number
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.fields import check_fields, setting
 from icy.core.registry import LISTENER
-from icy.languages.meanings import MeaningSpace
 
 from . import targets
 from .episode_streams import EpisodeStreams, Reals, SavedState, Wholes, seeds_of
@@ -85,22 +84,9 @@ class RecallSettings(CompatSettings):
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.most < self.least:
-            raise InvalidSettingError(
-                f"The smallest number of values, least={self.least}, must not be above the largest, most={self.most}."
-            )
+        self.check_space()
         if self.split == "support" and self.dimensions < targets.TEST_VALUES:
             raise InvalidSettingError("A space of one dimension has no support; take split 'all'.")
-
-    @property
-    def space(self) -> MeaningSpace:
-        """The largest space of an episode. Its numbers identify the meanings of all episodes."""
-        return MeaningSpace(self.dimensions, self.most)
-
-    @property
-    def width(self) -> int:
-        """Length of a stimulus, W."""
-        return self.dimensions * (self.most if self.representation == "ohe" else 1)
 
     @property
     def sizes(self) -> Sizes:

@@ -84,6 +84,28 @@ class CompatSettings:
     called: ClassVar[str]
     compats: ClassVar[Mapping[str, Mapping[str, Departure]]]
 
+    dimensions: int
+    least: int
+    most: int
+    representation: Stimuli
+
+    @property
+    def space(self) -> MeaningSpace:
+        """The largest space of an episode. Its numbers identify the meanings of all episodes."""
+        return MeaningSpace(self.dimensions, self.most)
+
+    @property
+    def width(self) -> int:
+        """Length of a stimulus, W."""
+        return self.dimensions * (self.most if self.representation == "ohe" else 1)
+
+    def check_space(self) -> None:
+        """Raise an error if the smallest number of values is above the largest."""
+        if self.most < self.least:
+            raise InvalidSettingError(
+                f"The smallest number of values, least={self.least}, must not be above the largest, most={self.most}."
+            )
+
     @classmethod
     def of(cls, settings: Self | None = None, *, compat: str | None = None, **given: Any) -> Self:
         """Return settings from an instance or from keyword arguments, with the defaults of `compat`.
@@ -218,11 +240,6 @@ class GameSettings(CompatSettings):
     # -- derived settings ----------------------------------------------------------------------------------------------
 
     @property
-    def space(self) -> MeaningSpace:
-        """The largest space of an episode. Its numbers identify the meanings of all episodes."""
-        return MeaningSpace(self.dimensions, self.most)
-
-    @property
     def decisions(self) -> int:
         """Number of decisions: one per slot, plus "not there" in a descriptive game."""
         return self.slots + self.descriptive
@@ -236,11 +253,6 @@ class GameSettings(CompatSettings):
     def speaker_slots(self) -> int:
         """Number of stimuli that the speaker sees."""
         return self.slots if self.view == "full" else 1
-
-    @property
-    def width(self) -> int:
-        """Length of a stimulus, W."""
-        return self.dimensions * (self.most if self.representation == "ohe" else 1)
 
     @property
     def kept(self) -> float:
@@ -258,10 +270,7 @@ class GameSettings(CompatSettings):
 
     def _check_numbers(self) -> None:
         checked_seed(self.space_seed)
-        if self.most < self.least:
-            raise InvalidSettingError(
-                f"The smallest number of values, least={self.least}, must not be above the largest, most={self.most}."
-            )
+        self.check_space()
         # With 2 or more values, more dimensions than this are always too many: the power may be too large to compute.
         too_many = self.dimensions >= MOST_MEANINGS.bit_length()
         if too_many or self.most**self.dimensions > MOST_MEANINGS:

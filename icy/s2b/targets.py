@@ -167,12 +167,6 @@ class Targets:
         """Number of games of each episode, [B]."""
         return np.asarray((self.meanings != NOTHING).sum(1))
 
-    def followed_by(self, others: "Targets") -> "Targets":
-        """Append other targets of the same episodes; padding (NOTHING) may lie between the two."""
-        return Targets(
-            *(np.concatenate([getattr(t, n) for t in (self, others)], axis=1) for n in ("meanings", "samples"))
-        )
-
     def replaced(self, which: Int64[Wholes, " some"], others: "Targets") -> "Targets":
         """Replace the targets of the episodes `which` by those of `others`."""
         longest = max(self.meanings.shape[1], others.meanings.shape[1])

@@ -45,9 +45,6 @@ class Games:
         return len(self.there)
 
     def __getitem__(self, which: Array) -> Self:
-        return self.take(which)
-
-    def take(self, which: Array) -> Self:
         """Select episodes by index or mask, and drop unnecessary padding."""
         games = int(self.there[which].sum(1).max())
         return self._changed(lambda name, x: x[which] if name in self.of_episodes else x[which][:, :games])
@@ -107,7 +104,7 @@ def of_like_length(
         groups: largest number of groups.
     """
     order, longest = games.there.sum(1).argsort(stable=True), games.there.shape[1]
-    parts = [read(games.take(rows)) for rows in order.chunk(groups)]
+    parts = [read(games[rows]) for rows in order.chunk(groups)]
     padded = [F.pad(part, (0, 0) * (part.dim() - 2) + (0, longest - part.shape[1])) for part in parts]
     return torch.cat(padded)[order.argsort()]
 

@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 from numpy.typing import NDArray
 
-from icy.core.errors import IncompatibleError
 from icy.s2b.episode_streams import Reals, Wholes
 from icy.s2b.game import Seen
 from icy.s2b.settings import GameSettings
@@ -27,10 +26,11 @@ Sizes = Int64[Wholes, "some dimension"]  # number of values of each dimension
 class NoveltyListener(Decider):
     """Chooses the first stimulus that it has not seen in earlier feedback; "none" if no stimulus is new."""
 
+    learns_from_feedback = True
+
     def begin(self, seat: Seat) -> None:
         """Prepare for a batch of episodes. The game must have feedback."""
         super().begin(seat)
-        _require_feedback(seat)
         self.before: list[set[bytes]] = [set() for _ in range(seat.episodes)]
 
     def acting(self, seen: Seen) -> Action:
@@ -56,10 +56,7 @@ class ValuesListener(BindingListener):
     A subclass implements `candidates`.
     """
 
-    def begin(self, seat: Seat) -> None:
-        """Prepare for a batch of episodes. The game must have feedback."""
-        super().begin(seat)
-        _require_feedback(seat)
+    learns_from_feedback = True
 
     def acting(self, seen: Seen) -> Action:
         """Act like `binding` with empty messages."""
@@ -149,11 +146,6 @@ class OrderListener(ValuesListener):
         place = (self.count[rows, None] - 1) // settings.samples
         following = (in_query.cumsum(1) == place + 1) & in_query & (place >= 0)
         return np.asarray(np.take_along_axis(following, meanings, 1))
-
-
-def _require_feedback(seat: Seat) -> None:
-    if not seat.settings.feedback:
-        raise IncompatibleError("This listener learns targets from the feedback; take a game with feedback=True.")
 
 
 def _first(which: SlotMask, settings: GameSettings) -> Decisions:

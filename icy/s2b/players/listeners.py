@@ -13,11 +13,19 @@ from .speakers import check_digital, digits
 
 
 class Decider(Player):
-    """Base class of listeners that send no messages; a subclass implements `decide`."""
+    """Base class of listeners that send no messages; a subclass implements `decide`.
+
+    Attributes:
+        learns_from_feedback: whether the game must have feedback, because the listener learns targets from it.
+    """
+
+    learns_from_feedback = False
 
     def begin(self, seat: Seat) -> None:
         """Prepare for a batch of episodes; see Player."""
         super().begin(seat)
+        if self.learns_from_feedback and not seat.settings.feedback:
+            raise IncompatibleError("This listener learns targets from the feedback; take a game with feedback=True.")
         self.words: Wholes = np.zeros((seat.episodes, seat.settings.rounds * seat.settings.length), dtype=np.int64)
 
     def decide(self, seen: Seen) -> Decisions:
@@ -53,6 +61,11 @@ class Decider(Player):
         rounds = self.words.reshape(len(self.words), settings.rounds, settings.length)
         later = [rounds[:, place, -1] for place in range(1, settings.dimensions - settings.length + 1)]
         return np.concatenate([rounds[:, 0], np.stack(later, 1)], axis=1)
+
+    def most_matching(self, matches: Int64[Wholes, "batch slot"]) -> Decisions:
+        """Return the slot with the most matching dimensions; in a descriptive game "none" unless all match."""
+        settings, best = self.seat.settings, np.argmax(matches, axis=1)
+        return np.where(matches.max(1) == settings.dimensions, best, settings.slots) if settings.descriptive else best
 
 
 class PosdisListener(Decider):
@@ -125,12 +138,8 @@ class DigitalListener(Decider):
 
     def decide(self, seen: Seen) -> Decisions:
         """Return the slot with the most matching positions; in a descriptive game "none" unless all match."""
-        settings = self.seat.settings
-        agree = (digits(seen.stimulus, settings.vocab_size) == self.sentence()[:, None]).sum(-1)
-        best: Wholes = agree.argmax(1)
-        if not settings.descriptive:
-            return best
-        return np.where(agree.max(1) == settings.dimensions, best, settings.slots)
+        code = digits(seen.stimulus, self.seat.settings.vocab_size)
+        return self.most_matching((code == self.sentence()[:, None]).sum(-1))
 
 
 # -- the nearest listener, which remembers numbers and does not infer or learn -----------------------------------------
@@ -172,12 +181,10 @@ class NearestListener(Decider):
 
     def decide(self, seen: Seen) -> Decisions:
         """Return the slot with the most matching dimensions; in a descriptive game "none" unless all match."""
-        settings, heard = self.seat.settings, self.sentence()
+        heard = self.sentence()
         known = (self.tokens == heard[:, None]) & ~np.isnan(self.numbers)
         agree = np.stack([self._agrees(row, heard, known.any(1)) for row in self.numbers_of(seen).swapaxes(0, 1)], 1)
-        total = agree.sum(-1)
-        best: Wholes = total.argmax(1)
-        return np.where(total.max(1) == settings.dimensions, best, settings.slots) if settings.descriptive else best
+        return self.most_matching(agree.sum(-1))
 
     def _agrees(self, numbers: np.ndarray, heard: Wholes, known: np.ndarray) -> np.ndarray:
         """Return a mask of the dimensions that match: the nearest known number has the current token, [B, N]."""

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import icy
 from icy.cli.commands.s2b.players import players_of
-from icy.core.errors import IcyError, StoreError, UnknownNameError
-from icy.core.registry import LISTENER, SPEAKER
+from icy.core.errors import IcyError, IncompatibleError, StoreError, UnknownNameError
+from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
 from icy.experiments.sweep import make_sweep, sweep_spec
@@ -22,7 +23,7 @@ from icy.records.store import CHECKPOINTS
 from icy.s2b import AcquisitionSettings, GameSettings, ease_of_acquisition, evaluate, never_listening
 from icy.s2b.agents.agent_job import LEARNERS, AgentTask, agent_jobs, make_r2d2
 from icy.s2b.agents.r2d2.r2d2_learning import R2D2Settings
-from icy.s2b.agents.saved_networks import SavedAgent, one_agent
+from icy.s2b.agents.saved_networks import FILE, FittedPlayer, SavedAgent, fitted, one_agent
 from icy.s2b.agents.spec import S2BSpec
 from icy.training.weights import card_of
 from tests.helpers import all_numbers
@@ -454,3 +455,53 @@ def test_labels_distinguish_agents_of_different_games(tmp_path: Path) -> None:
     assert sorted(labels) == ["pairs+ppo, seed 123, samples=1", "pairs+ppo, seed 123, samples=4"]
     assert one_agent(tmp_path, samples=4).label == "pairs+ppo, seed 123"
     assert [player.label for player in players_of([str(tmp_path)], LISTENER)] == labels
+
+
+# -- the trained listener that comes with icy --------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("given", "least"),
+    [
+        ({"most": 3}, 0.98),
+        ({}, 0.98),
+        ({"most": 5, "samples": 4, "query": "tss"}, 0.97),
+        ({"most": 3, "dimensions": 2}, 0.97),
+        ({"most": 3, "dimensions": 4}, 0.95),
+        ({"most": 3, "rounds": 2, "length": 2}, 0.95),
+    ],
+)
+def test_the_memory_plays_games_that_it_was_not_trained_on(given: dict[str, Any], least: float) -> None:
+    assert float(evaluate("posdis", "memory", episodes=40, seeds=1, **given).table()["zsct"][0]) >= least
+
+
+def test_the_memory_is_at_chance_with_random_messages() -> None:
+    deaf = evaluate("random", "memory", most=3, episodes=100, seeds=1).table()["zsct"][0]
+    assert float(deaf) == pytest.approx(0.5, abs=0.05)
+
+
+def test_games_that_the_memory_cannot_play_raise_an_error() -> None:
+    for given, why in (({"representation": "ohe"}, "one number"), ({"vocab_size": 40}, "vocabulary of 32")):
+        with pytest.raises(IncompatibleError, match=why):
+            evaluate("posdis", "memory", episodes=2, seeds=1, **given)  # type: ignore[arg-type]
+
+
+def test_the_file_is_small_and_has_a_card() -> None:
+    assert FILE.stat().st_size < 100_000
+    card = one_agent(FILE).card
+    assert card["model"] == "pairs+ppo"
+    assert card["scores"]["zsct"] > 0.98
+    assert card["git"]
+
+
+def test_fitted_memories_keep_weights_and_adapt_the_alignment() -> None:
+    player = registry.get("memory", LISTENER).create()
+    assert isinstance(player, FittedPlayer)
+    assert fitted(player.trained, GameSettings()) is player.trained
+    other = fitted(player.trained, GameSettings(dimensions=2, length=4))
+    assert other.alignment.shape == (2, 4)
+    assert other.alignment.argmax(1).tolist() == [0, 1]
+    assert torch.equal(other.lookup.query.weight, player.trained.lookup.query.weight)
+    rounds = fitted(player.trained, GameSettings(rounds=2, length=2))
+    assert rounds.alignment.argmax(1).tolist() == [0, 1, 3]

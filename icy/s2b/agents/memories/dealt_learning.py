@@ -156,7 +156,7 @@ class EpisodeLearning(DealtTraining):
         sampled = self._sample(batch) if self.settings.learner == "ppo" else None
         for _ in range(self.settings.epochs if sampled else 1):
             for rows in torch.randperm(len(batch), generator=self.random, device="cpu").split(self.settings.minibatch):
-                some = batch.take(rows)
+                some = batch[rows]
                 loss = self._loss(some, None if sampled is None else sampled.take(rows, some))
                 self.optimizer.zero_grad()
                 loss.backward()
@@ -268,6 +268,6 @@ def read(
     dealt = deal_games(game, episode_seeds(seed, episodes), speaker)
     parts = []
     for rows in torch.arange(len(dealt), device="cpu").split(READ_AT_ONCE):
-        some = dealt.take(rows)
+        some = dealt[rows]
         parts.append(phase_means(decide(model, some).argmax(-1) == some.answers, some))
     return accuracies(torch.cat(parts, 1))

@@ -217,7 +217,7 @@ class PairLearning(DealtTraining, GameTraining):
         longest = games.there.shape[1]
         means = []
         for rows in torch.arange(episodes, device="cpu").split(max(1, EVALUATED_AT_ONCE // (40 * longest**2))):
-            some = games.take(rows)
+            some = games[rows]
             dimensions = self.speaking.likeliest_dimensions(len(rows))
             messages = hear(self.speaking.speak(self.speaking.recall(some.shown, dimensions)), some.heard)
             right = self.listening(replace(some, messages=messages)).argmax(-1) == some.answers
