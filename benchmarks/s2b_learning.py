@@ -36,7 +36,7 @@ EPISODES = 1024  # episodes of a measurement; so many are dealt at once
 PHASES = ("dealing", "forward", "backward", "optimizer")
 MEASURED: tuple[tuple[str, Any, str], ...] = (
     ("dealing", dealt_learning, "deal_games"),
-    ("dealing", pair_learning, "deal_silent"),
+    ("dealing", pair_learning, "deal_games"),
     ("backward", torch.Tensor, "backward"),
     ("optimizer", torch.optim.Adam, "step"),
     ("optimizer", torch.nn.utils, "clip_grad_norm_"),

@@ -21,8 +21,8 @@ from icy.s2b import GameSettings, evaluate
 from icy.s2b.agents.networks.listener import CoreLearning, CoreLearningSettings, CoreListener
 from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.environments.spaces import observed
+from icy.s2b.game import Seen
 from icy.s2b.players.interface import Action, Player, Seat
-from icy.s2b.turn import Seen
 from results.pages import read_options
 
 GAME = GameSettings(most=2, permutation=False)
@@ -66,7 +66,7 @@ def by_icy(steps: int, seed: int) -> Player:
     )  # fmt: skip
     done = 0
     while done < steps:
-        (games,) = learning._batches[learning.updates]
+        games = learning._batches[learning.updates]
         done += int(games.there.sum()) * (GAME.rounds + 2) - EPISODES
         learning.run(1)
     return learning.listener()

@@ -18,8 +18,7 @@ import torch
 
 from benchmarks.harness import print_table, rate
 from icy.s2b import GameSettings
-from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning
-from icy.s2b.agents.r2d2.r2d2_settings import R2D2Settings
+from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning, R2D2Settings
 from results.pages import describe_versions, read_options
 
 PLAYERS: dict[str, dict[str, Any]] = {

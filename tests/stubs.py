@@ -21,8 +21,7 @@ from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, ReproduceSpec, 
 from icy.core.importing import load_object
 from icy.experiments.results import ProbeResult
 from icy.records.kinds import job_kinds
-from icy.s2b.environments.adapter import GameAdapter
-from icy.s2b.environments.recall import RecallAdapter
+from icy.s2b.environments.adapter import GameAdapter, RecallAdapter
 from icy.s2b.recall import RecallSettings
 from icy.s2b.settings import GameSettings
 
@@ -40,7 +39,7 @@ IMPORTS: dict[str, tuple[str, ...]] = {  # the modules of names in annotations
     "icy.s2b.environments.adapter": ("RenderMode",),
     "icy.s2b.environments.spaces": ("ActionsName", "MessagesName", "ObservationsName"),
     "icy.s2b.settings": ("Compat", "Query"),
-    "icy.s2b.stimuli": ("Stimuli", "Truncation"),
+    "icy.s2b.targets": ("Stimuli", "Truncation"),
     "icy.experiments.progress": ("Watcher",),
     "icy.experiments.results": ("EndToEndResult", "ProbeResult"),
 }

@@ -493,9 +493,9 @@ def modules(package: str) -> str:
 
 
 @part
-def docstring(module: str) -> str:
-    """Return the docstring of a module, written in Markdown, as a section of a page."""
-    return re.sub("^# ", "## ", inspect.getdoc(importlib.import_module(module)) or "")
+def docstring(name: str) -> str:
+    """Return the docstring of a module or a class ("module:class"), written in Markdown, as a section of a page."""
+    return re.sub("^# ", "## ", inspect.getdoc(pkgutil.resolve_name(name)) or "")
 
 
 def first_line(documented: object) -> str:

@@ -129,15 +129,13 @@ class EpisodeStreams:
 
     def _at(self, name: str, keys: Keys, places: NDArray[Any]) -> Reals:
         bits = _mixed((keys ^ _name_key((name,))) + (places + np.uint64(1)) * _GOLDEN)
-        found: Reals = (bits >> np.uint64(11)).astype(np.float64) * _UNIT
-        return found
+        return np.asarray((bits >> np.uint64(11)).astype(np.float64) * _UNIT)
 
     def integers(
         self, name: str, below: ArrayLike, shape: tuple[int, ...] = (), first: int = 0
     ) -> Int64[Wholes, "batch ..."]:
         """Draw whole numbers in [0, below), [B, *shape]; `below` broadcasts to that shape."""
-        found: Wholes = (self.uniform(name, shape, first) * np.asarray(below)).astype(np.int64)
-        return found
+        return np.asarray((self.uniform(name, shape, first) * np.asarray(below)).astype(np.int64))
 
     def order(self, name: str, count: int) -> Int64[Wholes, "batch={len(self.keys)} count={count}"]:
         """Draw a random order of 0..count-1 per episode, [B, count]."""

@@ -10,21 +10,123 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Int64, Integer
+from jaxtyping import Bool, Float, Float64, Int, Int64, Integer
 from numpy.typing import NDArray
 
 from icy.core.machine import require_memory
 
 from . import targets
 from .channel import Array, inverses, permutations
-from .distractors import Candidates, widened
-from .episode_streams import EpisodeStreams, Reals, Seeds, Wholes
+from .episode_streams import EpisodeStreams, OfGames, Reals, Seeds, Wholes
 from .settings import GameSettings
-from .stimuli import Sections, Spaces, one_hot
-from .targets import NOTHING, Targets
+from .targets import NOTHING, Sections, Spaces, Targets, one_hot
 
 if TYPE_CHECKING:
     import torch
+
+
+# -- distractors -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The possible distractors of each episode, stored in one sorted array.
+
+    A stimulus is numbered within its episode: meaning times O, plus the sample.
+
+    Attributes:
+        keys: episode times `size` plus the stimulus number, sorted, [P].
+        size: largest number of stimuli in an episode.
+        samples: samples per meaning, O.
+    """
+
+    keys: Int64[Wholes, " candidate"]
+    size: int
+    samples: int
+
+    def without(self, episodes: OfGames, targets: OfGames, one: bool = False) -> "Rest":
+        """Return the candidates of each game, without the stimuli of the target's meaning.
+
+        Args:
+            episodes: episode of each game, [T].
+            targets: target of each game, as a stimulus number, [T].
+            one: leave out only one copy of the target itself, and keep other stimuli of its meaning.
+        """
+        base = episodes * self.size
+        meaning = base + targets - targets % self.samples
+        ends = np.stack([base, base + self.size], 1)
+        first, last = np.searchsorted(self.keys, ends).T
+        low = np.searchsorted(self.keys, base + targets if one else meaning)
+        # Widened candidates may lack the target's meaning; then there is nothing to leave out.
+        high = low + 1 if one else np.searchsorted(self.keys, meaning + self.samples)
+        return Rest(self, base, first, low, high, (last - first) - (high - low))
+
+
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """Candidates of each of T games: the episode's candidates, except a slice of the sorted array.
+
+    Attributes:
+        candidates: the candidates of all episodes.
+        base: key of stimulus number 0 of the game's episode, [T].
+        first: index of the episode's first candidate, [T].
+        low: start of the omitted slice, [T].
+        high: end of the omitted slice, exclusive, [T].
+        count: number of remaining candidates, [T].
+    """
+
+    candidates: Candidates
+    base: OfGames
+    first: OfGames
+    low: OfGames
+    high: OfGames
+    count: OfGames
+
+    def draw(self, uniform: Float64[Reals, "game draw"]) -> Int64[Wholes, "game draw"]:
+        """Draw stimuli without replacement.
+
+        If a game runs out of candidates, it repeats one of its draws after the first. A game without candidates repeats
+        its target.
+
+        Args:
+            uniform: uniform random numbers in [0, 1), one per draw, [T, draws].
+
+        Returns:
+            The number of each stimulus within its episode, [T, draws].
+        """
+        chosen: list[Wholes] = []
+        for k in range(uniform.shape[1]):
+            left = self.count - k
+            place = (uniform[:, k] * np.maximum(left, 1)).astype(np.int64)
+            for other in np.sort(np.stack(chosen, 1), 1).T if chosen else ():
+                place += place >= other  # skip the candidates that were drawn
+            if chosen:
+                later = min(1, k - 1) + (uniform[:, k] * max(k - 1, 1)).astype(np.int64)
+                again = np.stack(chosen, 1)[np.arange(len(place)), later]
+                place = np.where(left > 0, place, again)
+            chosen.append(place)
+        if not chosen:
+            return np.zeros((len(self.count), 0), dtype=np.int64)
+        entries = self.first[:, None] + np.stack(chosen, 1)
+        entries += np.where(entries >= self.low[:, None], (self.high - self.low)[:, None], 0)
+        entries = np.where(self.count[:, None] > 0, entries, self.low[:, None])
+        return np.asarray(self.candidates.keys[entries] - self.base[:, None])
+
+
+def widened(
+    candidates: Candidates, short: Int64[Wholes, " short"], eligible: Bool[NDArray[np.bool_], "batch meaning"]
+) -> Candidates:
+    """Add stimuli to the candidates of the episodes `short`: all of the eligible meanings [B, M] that they lack.
+
+    Existing candidates keep their counts. Other episodes do not change.
+    """
+    if not len(short):
+        return candidates
+    which, meanings = np.nonzero(eligible[short])
+    stimuli = (meanings[:, None] * candidates.samples + np.arange(candidates.samples)).ravel()
+    every = np.repeat(short[which], candidates.samples) * candidates.size + stimuli
+    keys = np.concatenate([candidates.keys, np.setdiff1d(every, candidates.keys)])
+    return Candidates(np.sort(keys), candidates.size, candidates.samples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +200,7 @@ def ragged(first: Int64[Wholes, " part"], counts: Int64[Wholes, " part"]) -> Int
 
 
 def _firsts(counts: Wholes) -> Wholes:
-    found: Wholes = counts.cumsum() - counts
-    return found
+    return np.asarray(counts.cumsum() - counts)
 
 
 def deal(
@@ -124,7 +225,7 @@ def deal(
     spaces = Spaces.draw(own, settings.dimensions, settings.least, settings.most)
     targets, query = _targets(settings, spaces, streams)
     games = _Games(settings, spaces, streams, targets, query)
-    views, episode = games.views(), games.episode
+    (speaker, listener, answer), episode = games.views(), games.episode
     heard = permutations(streams, settings.vocab_size, settings.permutation and settings.kind == "meta")
     show = shown(settings, own, spaces)
     return Episodes(
@@ -136,11 +237,11 @@ def deal(
         heard=heard,
         heard_back=inverses(heard),
         query=games.query,
-        answer=views.answer,
-        speaker=show(episode, views.speaker[:, : settings.speaker_slots]),
-        listener=show(episode, views.listener),
-        speaker_numbers=views.speaker,
-        listener_numbers=views.listener,
+        answer=answer,
+        speaker=show(episode, speaker[:, : settings.speaker_slots]),
+        listener=show(episode, listener),
+        speaker_numbers=speaker,
+        listener_numbers=listener,
     )
 
 
@@ -166,7 +267,8 @@ def _targets(settings: GameSettings, spaces: Spaces, streams: EpisodeStreams) ->
     second = every if settings.query == "all" else _some(settings, spaces, query, every, streams.within("query"))
     of_query = np.zeros((len(spaces), first.meanings.shape[1] + second.meanings.shape[1]), dtype=bool)
     of_query[:, first.meanings.shape[1] :] = True
-    return first.followed_by(second), of_query
+    meanings, drawn = (np.concatenate([getattr(part, n) for part in (first, second)], 1) for n in vars(first))
+    return Targets(meanings, drawn), of_query  # padding (NOTHING) may lie between the two
 
 
 def eligible(
@@ -215,15 +317,6 @@ def _of_one_split(
 # -- distractors and stimuli -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Views:
-    """Stimuli of both players, as numbers within their episodes, [T, K + 1], and the right decision, [T]."""
-
-    speaker: Wholes
-    listener: Wholes
-    answer: Wholes
-
-
 class _Games:
     """The games of all episodes, concatenated, which draw their distractors and slots."""
 
@@ -244,8 +337,8 @@ class _Games:
         meaning, sample = (part[self.episode, column] for part in (targets.meanings, targets.samples))
         self.target = meaning * settings.samples + sample
 
-    def views(self) -> _Views:
-        """Draw the stimuli of both players, and the right decisions."""
+    def views(self) -> tuple[Wholes, Wholes, Wholes]:
+        """Draw the stimuli of both players, as numbers within their episodes, [T, K + 1], and the decisions, [T]."""
         settings, slots = self.settings, self.settings.slots
         keep = self._uniform("ratio", 1)[:, 0] < settings.kept
         drawn = self._others()
@@ -261,7 +354,7 @@ class _Games:
         order = np.argsort(self._uniform("slots", slots), axis=1, kind="stable")
         listener = np.take_along_axis(seen, order, axis=1)
         answer = np.where(keep, (order == meant[:, None]).argmax(1), slots)
-        return _Views(speaker, listener, answer)
+        return speaker, listener, answer
 
     def _schedule_for_listener(
         self, keep: NDArray[np.bool_], stand_in: Wholes, distractors: Wholes
@@ -314,13 +407,11 @@ class _Games:
             games = np.flatnonzero(self.query == query)
             if len(games):
                 found[games] = self._draw(self._candidates(query), games, uniform[games])
-        return found if settings.distinct else self._fetched(found)
-
-    def _fetched(self, stimuli: Wholes) -> Wholes:
-        """Draw new samples for stimuli [T, K + 1], as the authors' program does each time it shows a meaning."""
-        count = self.settings.samples
-        drawn = self._uniform("fetched", stimuli.shape[1]) * count
-        return stimuli - stimuli % count + drawn.astype(np.int64)
+        if settings.distinct:
+            return found
+        # The authors' program draws the sample each time it shows a meaning.
+        drawn = self._uniform("fetched", settings.slots) * settings.samples
+        return found - found % settings.samples + drawn.astype(np.int64)
 
     def _draw(self, candidates: Candidates, games: Wholes, uniform: Reals) -> Wholes:
         episode, target, settings = self.episode[games], self.target[games], self.settings
@@ -342,14 +433,11 @@ class _Games:
     @cached_property
     def _eligible(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """The meanings to add if there are too few candidates, in the support and in the query."""
-        if self.settings.kind == "common":
-            return self._split, self._split
-        return eligible(self.settings, self.spaces)[0], self.spaces.valid
-
-    @cached_property
-    def _split(self) -> NDArray[np.bool_]:
         support, query = eligible(self.settings, self.spaces)
-        return {"support": support, "query": query, "all": self.spaces.valid}[self.settings.split]
+        if self.settings.kind == "common":
+            split = {"support": support, "query": query, "all": self.spaces.valid}[self.settings.split]
+            return split, split
+        return support, self.spaces.valid
 
     def _candidates(self, query: bool) -> Candidates:
         """Return the candidates of a phase: in the support its targets, in the query all targets of the episode."""
@@ -357,9 +445,11 @@ class _Games:
         size = len(self.spaces.meanings) * settings.samples
         if settings.kind == "common":
             nothing = Candidates(np.zeros(0, dtype=np.int64), size, settings.samples)
-            return widened(nothing, np.arange(len(self.spaces)), self._split)
+            return widened(nothing, np.arange(len(self.spaces)), self._eligible[0])
         there = np.ones(len(self.target), dtype=bool) if query else ~self.query
-        return Candidates.of(self.episode[there], self.target[there], size, settings.samples, settings.distinct)
+        keys = self.episode[there] * size + self.target[there]
+        # Without `distinct`, a stimulus counts as often as it occurs.
+        return Candidates(np.unique(keys) if settings.distinct else np.sort(keys), size, settings.samples)
 
 
 def shown(
@@ -376,7 +466,6 @@ def shown(
     def show(episode: Wholes, stimuli: Wholes) -> NDArray[np.float32]:
         values = spaces.meanings[stimuli // settings.samples]
         sample = (stimuli % settings.samples)[..., None]
-        found: NDArray[np.float32] = samples[episode[:, None, None], dimensions, values, sample]
-        return found
+        return np.asarray(samples[episode[:, None, None], dimensions, values, sample])
 
     return show

@@ -5,12 +5,13 @@ scores, in NumPy arrays or in torch tensors on any device.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Float64, Int, Int64
 from numpy.typing import ArrayLike
 
 from icy.core.checks import whole_number
@@ -18,15 +19,117 @@ from icy.core.errors import IcyError, InvalidSettingError, require_known
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 
 from .channel import END, Array, regular
-from .episode_streams import SavedState, Wholes, seeds_of
+from .episode_streams import Reals, SavedState, Wholes, seeds_of
 from .episodes import Episodes, deal, ragged
 from .options import GameOptions
-from .scores import KEPT, Scores
 from .settings import GameSettings
-from .turn import Seen, Turn
 
 if TYPE_CHECKING:
     import torch
+
+
+# -- the result of a step: what both players observe, and the outcome --------------------------------------------------
+
+
+UNKNOWN, FAILURE, SUCCESS = 0, 1, 2  # the result of the previous game
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Observations of one player, in all B episodes.
+
+    Attributes:
+        stimulus: the stimuli that the player sees, [B, slots, W].
+        message: the tokens that the player hears, [B, L]; the speaker hears its own message if the listener sends none.
+        query: whether the game is in the query phase, [B].
+        round: number of the round, 0..N; N + 1 when the listener sees the speaker's stimuli, [B].
+        result: result of the previous game, UNKNOWN (0), FAILURE (1) or SUCCESS (2), [B].
+        reward: reward of the previous game, [B].
+        fresh: whether this is the first observation of an episode, [B].
+        may_speak: whether a message is legal now, [B].
+        may_decide: whether a decision counts now, [B].
+        over: whether the episode has ended, so that actions have no effect, [B]; true from the episode's last
+            observation on.
+        feedback: whether the listener sees the speaker's stimuli now, [B]: once per game.
+        idle: whether the episode ended at an earlier observation, so this observation is not new, [B].
+    """
+
+    stimulus: Float[Array, "batch slot width"]
+    message: Int[Array, "batch length"]
+    query: Bool[Array, " batch"]
+    round: Int[Array, " batch"]
+    result: Int[Array, " batch"]
+    reward: Float[Array, " batch"]
+    fresh: Bool[Array, " batch"]
+    may_speak: Bool[Array, " batch"]
+    may_decide: Bool[Array, " batch"]
+    over: Bool[Array, " batch"]
+    feedback: Bool[Array, " batch"]
+    idle: Bool[Array, " batch"]
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """The result of a step, in all B episodes.
+
+    Attributes:
+        speaker: the speaker's observations.
+        listener: the listener's observations.
+        reward: reward of the step, the same for both players, [B].
+        done: whether the episode has ended, [B].
+        decided: whether the listener made a decision at this step, [B].
+        correct: whether the decision was right, [B]; False without a decision.
+    """
+
+    speaker: Seen
+    listener: Seen
+    reward: Float[Array, " batch"]
+    done: Bool[Array, " batch"]
+    decided: Bool[Array, " batch"]
+    correct: Bool[Array, " batch"]
+
+    def seen_by(self, player: str) -> Seen:
+        """Return the observations of the speaker or the listener."""
+        return self.speaker if player == SPEAKER else self.listener
+
+
+# -- scores of episodes, from counts of the listener's decisions -------------------------------------------------------
+
+
+GAMES, RIGHT, YES, KEPT = range(4)  # counts per episode and phase: games, right decisions, "yes", target retained
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of B episodes; NaN where an episode has played no game of the phase.
+
+    Attributes:
+        zsct: zero-shot compositional test accuracy, the share of right decisions in the query phase, [B].
+        support: the share of right decisions in the support phase, [B].
+        yes: the share of query games in which the listener decided that it saw the target's meaning, [B].
+        kept: the share of query games in which the listener did see the target's meaning, [B].
+        illegal: number of illegal actions, of the speaker and of the listener, [B, 2].
+    """
+
+    zsct: Float64[Reals, " batch"]
+    support: Float64[Reals, " batch"]
+    yes: Float64[Reals, " batch"]
+    kept: Float64[Reals, " batch"]
+    illegal: Int64[Wholes, "batch player=2"]
+
+    @classmethod
+    def of_counts(
+        cls, counts: Int64[Wholes, "batch phase=2 count=4"], illegal: Int64[Wholes, "batch player=2"]
+    ) -> "Scores":
+        """Compute scores from counts of games, right decisions, "yes" decisions and retained targets, [B, phase, 4]."""
+        shares = counts / np.where(counts[..., :1] > 0, counts[..., :1], np.nan)
+        return cls(shares[:, 1, RIGHT], shares[:, 0, RIGHT], shares[:, 1, YES], shares[:, 1, KEPT], illegal)
+
+    @classmethod
+    def join(cls, parts: list["Scores"]) -> "Scores":
+        """Concatenate the scores of several batches."""
+        return cls(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)))
+
 
 OfEpisodes = Int[Array, "batch={self.episodes}"]
 
@@ -192,7 +295,9 @@ class BatchedGame:
         correct = asked & (decided == self._data.answer[self._at])
         reward = self._xp.where(asked, self._pay[1 * self._data.query[self._at], 1 * correct], self._no_reward)
         self._count(asked, correct, decided)
-        self._hear(said, answered)
+        rows = self._episode[:, None]  # each player hears the other's tokens renamed
+        self._heard = self._data.heard[rows, said]
+        self._heard_back = self._data.heard_back[rows, answered] if self.settings.listener_messages else said
         self._advance(asked, correct, reward)
         if self.autoreset and bool(ended.any()):
             self._begin_next(ended)
@@ -207,12 +312,6 @@ class BatchedGame:
         what = asked, correct, asked & (decided < slots), asked & (self._data.answer[self._at] < slots)
         counted = 1 * self._xp.stack(what, 1)
         self._counts = self._counts + self._xp.stack((~query[:, None] * counted, query[:, None] * counted), 1)
-
-    def _hear(self, said: Array, answered: Array) -> None:
-        """Rename the tokens of both messages for the player that hears them."""
-        rows = self._episode[:, None]
-        self._heard = self._data.heard[rows, said]
-        self._heard_back = self._data.heard_back[rows, answered] if self.settings.listener_messages else said
 
     def _advance(self, asked: Array, correct: Array, reward: Array) -> None:
         """Advance the episodes that have not ended to their next round or game."""

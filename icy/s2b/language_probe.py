@@ -23,7 +23,7 @@ from .evaluation import episode_seeds
 from .game import BatchedGame
 from .options import GameOptions
 from .settings import GameSettings
-from .stimuli import Sections, Spaces
+from .targets import Sections, Spaces
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 from icy.s2b.environments.adapter import RenderMode
 from icy.s2b.environments.spaces import ActionsName, MessagesName, ObservationsName
 from icy.s2b.settings import Compat, Query
-from icy.s2b.stimuli import Stimuli, Truncation
+from icy.s2b.targets import Stimuli, Truncation
 
 class GameOptions(TypedDict, total=False):
     compat: Compat | None

@@ -18,14 +18,13 @@ from icy.core.checks import whole_number
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.fields import check_fields, setting
 from icy.core.registry import LISTENER
-from icy.languages.meanings import MeaningSpace
 
 from . import targets
 from .episode_streams import EpisodeStreams, Reals, SavedState, Wholes, seeds_of
+from .game import Seen
 from .options import RecallOptions
 from .settings import CompatSettings, Sizes
-from .stimuli import Sections, Spaces, Stimuli, Truncation, one_hot
-from .turn import Seen
+from .targets import Sections, Spaces, Stimuli, Truncation, one_hot
 
 SHOWN, ASKED = 0, 1  # the two steps of a game
 STATE = ("seeds", "number", "_at", "_asked", "_result", "_done", "_idle", "illegal", "_right")
@@ -85,22 +84,9 @@ class RecallSettings(CompatSettings):
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.most < self.least:
-            raise InvalidSettingError(
-                f"The smallest number of values, least={self.least}, must not be above the largest, most={self.most}."
-            )
+        self.check_space()
         if self.split == "support" and self.dimensions < targets.TEST_VALUES:
             raise InvalidSettingError("A space of one dimension has no support; take split 'all'.")
-
-    @property
-    def space(self) -> MeaningSpace:
-        """The largest space of an episode. Its numbers identify the meanings of all episodes."""
-        return MeaningSpace(self.dimensions, self.most)
-
-    @property
-    def width(self) -> int:
-        """Length of a stimulus, W."""
-        return self.dimensions * (self.most if self.representation == "ohe" else 1)
 
     @property
     def sizes(self) -> Sizes:
@@ -267,8 +253,7 @@ class BatchedRecall:
     @property
     def answers(self) -> Int64[Wholes, "batch={self.episodes}"]:
         """The right answer of each current game, [B]. Privileged."""
-        found: Wholes = self._schedule.answers[np.arange(self.episodes), self._at]
-        return found
+        return np.asarray(self._schedule.answers[np.arange(self.episodes), self._at])
 
     @property
     def game_number(self) -> Int64[Wholes, "batch={self.episodes}"]:
@@ -277,8 +262,7 @@ class BatchedRecall:
 
     def accuracy(self, shot: int = -1) -> Float64[Reals, "batch={self.episodes}"]:
         """Return the share of right answers in a shot, by default the last one, [B]."""
-        found: Reals = self._right[:, shot] / self._schedule.per_shot
-        return found
+        return np.asarray(self._right[:, shot] / self._schedule.per_shot)
 
     def dealt(self) -> RecallDeal:
         """Return all games of the current episodes. Privileged."""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal, Self, cast, get_args
+from typing import Any, ClassVar, Literal, Self, cast
 
 from icy.config.settings import Departure
 from icy.config.specs import names
@@ -14,11 +14,9 @@ from icy.core.text import counted
 from icy.languages.meanings import MeaningSpace
 
 from .episode_streams import checked_seed
-from .stimuli import Stimuli, Truncation
-from .targets import TEST_VALUES
+from .targets import TEST_VALUES, Stimuli, Truncation
 
 Query = Literal["all", "tss"]
-QUERIES: tuple[str, ...] = get_args(Query)
 Compat = Literal["near32"]
 MOST_MEANINGS = 1_000_000
 MOST_SHOTS = 1000
@@ -85,6 +83,28 @@ class CompatSettings:
 
     called: ClassVar[str]
     compats: ClassVar[Mapping[str, Mapping[str, Departure]]]
+
+    dimensions: int
+    least: int
+    most: int
+    representation: Stimuli
+
+    @property
+    def space(self) -> MeaningSpace:
+        """The largest space of an episode. Its numbers identify the meanings of all episodes."""
+        return MeaningSpace(self.dimensions, self.most)
+
+    @property
+    def width(self) -> int:
+        """Length of a stimulus, W."""
+        return self.dimensions * (self.most if self.representation == "ohe" else 1)
+
+    def check_space(self) -> None:
+        """Raise an error if the smallest number of values is above the largest."""
+        if self.most < self.least:
+            raise InvalidSettingError(
+                f"The smallest number of values, least={self.least}, must not be above the largest, most={self.most}."
+            )
 
     @classmethod
     def of(cls, settings: Self | None = None, *, compat: str | None = None, **given: Any) -> Self:
@@ -220,11 +240,6 @@ class GameSettings(CompatSettings):
     # -- derived settings ----------------------------------------------------------------------------------------------
 
     @property
-    def space(self) -> MeaningSpace:
-        """The largest space of an episode. Its numbers identify the meanings of all episodes."""
-        return MeaningSpace(self.dimensions, self.most)
-
-    @property
     def decisions(self) -> int:
         """Number of decisions: one per slot, plus "not there" in a descriptive game."""
         return self.slots + self.descriptive
@@ -238,11 +253,6 @@ class GameSettings(CompatSettings):
     def speaker_slots(self) -> int:
         """Number of stimuli that the speaker sees."""
         return self.slots if self.view == "full" else 1
-
-    @property
-    def width(self) -> int:
-        """Length of a stimulus, W."""
-        return self.dimensions * (self.most if self.representation == "ohe" else 1)
 
     @property
     def kept(self) -> float:
@@ -260,10 +270,7 @@ class GameSettings(CompatSettings):
 
     def _check_numbers(self) -> None:
         checked_seed(self.space_seed)
-        if self.most < self.least:
-            raise InvalidSettingError(
-                f"The smallest number of values, least={self.least}, must not be above the largest, most={self.most}."
-            )
+        self.check_space()
         # With 2 or more values, more dimensions than this are always too many: the power may be too large to compute.
         too_many = self.dimensions >= MOST_MEANINGS.bit_length()
         if too_many or self.most**self.dimensions > MOST_MEANINGS:

@@ -1,19 +1,131 @@
-"""Targets: the split of meanings into support and query, and the order of an episode's targets."""
+"""Symbolic spaces, their stimuli for the players, and the order of an episode's targets."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float32, Int64
+from jaxtyping import Bool, Float32, Float64, Int64
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
-from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
-from icy.core.text import counted
 from icy.languages.meanings import MeaningSpace
 
-from .episode_streams import EpisodeStreams, Wholes
-from .stimuli import Spaces
+from .episode_streams import EpisodeStreams, Reals, Wholes
+
+# -- symbolic spaces and stimuli ---------------------------------------------------------------------------------------
+
+# Every episode has its own symbolic space: N dimensions, each with its own number of values. A meaning is a tuple of
+# values. Players see stimuli, never meanings. A continuous stimulus (SCS) has one number per dimension in every space,
+# so it does not reveal the number of values (MetaRG22 and MetaRG24, section on stimuli).
+
+
+Truncation = Literal["resample", "clip", "none"]
+Stimuli = Literal["scs", "ohe"]
+SAFE = 3.0  # smallest number of standard deviations between a mean and the ends of its section
+INSIDE = 1e-4  # standard deviations between a clipped sample and the end of its section (owned by the next section)
+WIDEST = 6.0  # standard deviations in a section with the widest density; twice as many with the narrowest
+
+
+@dataclass(frozen=True, eq=False)
+class Spaces:
+    """The symbolic spaces of a batch of episodes.
+
+    All episodes number their meanings as in `largest`, where every dimension has `most` values. `valid` marks the
+    meanings that an episode has.
+
+    Attributes:
+        sizes: number of values of each dimension, d, [B, N].
+        most: largest number of values that any dimension may have.
+    """
+
+    sizes: Int64[Wholes, "batch dimension"]
+    most: int
+
+    @classmethod
+    def draw(cls, streams: EpisodeStreams, dimensions: int, least: int, most: int) -> "Spaces":
+        """Draw spaces: the number of values of each dimension is uniform in least..most."""
+        return cls(least + streams.integers("sizes", most - least + 1, (dimensions,)), most)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def dimensions(self) -> int:
+        """Number of dimensions, N."""
+        return int(self.sizes.shape[1])
+
+    @cached_property
+    def largest(self) -> MeaningSpace:
+        """The space that numbers the meanings: `most` values in every dimension."""
+        return MeaningSpace(self.dimensions, self.most)
+
+    @cached_property
+    def meanings(self) -> Int64[Wholes, "meaning dimension={self.dimensions}"]:
+        """Every meaning that any episode may have, [M, N], with M = most ** N."""
+        return self.largest.all()
+
+    @cached_property
+    def valid(self) -> Bool[NDArray[np.bool_], "batch={len(self)} meaning={len(self.meanings)}"]:
+        """Whether each episode has each meaning, [B, M]."""
+        return np.asarray(np.all(self.meanings < self.sizes[:, None], axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class Sections:
+    """Densities and samples of the symbolic continuous stimuli (SCS) of some episodes.
+
+    The interval [-1, 1] of a dimension is divided into as many equal sections as it has values. Each value has a normal
+    density in its section, with the mean at least three standard deviations from either end, and O samples, drawn once
+    per episode. Sample o of a meaning takes sample o of its value in every dimension.
+
+    Attributes:
+        spaces: the episodes' spaces.
+        means: mean of each value's density, [B, N, most]; entries beyond an episode's number of values are unused.
+        deviations: standard deviation of each value's density, [B, N, most].
+        samples: samples of each value, [B, N, most, O].
+    """
+
+    spaces: Spaces
+    means: Float64[Reals, "batch dimension value"]
+    deviations: Float64[Reals, "batch dimension value"]
+    samples: Float64[Reals, "batch dimension value sample"]
+
+    @classmethod
+    def draw(cls, streams: EpisodeStreams, spaces: Spaces, samples: int = 1, truncate: str = "resample") -> "Sections":
+        """Draw the densities and samples of every value.
+
+        Args:
+            streams: the episodes' streams.
+            spaces: the episodes' spaces.
+            samples: number of samples per value, O.
+            truncate: treatment of samples outside their section: "resample", draw from the density truncated to the
+                section, so that values never overlap; "clip", move the sample to the end of its section; "none", keep
+                it, as in the authors' program (about seven in ten thousand samples leave their section).
+        """
+        shape = (spaces.dimensions, spaces.most)
+        width = (2 / spaces.sizes)[:, :, None]
+        left = -1 + np.arange(spaces.most) * width
+        deviations = width / WIDEST * (1 + streams.uniform("deviations", shape)) / 2
+        means = left + SAFE * deviations + streams.uniform("means", shape) * (width - 2 * SAFE * deviations)
+        drawn = streams.uniform("samples", (*shape, samples))
+        low, high = ((end - means) / deviations for end in (left, left + width))
+        if truncate == "resample":
+            drawn = ndtr(low)[..., None] + drawn * (ndtr(high) - ndtr(low))[..., None]
+        scores = ndtri(np.clip(drawn, 2.0**-54, 1 - 2.0**-53))
+        if truncate == "clip":
+            scores = np.clip(scores, low[..., None] + INSIDE, high[..., None] - INSIDE)
+        return cls(spaces, means, deviations, means[..., None] + scores * deviations[..., None])
+
+
+def one_hot(spaces: Spaces) -> Float32[NDArray[np.float32], "meaning width"]:
+    """Return the one-hot stimulus of every meaning (OHE), [M, N * most]: one block of `most` numbers per dimension."""
+    return np.eye(spaces.most, dtype=np.float32)[spaces.meanings].reshape(len(spaces.meanings), -1)
+
+
+# -- targets -----------------------------------------------------------------------------------------------------------
+
 
 Eligible = Bool[NDArray[np.bool_], "batch meaning"]
 
@@ -34,17 +146,8 @@ def query_meanings(spaces: Spaces, threshold: int = TEST_VALUES) -> Bool[NDArray
 
     Returns:
         A mask of all meanings, [M]; `Spaces.valid` marks the meanings that an episode has.
-
-    Raises:
-        InvalidSettingError: a threshold that no meaning or every meaning reaches.
     """
-    if not 1 <= whole_number("number of test values", threshold) <= spaces.dimensions:
-        raise InvalidSettingError(
-            f"The query needs test values in {threshold} dimensions, but meanings have "
-            f"{counted(spaces.dimensions, 'dimension')}; take a threshold from 1 to {spaces.dimensions}."
-        )
-    found: NDArray[np.bool_] = (spaces.meanings % 2 == 1).sum(-1) >= threshold
-    return found
+    return np.asarray((spaces.meanings % 2 == 1).sum(-1) >= threshold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +165,7 @@ class Targets:
     @property
     def counts(self) -> Int64[Wholes, " batch"]:
         """Number of games of each episode, [B]."""
-        found: Wholes = (self.meanings != NOTHING).sum(1)
-        return found
-
-    def followed_by(self, others: "Targets") -> "Targets":
-        """Append other targets of the same episodes; padding (NOTHING) may lie between the two."""
-        return Targets(
-            *(np.concatenate([getattr(t, n) for t in (self, others)], axis=1) for n in ("meanings", "samples"))
-        )
+        return np.asarray((self.meanings != NOTHING).sum(1))
 
     def replaced(self, which: Int64[Wholes, " some"], others: "Targets") -> "Targets":
         """Replace the targets of the episodes `which` by those of `others`."""
@@ -112,9 +208,8 @@ def shots(streams: EpisodeStreams, spaces: Spaces, eligible: Eligible, shots: in
         samples: number of samples per meaning, O.
 
     Raises:
-        InvalidSettingError: shots or samples below 1; or no eligible meaning has some value, so it can never be shown.
+        InvalidSettingError: no eligible meaning has some value, so it can never be shown.
     """
-    whole_number("number of shots", shots), whole_number("number of samples", samples)
     _check_reachable(spaces, eligible)
     drawing = _Drawing(streams, spaces, eligible, shots, samples)
     for _ in range(MOST_ROUNDS):
@@ -164,8 +259,11 @@ class _Drawing:
         drawn = self._draw()
         again = self.before[rows, drawn]
         accepted = np.flatnonzero(~again | self._repeated(again))
+        # An eligible meaning takes the place of one that is not; meanings near it are more likely.
         moved = accepted[~self.eligible[accepted, drawn[accepted]]]
-        drawn[moved] = self._near(moved, drawn[moved])
+        weights = (nearness(self.meanings, drawn[moved]) * self.eligible[moved]).cumsum(1)
+        at = self.streams.rows(moved).uniform("near", (1,), first=self.rounds) * weights[:, -1:]
+        drawn[moved] = (weights <= at).sum(1)
         self._accept(accepted, drawn[accepted])
         self.rounds += 1
         self._keep(np.any(self.weights > WEIGHT, axis=(1, 2)))
@@ -185,13 +283,6 @@ class _Drawing:
         first, shape = self.rounds * len(self.dimensions), (len(self.dimensions),)
         at = self.streams.uniform("values", shape, first) * sums[:, :, -1]
         return self.space.index((sums <= at[:, :, None]).sum(2))
-
-    def _near(self, rows: Wholes, drawn: Wholes) -> Wholes:
-        """Draw an eligible meaning for each row; meanings near the drawn one are more likely."""
-        weights = (nearness(self.meanings, drawn) * self.eligible[rows]).cumsum(1)
-        at = self.streams.rows(rows).uniform("near", (1,), first=self.rounds) * weights[:, -1:]
-        found: Wholes = (weights <= at).sum(1)
-        return found
 
     def _accept(self, rows: Wholes, targets: Wholes) -> None:
         """Add a target to each row's episode, and lower the weights of its values."""
@@ -235,8 +326,7 @@ def _nearness(meanings: Wholes, to: Wholes) -> NDArray[np.float32]:
     squares = np.zeros((len(to), len(meanings)))
     for i in range(meanings.shape[1]):
         squares += (meanings[:, i] - to[:, i, None]) ** 2
-    found: NDArray[np.float32] = (1 / (WEIGHT * squares + 0.001)).astype(np.float32)
-    return found
+    return np.asarray((1 / (WEIGHT * squares + 0.001)).astype(np.float32))
 
 
 @cache

@@ -11,9 +11,8 @@ from icy.core.text import counted
 from icy.languages.meanings import MeaningSpace
 
 from .channel import regular
-from .game import BatchedGame
+from .game import BatchedGame, Turn
 from .settings import GameSettings
-from .turn import Turn
 
 PHASES = ("support", "query")
 SIZE, LINES = (800, 360), 14  # width and height of a picture, and the number of lines that fit
@@ -56,7 +55,11 @@ class Transcript:
         elif LISTENER in self.views and 0 < int(turn.listener.round[0]) <= self.game.settings.rounds:
             self.lines.append(f"  the listener hears     {tokens(turn.listener.message[0])}")
         if bool(turn.done[0]):
-            self._over()
+            scores = self.game.scores()
+            self.lines.append(
+                f"The episode is over: {100 * scores.support[0]:.0f} % right in the support, "
+                f"{100 * scores.zsct[0]:.0f} % in the query."
+            )
         elif int(turn.listener.round[0]) == 0 and int(before.listener.round[0]) != 0:
             self._game(turn)
         self.episode_lines += self.lines
@@ -87,13 +90,6 @@ class Transcript:
         self.lines.append(f"  the listener decides   {said}: {right}, reward {float(turn.reward[0]):+g}")
         if self.game.settings.feedback and LISTENER in self.views:
             self.lines.append(f"  the listener is shown  {stimuli(turn.listener.stimulus[0], self.game.settings)}")
-
-    def _over(self) -> None:
-        scores = self.game.scores()
-        self.lines.append(
-            f"The episode is over: {100 * scores.support[0]:.0f} % right in the support, "
-            f"{100 * scores.zsct[0]:.0f} % in the query."
-        )
 
 
 def stimuli(shown: ArrayLike, settings: GameSettings, form: str = "+.2f") -> str:

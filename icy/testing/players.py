@@ -24,14 +24,19 @@ from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.channel import regular
 from icy.s2b.episode_streams import EpisodeStreams, Wholes
 from icy.s2b.evaluation import evaluate
-from icy.s2b.game import BatchedGame
+from icy.s2b.game import BatchedGame, Seen
 from icy.s2b.players.interface import Action, Player, Seat, seated
 from icy.s2b.settings import GameSettings
-from icy.s2b.text.player import TextListener
-from icy.s2b.text.requests import TextReply, TextRequest, valid_decision, valid_message
-from icy.s2b.text.text_evaluation import DraftModel
-from icy.s2b.text.text_model import TextModel, TextSettings, made_of
-from icy.s2b.turn import Seen
+from icy.s2b.text.player import DraftModel, TextListener
+from icy.s2b.text.text_model import (
+    TextModel,
+    TextReply,
+    TextRequest,
+    TextSettings,
+    made_of,
+    valid_decision,
+    valid_message,
+)
 from icy.study.game import StudyGame, StudyGameSettings, instance_of
 from icy.study.players.player import StudyPlayer, play
 

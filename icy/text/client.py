@@ -24,9 +24,8 @@ from icy.core.errors import InvalidSettingError, quoted
 from icy.core.text import duration, listed
 from icy.version import __version__
 
-from .address import ROUTE, proxy_to, read_address
-from .completion import MOST_QUOTED, NoChoice, described, read_completion, words_of
-from .interface import Answer, Question, ServerError, TextSettings
+from .answers import MOST_QUOTED, NoChoice, described, read_completion, words_of
+from .interface import ROUTE, Answer, Question, ServerError, TextSettings, proxy_to, read_address
 
 try:
     import httpx
@@ -231,12 +230,6 @@ class Client:
             found.setdefault(COMPLETION_TOKENS, found.pop("max_tokens", None))
         return {name: value for name, value in found.items() if value is not None}
 
-    def _headers(self) -> dict[str, str]:
-        headers = {"Content-Type": "application/json", "User-Agent": f"icy/{__version__}"}
-        if key := self._key():
-            headers |= {API_KEY: key} if API_KEY in self._required_fields else {"Authorization": f"Bearer {key}"}
-        return headers
-
     def _fetched(
         self, url: httpx.URL, seconds: float, body: dict[str, object] | None = None
     ) -> tuple[int, httpx.Headers, str]:
@@ -251,7 +244,10 @@ class Client:
 
         def fetch(method: str, ending: threading.Event) -> tuple[int, httpx.Headers, str]:
             content, sent = bytearray(), None if body is None else json.dumps(body).encode()
-            with self._http.stream(method, url, content=sent, headers=self._headers()) as response:
+            headers = {"Content-Type": "application/json", "User-Agent": f"icy/{__version__}"}
+            if key := self._key():
+                headers |= {API_KEY: key} if API_KEY in self._required_fields else {"Authorization": f"Bearer {key}"}
+            with self._http.stream(method, url, content=sent, headers=headers) as response:
                 for part in response.iter_bytes():
                     content += part
                     if len(content) > LARGEST_ANSWER:

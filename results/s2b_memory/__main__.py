@@ -16,7 +16,7 @@ from typing import Any
 import icy
 from icy.core.text import markdown_table
 from icy.s2b import evaluate
-from icy.s2b.agents.shipped import FILE
+from icy.s2b.agents.saved_networks import FILE
 from results.pages import describe_versions, fill_template, read_options
 
 HERE = Path(__file__).parent

@@ -1,8 +1,14 @@
-"""Games that several tests play, and the accuracy of a pair of players."""
+"""Games that several tests play, and observations of several steps."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
+
+import torch
+
+from icy.s2b.agents.networks.observations import Observation
 
 GAMES: dict[str, dict[str, Any]] = {
     "default": {},
@@ -15,3 +21,8 @@ GAMES: dict[str, dict[str, Any]] = {
     "one-hot": {"representation": "ohe", "descriptive": False, "distractors": 1},
     "common": {"kind": "common", "games": 4, "split": "all", "distractors": 1},
 }
+
+
+def stacked(steps: Sequence[Observation]) -> Observation:
+    """Stack the observations of several steps along a new first axis."""
+    return Observation(**{f.name: torch.stack([getattr(s, f.name) for s in steps]) for f in fields(Observation)})

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from icy.core.errors import IcyError
 from icy.s2b import GameSettings
 from icy.s2b.episodes import Episodes, deal
-from icy.s2b.stimuli import Spaces
-from icy.s2b.targets import query_meanings
+from icy.s2b.targets import Spaces, query_meanings
 from tests.s2b.helpers import GAMES
 
 

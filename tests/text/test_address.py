@@ -10,8 +10,7 @@ import pytest
 
 from icy.core.errors import InvalidSettingError
 from icy.s2b import TextRequest, TextSettings, text_model
-from icy.text.address import Address, proxy_to, read_address
-from icy.text.interface import ServerError
+from icy.text.interface import Address, ServerError, proxy_to, read_address
 from tests.text.server import YES, failed, said, serving
 
 QUICK: dict[str, Any] = {"backoff": 0.002, "timeout": 5.0, "retries": 2}
@@ -34,37 +33,25 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "fault"),
     [
         ("http://a..b/v1#m", HOST),
-        ("http://.a/v1#m", HOST),
         (f"http://{'a' * 64}.example/v1#m", HOST),
         ("http://[::1/v1#m", HOST),
-        ("http://[zz]/v1#m", HOST),
         ("http://a$b/v1#m", HOST),
-        ("http://%61/v1#m", HOST),
         ("http://ex*mple/v1#m", HOST),
         ("http://localhost:abc/v1#m", PORT),
         ("http://localhost:99999/v1#m", PORT),
         ("http://localhost:0/v1#m", PORT),
-        ("http://localhost:-1/v1#m", PORT),
-        ("http://localhost:8000:1/v1#m", PORT),
         ("http://localhost:١/v1#m", PORT),
         ("http://#m", "no host"),
-        ("http:///v1#m", "no host"),
         ("http://:8000/v1#m", "no host"),
-        ("https://#", "no host"),
         (" http://localhost/v1#m", "a blank"),
         ("http://local host/v1#m", "a blank"),
-        ("http://localhost/v1 #m", "a blank"),
-        ("http://localhost/v\t1#m", "a blank"),
         ("http://localhost\n/v1#m", "a blank"),
         ("http://localhost\x00/v1#m", "a blank"),
         ("ftp://localhost/v1#m", START),
-        ("ws://localhost/v1#m", START),
         ("localhost:8000/v1#m", START),
-        ("127.0.0.1:8000/v1#m", START),
         ("api.example.com/v1#m", START),
         ("http:/localhost/v1#m", START),
         ("http:localhost#m", START),
-        ("htp://localhost/v1#m", START),
         ("://localhost/v1#m", START),
         ("http://localhost:1/v1", "no model"),
         ("http://localhost:1/v1#", "no model"),
@@ -79,7 +66,6 @@ def test_wrong_addresses_are_refused_at_once(name: str, fault: str) -> None:
     "name",
     [
         "http://user:pw@host/v1#m",
-        "http://user:pw@a..b/v1#m",
         "http://[user:pw@host/v1#m",
         "ftp://user:pw@host/v1#m",
         "http://h/v1?key=pw#m",

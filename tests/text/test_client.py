@@ -142,11 +142,9 @@ NOT_FOUND = {  # words of servers that do not have a model
     "OpenAI": (404, "The model `gpt-9` does not exist or you do not have access to it."),
     "vLLM": (404, "The model `llama-3.1-9b` does not exist."),
     "Ollama": (404, 'model "llama9" not found, try pulling it first'),
-    "Ollama, newer": (404, "model 'llama9' not found"),
     "LM Studio": (400, 'Invalid model identifier "llama9". Please specify a valid downloaded model.'),
     "LM Studio, empty": (404, "No models loaded. Please load a model in the developer page or use 'lms load'."),
     "OpenRouter": (400, "meta/llama-9 is not a valid model ID"),
-    "OpenRouter, provider": (404, "No endpoints found for meta/llama-9."),
     "Mistral": (400, "Invalid model: mistral-9"),
     "Anthropic": (404, "model: claude-9"),
     "Azure": (404, "The API deployment for this resource does not exist."),
@@ -180,7 +178,6 @@ TOO_LONG = {  # words of servers about the length of prompts
 }
 OTHERS = {  # other refusals: advice on the field that the server names
     "wrong URL, Ollama": (404, "404 page not found", "The URL ends before /chat/completions"),
-    "wrong URL, FastAPI": (404, "Not Found", "The URL ends before /chat/completions"),
     "wrong URL, OpenAI": (404, "Invalid URL (POST /v1/x/chat/completions)", "The URL ends before"),
     "wrong URL, Express": (404, "Cannot POST /models/chat/completions", "The URL ends before"),
     "temperature": (

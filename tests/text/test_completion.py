@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from icy.s2b import TextRequest, TextSettings, evaluate_text, text_model
 from icy.s2b.text.prompt import parse
-from icy.text.completion import read_completion, words_of
+from icy.text.answers import read_completion, words_of
 from icy.text.interface import Answer as Completion
 from icy.text.interface import ServerError
 from tests.text.server import YES, Answer, chosen, said, serving
@@ -68,15 +68,11 @@ READ = {  # shapes in which there is an answer, here YES
 }
 INVALID = {  # completions without an answer
     "message null": body({"message": None}),
-    "message a list": body({"message": [PART]}),
     "message a text": body({"message": YES}),
-    "message a number": body({"message": 0}),
     "no message": body({"finish_reason": "stop"}),
     "content null": message(content=None),
     "no content": message(),
-    "content empty": message(content=""),
     "content an object": message(content={"decision": 0}),
-    "content true": message(content=True),
     "content a fraction": message(content=0.5),
     "content of nulls": message(content=[None, {"type": "text", "text": None}, {"type": "image_url"}]),
     "content nested": message(content=[[PART]]),
@@ -90,21 +86,17 @@ INVALID = {  # completions without an answer
     "text null": body({"text": None}),
     "deep content": message(content="[" * 50_000),
     "stream of reasoning alone": events({"choices": [{"delta": {"reasoning": YES}}]}, "[DONE]"),
-    "stream of nulls": events({"choices": [{"delta": None}]}, "[DONE]"),
 }
 RETRIED = {  # no completion
     "nothing": "",
     "page": "<!DOCTYPE html><html><body>502 Bad Gateway</body></html>",
     "null": "null",
     "true": "true",
-    "number": "12",
     "text": json.dumps(YES),
     "list": json.dumps([{"message": {"content": YES}}]),
     "no choices": '{"id": "1"}',
-    "choices null": '{"choices": null}',
     "choices empty": '{"choices": []}',
     "choices an object": json.dumps({"choices": {"0": {"message": {"content": YES}}}}),
-    "choices a text": '{"choices": "many"}',
     "choice null": '{"choices": [null]}',
     "choice a text": json.dumps({"choices": [YES]}),
     "error": '{"error": "overloaded"}',
@@ -112,7 +104,6 @@ RETRIED = {  # no completion
     "failed choice": body({"message": {"content": YES}, "finish_reason": "error"}),
     "cut": message(content=YES)[:-1],
     "deep": "[" * 100_000,
-    "deep object": '{"a":' * 100_000,
     "deep choices": '{"choices": ' + "[" * 100_000,
     "large number": '{"choices": ' + "9" * 5000 + "}",
     "stream that ends early": events(piece(YES)),
@@ -120,7 +111,6 @@ RETRIED = {  # no completion
     "stream without choices": events({"usage": {}}, "[DONE]"),
     "stream that fails": events(piece(YES), {"error": {"message": "no"}}, "[DONE]"),
     "stream of other things": events("hello", "[DONE]"),
-    "stream of lists": events([1], "[DONE]"),
     "deep stream": f"data: {'[' * 100_000}\n\n",
 }
 
@@ -243,10 +233,7 @@ COUNTS = {"prompt_tokens": 10, "completion_tokens": 5}
     [
         (COUNTS, (10, 5)),
         (COUNTS | {"completion_tokens_details": {"reasoning_tokens": 3}}, (10, 5)),
-        (
-            COUNTS | {"completion_tokens_details": {"reasoning_tokens": 30}},
-            (10, 35),
-        ),
+        (COUNTS | {"completion_tokens_details": {"reasoning_tokens": 30}}, (10, 35)),
         (COUNTS | {"total_tokens": 45}, (10, 35)),
         (COUNTS | {"total_tokens": 15}, (10, 5)),
         (COUNTS | {"total_tokens": "many"}, (10, 5)),

@@ -7,25 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icy.s2b.text.prompt import parse
-from icy.text.thoughts import open_thought, without_thoughts
+from icy.text.answers import open_thought, without_thoughts
 
 MAYBE = 'maybe {"decision": 1}, or 0'
 FINAL = '{"decision": 0}'
 MARKERS = [  # of a thought: what opens and what closes it
     ("<think>", "</think>"),
     ("<THINK>", "</Think >"),
-    ("<thinking>", "</thinking>"),
     ("< thought >", "</ thought>"),
     ('<think type="long">', "</think>"),
-    ("<reasoning>", "</reasoning>"),
     ("<seed:think>", "</seed:think>"),
     ("[THINK]", "[/THINK]"),
-    ("[think]", "[/think]"),
     ("◁think▷", "◁/think▷"),
     ("<|think|>", "<|/think|>"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
-    ("<think_start>", "<think_end>"),
     ("<|thought_begin|>", "<|thought_end|>"),
     ("<chain-of-thought>", "</chain-of-thought>"),
     ("<|inner_prefix|>", "<|inner_suffix|>"),
@@ -59,15 +55,10 @@ MARKERS = [  # of a thought: what opens and what closes it
     ("<reasoning_trace id='1'>", "</reasoning_trace>"),
     ("<| begin of thought |>", "<| end of thought |>"),
     ("<|think_open|>", "<|think_close|>"),
-    ("<deliberation>", "</deliberation>"),
     ("<!-- thinking -->", "<!-- /thinking -->"),
     ("\u300athink\u300b", "\u300a/think\u300b"),
     ("[BEGIN THOUGHT]", "[END THOUGHT]"),
-    ("[Start thinking]", "[End thinking]"),
     ("<\u601d\u8003>", "</\u601d\u8003>"),
-    ("<inner_voice>", "</inner_voice>"),
-    ("<plan>", "</plan>"),
-    ("<brainstorm>", "</brainstorm>"),
     ('<details type="reasoning">', "</details>"),
     ('<details type="reasoning" done="true" duration="3">\n<summary>Thought</summary>', "</details>"),
     ("<details>\n<summary>Thinking process</summary>\n", "</details>"),
@@ -79,7 +70,7 @@ MARKERS = [  # of a thought: what opens and what closes it
     ("<|start_header_id|>thinking<|end_header_id|>", "<|eot_id|><|start_header_id|>assistant<|end_header_id|>"),
     ("analysis", "assistantfinal"),
 ]
-HEADINGS = [  # of a first line
+HEADINGS = (  # of a first line
     *(
         "Thinking...\n",
         "Thinking\u2026\n",
@@ -88,15 +79,9 @@ HEADINGS = [  # of a first line
         "### Thought Process:\n",
         "*Reasoning*\n",
     ),
-    *(
-        "Thinking Process:\n\n",
-        "# Analysis\n",
-        "> Thought for 12 seconds\n",
-        "__Chain of thought__\n",
-        "My reasoning:\n",
-    ),
-    *("\U0001f4ad Thinking...\n", "(thinking)\n", "Reasoning\n---------\n", "Let's see.\n"),
-][:-1]
+    *("Thinking Process:\n\n", "# Analysis\n", "> Thought for 12 seconds\n", "__Chain of thought__\n"),
+    *("My reasoning:\n", "\U0001f4ad Thinking...\n", "(thinking)\n", "Reasoning\n---------\n"),
+)
 WEAK = ("</details>", "</div>", "</section>", "\n```\n")  # which close other things too
 TAGS = (
     *("think", "thinking", "thinking_process", "thought", "thoughts", "thought_process", "reason", "reasoning"),

@@ -270,7 +270,7 @@ def iterate_command(*, chosen: Annotated[dict[str, Any], CHAINS], output: Output
     def show(result: ProbeResult) -> None:
         output.show(result)
         if figure is not None:
-            from icy.analysis.plots import chain_curves
+            from icy.analysis.plots.chain_plots import chain_curves
 
             save_figure(chain_curves(result), figure, output.quiet)
 

@@ -44,6 +44,8 @@ LOSSES = ("hinge", "likelihood")
 YES, NO, NOTHING = 0, 1, -1  # decisions, and the padding of a batch
 AT_ONCE = 128  # listeners in a stack
 OfLanguages = Float64[Reals, " language"]
+OfGames = Int64[Wholes, "some game"]
+Rows = Int64[Wholes, " some"]  # indices of languages
 
 
 @dataclass(frozen=True)
@@ -163,11 +165,11 @@ class CommonGames:
 
     def targets(
         self,
-        shown: Int64[Wholes, "some game"],
+        shown: OfGames,
         same: Bool[NDArray[np.bool_], "some game"],
         uniform: Float[Reals, "some game 2"],
-        rows: Int64[Wholes, " some"],
-    ) -> Int64[Wholes, "some game"]:
+        rows: Rows,
+    ) -> OfGames:
         """Return the index of the speaker's stimulus in each game: of the listener's meaning, or of another meaning.
 
         Args:
@@ -183,9 +185,7 @@ class CommonGames:
         any_sample = (uniform[..., 1] * samples).astype(np.int64)
         return np.where(same, meaning * samples + another, other * samples + any_sample)
 
-    def games(
-        self, shown: Int64[Wholes, "some game"], targets: Int64[Wholes, "some game"], rows: Int64[Wholes, " some"]
-    ) -> Float[Tensor, "some game number"]:
+    def games(self, shown: OfGames, targets: OfGames, rows: Rows) -> Float[Tensor, "some game number"]:
         """Return the listener's inputs: its stimulus, then the tokens of the message about the speaker's stimulus."""
         at = rows[:, None]
         whole = np.concatenate([self.stimuli[at, shown], self.messages[at, targets].astype(np.float32)], -1)
@@ -229,7 +229,12 @@ class Acquisition:
         self.batches = -(-self.support.counts // settings.batch)  # in an epoch
         self.rows = np.arange(len(languages))  # listeners still in training
         self.updates = 0
-        models = [self._new(seed, symbols) for seed in seeds]
+        parts = self.support.stimuli.shape[2], self.support.messages.shape[2]
+        models = []
+        for seed in seeds:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(stream_key(seed, "acquisition"))
+                models.append(OrdinaryListener(*parts, symbols, settings))
         training = TrainingSettings(settings.batch, settings.learning_rate, clip_norm=None)
         self._learner = GradientLearner(
             models, seeds, loss_of(settings), training, torch.device("cpu"), stacking="broadcast"
@@ -238,12 +243,6 @@ class Acquisition:
         self._shown = np.zeros((len(languages), longest), dtype=np.int64)
         self._said = np.zeros_like(self._shown)
         self._same = np.zeros(self._shown.shape, dtype=bool)
-
-    def _new(self, seed: int, symbols: int) -> OrdinaryListener:
-        width, tokens = self.support.stimuli.shape[2], self.support.messages.shape[2]
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(stream_key(seed, "acquisition"))
-            return OrdinaryListener(width, tokens, symbols, self.settings)
 
     @one_thread()
     def train(self, progress: Callable[[int], None] | None = None) -> dict[str, OfLanguages]:
@@ -384,10 +383,10 @@ def ease_of_acquisition(
         for first in range(0, len(seeds), AT_ONCE):
             languages = frozen_languages(speaker, chosen, seeds[first : first + AT_ONCE])
             scores = Acquisition(languages, chosen.samples, chosen.vocab_size + 1, settings).train(ended)
-            tables.append(pd.DataFrame([_facts(language) for language in languages]).assign(**scores))
+            facts = {
+                "episode": [language.seed for language in languages],
+                "space": [language.space for language in languages],
+                "messages": [len(np.unique(regular(language.messages), axis=0)) for language in languages],
+            }
+            tables.append(pd.DataFrame(facts).assign(**scores))
     return pd.concat(tables, ignore_index=True)
-
-
-def _facts(language: FrozenLanguage) -> dict[str, object]:
-    messages = len(np.unique(regular(language.messages), axis=0))
-    return {"episode": language.seed, "space": language.space, "messages": messages}

@@ -1,29 +1,285 @@
-"""Jobs that train agents of S2B: one task with several seeds."""
+"""Tasks, the complete configuration of a training of agents, and jobs, which train one task with several seeds."""
 
-from dataclasses import asdict, dataclass, field, fields, replace
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from functools import cache, partial
+from typing import Any, Self, cast
 
 import torch
 
+from icy.config.settings import OLD_PRESETS
 from icy.core.checks import seed_list, whole_number
 from icy.core.code import short_hash
 from icy.core.entry import CORE, Entry
-from icy.core.errors import IcyError, InvalidSettingError
+from icy.core.errors import IcyError, InvalidSettingError, require_known, unknown
+from icy.core.fields import changed_fields, checked, stored_names
 from icy.core.registry import SPEAKER, registry
+from icy.core.streams import stream_key
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.records.record import Record
-from icy.s2b.evaluation import evaluate
+from icy.s2b.evaluation import CONSTANT, NEVER_LISTENING, evaluate, never_listening
 from icy.s2b.settings import GameSettings
 from icy.training.behavior import ROWS, behavior_of, fixed_randomness, sums_of
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Replicate
 
-from .agent_task import SAME_PRESETS, AgentTask, LearningMethod, core_name, find_learner, speaker_name
-from .cores.core import made_of
+from .cores.core import made_of, takes
+from .memories.attention import MemoryListener, MemorySettings
+from .memories.dealt_learning import DealtLearning, DealtLearningSettings
+from .memories.pair_learning import PairLearning, PairSettings
+from .memories.speaker import SpeakerSettings
+from .networks.listener import DEFAULTS, CoreLearning, CoreLearningSettings, CoreListener, SupervisedCoreSettings
+from .networks.network import NetworkSettings
+from .r2d2.r2d2_learning import PRESETS, R2D2Learning, R2D2Settings
 from .spec import RecallSpec, S2BSpec
+from .training import AgentTraining
+
+# -- tasks: the complete configuration of a training of agents, as stored in records -----------------------------------
+
+
+MEMORIES = ("pairs", "joint")  # cores that are attention memories of whole games
+SAME_PRESETS = {"metarg24": "metarg22"}  # alias of a preset: the name that records use
+
+
+@dataclass(frozen=True)
+class LearningMethod:
+    """A learning algorithm, which creates the training of a task.
+
+    Attributes:
+        make: a function that maps a task and a seed to an `AgentTraining`.
+        settings: the class of its settings, a dataclass with the number of `updates`. If the defaults depend on the
+            game, the class method `usual(game)` returns them.
+        fixed: settings that follow from the learner's name.
+        hidden: settings that follow from other fields of the task.
+        presets: settings by the name of the preset, in addition to "default".
+        of_cores: the class of its settings with registered cores, if it differs from `settings`.
+        memories: whether it trains attention memories.
+        cores: whether it trains registered cores.
+        both: whether the speaker learns as well.
+    """
+
+    make: Callable[..., AgentTraining]
+    settings: type[Any]
+    fixed: Fields = field(default_factory=dict)
+    hidden: Sequence[str] = ()
+    presets: Fields = field(default_factory=dict)
+    of_cores: type[Any] | None = None
+    memories: bool = True
+    cores: bool = True
+    both: bool = False
+
+    def settings_class(self, core: str) -> Any:
+        """Return the class of the learner's settings for a core."""
+        return self.settings if core in MEMORIES or self.of_cores is None else self.of_cores
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentTask:
+    """Everything that can change the results of a training, except its seed.
+
+    Attributes:
+        core: name of the listener's core, its memory of an episode.
+        learner: name of the learner.
+        game: settings of the game, as a dictionary.
+        speaker: name of the speaker; "learned" if it learns as well.
+        deaf: whether the listener ignores messages.
+        options: further arguments of the core.
+        speaker_options: further arguments of a speaker that learns.
+        settings: all settings of the learner.
+        preset: name of the preset that the settings are based on.
+        observations: number of observations after which training ends, unless all updates are made earlier.
+    """
+
+    core: str
+    learner: str
+    game: Fields
+    speaker: str = "posdis"
+    deaf: bool = False
+    options: Fields = field(default_factory=dict)
+    speaker_options: Fields = field(default_factory=dict)
+    settings: Fields = field(default_factory=dict)
+    preset: str = "default"
+    observations: int | None = None
+
+    @classmethod
+    def of_config(cls, config: Fields) -> Self:
+        """Return the task of a stored configuration. Old names of presets are accepted.
+
+        Raises:
+            IcyError: the configuration was written by another version of icy.
+        """
+        preset = config.get("preset", "default")
+        return cls(**checked(cls, {**config, "preset": OLD_PRESETS.get(preset, preset)}, "part of a training"))
+
+    def config(self) -> Choices:
+        """Return the task as a dictionary for JSON."""
+        return asdict(self)
+
+    @property
+    def how(self) -> LearningMethod:
+        """The learning method."""
+        return find_learner(self.learner)
+
+    @property
+    def model(self) -> str:
+        """Names of the core and the learner."""
+        return f"{self.core}+{self.learner}"
+
+    @property
+    def updates(self) -> int:
+        """Number of updates, unless the limit of observations ends training earlier."""
+        return int(self.learner_settings().updates)
+
+    def learner_settings(self, options: Fields | None = None) -> Any:
+        """Return the settings of the learner; or with `options` its preset with these changes.
+
+        Raises:
+            IcyError: an unknown preset or setting, or a value that is not accepted.
+        """
+        how = self.how
+        cls = how.settings_class(self.core)
+        defaults = cls.usual(self.game_settings()) if hasattr(cls, "usual") else cls()
+        presets = {"default": defaults, **how.presets}
+        require_known("preset of this learner", self.preset, presets)
+        given = self.settings if options is None else options
+        own = checked(cls, given, "setting of the learner", {*how.fixed, *how.hidden})
+        return replace(presets[self.preset], **how.fixed, **own)
+
+    def completed(self) -> Self:
+        """Return the task as records have it: with all settings of the learner, and one name for equal presets.
+
+        Settings that follow from other fields of the task are left out. Raises the errors of `learner_settings`.
+        """
+        settings, excluded = self.learner_settings(), {*self.how.fixed, *self.how.hidden}
+        shown = {f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in excluded}
+        whole = stored_names(type(settings), shown)
+        length = None if "observations" in whole else self.observations
+        return replace(self, settings=whole, preset=SAME_PRESETS.get(self.preset, self.preset), observations=length)
+
+    def changes(self) -> Choices:
+        """Return the learner's settings that differ from the preset, by their names in records.
+
+        Of nested settings, only the fields that differ from the defaults are returned.
+        """
+        settings = self.learner_settings()
+        changed = stored_names(type(settings), changed_fields(settings, self.learner_settings({})))
+        return {n: changed_fields(v, cast(Any, type(v))()) if is_dataclass(v) else v for n, v in changed.items()}
+
+    def game_settings(self) -> Any:
+        """Return the settings of the game."""
+        return GameSettings(**checked(GameSettings, self.game, "setting of the game"))
+
+    def training(self, seed: int) -> AgentTraining:
+        """Return a new training of the task.
+
+        Raises:
+            IcyError: settings that cannot be combined.
+        """
+        return self.how.make(self, seed)
+
+
+# -- trainings of tasks ----------------------------------------------------------------------------------------------
+
+
+def make_dealt(task: AgentTask, seed: int) -> DealtLearning:
+    """Create the training of a listener on dealt episodes: an attention memory, or a network with a core."""
+    _check_no_speaker_options(task)
+    game, settings = task.game_settings(), task.learner_settings()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stream_key(seed, "weights") % 2**63)
+        if task.core in MEMORIES:
+            return DealtLearning(MemoryListener(game, memory_settings(task)), game, settings, seed, task.speaker)
+        listener = CoreListener(game, network_settings(task, DEFAULTS))
+        return CoreLearning(listener, game, settings, seed=seed, speaker=task.speaker)
+
+
+def make_r2d2(task: AgentTask, seed: int) -> R2D2Learning:
+    """Create the training of a listener, or of both players, by R2D2."""
+    _check_no_speaker_options(task)
+    settings = task.learner_settings()
+    network = network_settings(task, settings.network)
+    beside = {} if task.how.both else {"speaker": task.speaker}
+    return R2D2Learning(task.game_settings(), replace(settings, network=network, **beside), seed)
+
+
+def make_pair(task: AgentTask, seed: int) -> PairLearning:
+    """Create the training of a speaker and a listener that both learn."""
+    options = checked(SpeakerSettings, task.speaker_options, "setting of the speaker")
+    players = {"speaker": SpeakerSettings(**options), "listener": memory_settings(task)}
+    return PairLearning(task.game_settings(), replace(task.learner_settings(), **players, seed=seed))
+
+
+def _check_no_speaker_options(task: AgentTask) -> None:
+    if task.speaker_options:
+        raise InvalidSettingError("speaker_options are for a speaker that learns, as with the learner 'pair'.")
+
+
+def network_settings(task: AgentTask, usual: NetworkSettings) -> NetworkSettings:
+    """Return the settings of a network with the core of a task.
+
+    A core with `raw` reads stimuli and messages directly, so the network has no encoding layers. A core that takes
+    `parts` needs stimuli and messages in separate parts of its input, so the network has no joint layers.
+    """
+    network = replace(usual, core=task.core, options=dict(task.options), deaf=task.deaf)
+    entry = registry.get(task.core, CORE)
+    if getattr(entry.load(), "raw", False):
+        return replace(network, stimulus=(), message=(), joint=())
+    return replace(network, joint=()) if takes(entry, "parts") else network
+
+
+def memory_settings(task: AgentTask) -> MemorySettings:
+    options: Choices = checked(MemorySettings, task.options, "option of an attention memory", ("kind", "deaf"))
+    return MemorySettings(kind=task.core, deaf=task.deaf, **options)
+
+
+# A new learner needs an entry here and a function that creates its `AgentTraining`.
+OF_PAIR = ("speaker", "listener", "seed")
+LEARNERS: dict[str, LearningMethod] = {
+    "ppo": LearningMethod(make_dealt, DealtLearningSettings, {"learner": "ppo"}, of_cores=CoreLearningSettings),
+    "supervised": LearningMethod(
+        make_dealt, DealtLearningSettings, {"learner": "supervised"}, of_cores=SupervisedCoreSettings
+    ),
+    "r2d2": LearningMethod(
+        make_r2d2, R2D2Settings, {"players": "listener", "sad": False}, ("network", "speaker", "shared"), PRESETS,
+        memories=False,
+    ),
+    "vdn": LearningMethod(
+        make_r2d2, R2D2Settings, {"players": "both"}, ("network", "speaker"), PRESETS, memories=False, both=True
+    ),
+    "pair": LearningMethod(make_pair, PairSettings, {"estimator": "reinforce"}, OF_PAIR, cores=False, both=True),
+    "pair-gumbel": LearningMethod(make_pair, PairSettings, {"estimator": "gumbel"}, OF_PAIR, cores=False, both=True),
+}  # fmt: skip
+
+
+def find_learner(name: str) -> LearningMethod:
+    """Find a learner by name.
+
+    Raises:
+        UnknownNameError: no learner has this name.
+    """
+    require_known("learner", name, LEARNERS)
+    return LEARNERS[name]
+
+
+def exact_name(what: str, core: str, known: Sequence[str]) -> str:
+    """Return the exact name of a core among known names. Upper and lower case are not distinguished.
+
+    Raises:
+        UnknownNameError: no core has this name.
+    """
+    for name in known:
+        if name.lower() == core.lower():
+            return name
+    raise unknown(what, core, known, registry.plugin_hint(CORE))
+
+
+# -- jobs that train agents of S2B: one task with several seeds --------------------------------------------------------
+
 
 QUICK_OBSERVATIONS = 20_000  # for learners with a length in observations
+FINAL_SEED = 123  # seed of the final evaluation episodes, the same as in `evaluate` with one seed
+FLOOR_EPISODES = 250  # largest number of final evaluation episodes that floors are computed on
 READINGS = 20  # default number of evaluations during a training
 ON_AXES = ("shots", "samples", "distractors", "most")
 NAMED = (*ON_AXES, "least")  # settings of the game that have their own option
@@ -48,6 +304,7 @@ class AgentJob(Job):
     eoa: int = 0
 
     kind = "s2b"
+    early = "support"  # key of the accuracy in the support, or in the recall task in the first shot
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,6 +386,10 @@ class AgentJob(Job):
         """Return the word before an estimate of time: "at most" if training may end early."""
         return "at most" if self.task.observations else "about"
 
+    def floors(self) -> dict[str, float]:
+        """Return the scores that agents reach without messages, or in the recall task without a memory."""
+        return deaf_floors(self.task.game_settings(), min(self.episodes, FLOOR_EPISODES))
+
     def summary(self, record: Record) -> str:
         """Return a short text with the result of a replicate."""
         return (
@@ -141,6 +402,17 @@ def _registered(task: AgentTask) -> list[Entry]:
     """Return the registered entries of the core and the speaker."""
     found = (registry.find(CORE, task.core), registry.find(SPEAKER, task.speaker))
     return [entry for entry in found if entry is not None]
+
+
+@cache
+def deaf_floors(game: GameSettings, episodes: int) -> dict[str, float]:
+    """Return two query accuracies without messages, in episodes of the final evaluation.
+
+    `floor` is the best of listeners that remember stimuli, and `constant_floor` the best of constant answers.
+    """
+    table = never_listening(game, episodes=episodes, seeds=[FINAL_SEED])
+    groups = {"floor": NEVER_LISTENING, "constant_floor": CONSTANT}
+    return {key: float(table[list(names)].iloc[0].max()) for key, names in groups.items()}
 
 
 # -- from a spec -------------------------------------------------------------------------------------------------------
@@ -196,21 +468,24 @@ def run_options(spec: S2BSpec | RecallSpec, task: AgentTask, condition: str) -> 
 
 def _jobs(spec: S2BSpec) -> list[AgentJob]:
     """Return the jobs of a spec with one value per option: the agent, its deaf twin, or both."""
-    preset, learner = SAME_PRESETS.get(spec.preset, spec.preset), str(spec.learner)
-    how, core = find_learner(learner), core_name(str(spec.core), learner)
-    game = _game(spec)
-    settings = how.complete(core, learner_options(spec, core, learner, how), str(spec.preset), game)
+    learner = str(spec.learner)
+    how = find_learner(learner)
+    known = [*(MEMORIES if how.memories else ()), *(entry.name for entry in registry.entries(CORE) if how.cores)]
+    core = exact_name(f"core of the learner '{learner}'", str(spec.core), known)
+    if twice := sorted(set(spec.game) & set(NAMED)):
+        raise InvalidSettingError(f"{twice[0]} is a separate option (--{twice[0]}), not a setting of game.")
+    game: Choices = {**{name: getattr(spec, name) for name in NAMED}, **spec.game}
     task = AgentTask(
         core=core,
         learner=learner,
-        game=asdict(game),
-        speaker=speaker_name(str(spec.speaker), learner),
+        game=asdict(GameSettings.of(**game)),
+        speaker="learned" if how.both else registry.get(str(spec.speaker), SPEAKER).name,
         options=dict(spec.options),
         speaker_options=dict(spec.speaker_options),
-        settings=settings,
-        preset=preset,
-        observations=None if "observations" in settings else spec.observations,
-    )
+        settings=learner_options(spec, core, learner, how),
+        preset=str(spec.preset),
+        observations=spec.observations,
+    ).completed()
     twins = [deaf for deaf, wanted in ((False, spec.hearing), (True, spec.deaf or not spec.hearing)) if wanted]
     tasks = [replace(task, deaf=deaf) for deaf in twins]
     eoa = spec.eoa if how.both else 0
@@ -228,14 +503,6 @@ def learner_options(spec: S2BSpec | RecallSpec, core: str, learner: str, how: Le
     for name in sorted(set(lengths) & set(spec.settings) & spec.given):
         raise InvalidSettingError(f"{name} was given twice: as an option and as a setting of the learner.")
     return {**{n: value for n, value in lengths.items() if value is not None and n in known}, **spec.settings}
-
-
-def _game(spec: S2BSpec) -> GameSettings:
-    twice = sorted(set(spec.game) & set(NAMED))
-    if twice:
-        raise InvalidSettingError(f"{twice[0]} is a separate option (--{twice[0]}), not a setting of game.")
-    given: Choices = {**{name: getattr(spec, name) for name in NAMED}, **spec.game}
-    return GameSettings.of(**given)
 
 
 def count_parameters(task: AgentTask) -> dict[str, int]:

@@ -1,39 +1,34 @@
 """The run of one training: updates, evaluations, checkpoints, and the final evaluation."""
 
-import functools
 import logging
 import math
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 from icy.core.errors import IncompatibleError
-from icy.s2b.evaluation import CONSTANT, NEVER_LISTENING, never_listening
-from icy.s2b.settings import GameSettings
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
 from icy.training.lockstep import Checkpoint, sweep_checkpoints
 
 from .acquisition import ease_of_acquisition
-from .agent_job import AgentJob
+from .agent_job import FINAL_SEED, AgentJob
 from .saved_networks import packed_networks
 from .training import AgentTraining, GameTraining
 
 log = logging.getLogger(__name__)
-FLOOR_EPISODES = 250  # largest number of final evaluation episodes that the floor is computed on
 READ_SEED = 99  # seed of the evaluation episodes during training
 READ_EPISODES = 200
-FINAL_SEED = 123  # seed of the final evaluation episodes, the same as in `evaluate` with one seed
 REHEARSED_EPISODES = 20  # episodes of an evaluation that is timed
 
 
-def train(job: Job, report: Report | None = None, course_class: Any = None) -> Iterator[Outcome]:
+def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
     """Train the replicates of a job one after the other, and yield their outcomes; see Job.train."""
     job = cast(AgentJob, job)
     if job.checkpoints:
         sweep_checkpoints(job.folder)
     for replicate in job.replicates:
-        course = (course_class or AgentRun)(job, replicate)
+        course = AgentRun(job, replicate)
         yield course.outcome(report)
         course.checkpoint.forget()  # only after the record has been saved
 
@@ -64,7 +59,9 @@ class AgentRun:
                 self._read(report)
             if self.checkpoint.due:
                 self.save()
-        return self._evaluated() if math.isfinite(self.loss) else self._diverged()
+        if math.isfinite(self.loss):
+            return self._evaluated()
+        return self._outcome("diverged", math.nan)
 
     @property
     def over(self) -> bool:
@@ -85,7 +82,9 @@ class AgentRun:
         job, training = self.job, self.training
         began = time.perf_counter()
         scores = training.read(job.episodes, FINAL_SEED)
-        extra = {**self._extra(scores), "observations": training.observations}
+        extra = {job.early: scores["support"], **job.floors()}
+        extra |= {name: scores[name] for name in ("reconstructed",) if name in scores}
+        extra["observations"] = training.observations
         self.seconds += time.perf_counter() - began
         extra |= training.language() | self._acquired()
         files = {}
@@ -94,12 +93,6 @@ class AgentRun:
         extra["cpu_seconds"] = round(self.cpu_seconds, 2)  # not on the card, so that the file is reproducible
         reason = "steps" if training.done else "budget"
         return self._outcome(reason, scores["zsct"], extra=extra, files=files)
-
-    def _extra(self, scores: Mapping[str, float]) -> dict[str, float]:
-        """Return the other results of the final evaluation, by key of the record."""
-        floor, constant = deaf_floors(self.training.game, self.job.episodes)
-        extra = {"support": scores["support"], "floor": floor, "constant_floor": constant}
-        return extra | {name: scores[name] for name in ("reconstructed",) if name in scores}
 
     def _acquired(self) -> dict[str, float]:
         """Return the ease of acquisition of the trained speaker, if requested."""
@@ -112,9 +105,6 @@ class AgentRun:
             log.warning("Ease of acquisition was not measured: %s", error)
             return {}
         return {"ease_of_acquisition": float(table["zsct"].mean())}
-
-    def _diverged(self) -> Outcome:
-        return self._outcome("diverged", math.nan)
 
     def _outcome(self, reason: str, accuracy: float, **more: Any) -> Outcome:
         updates = self.training.updates
@@ -143,24 +133,6 @@ class AgentRun:
         self.curve, self.loss = state["curve"], state["loss"]
         self.seconds, self.cpu_seconds = state["seconds"], state["cpu_seconds"]
         log.info("%s, seed %s: resumed after update %s.", self.job.name, self.replicate.seed, self.training.updates)
-
-
-# -- floors and times --------------------------------------------------------------------------------------------------
-
-
-def deaf_floors(game: GameSettings, episodes: int) -> tuple[float, float]:
-    """Return two query accuracies without messages, in up to 250 final evaluation episodes.
-
-    The first is the best of listeners that remember stimuli, the second the best of constant answers.
-    """
-    return _floor(tuple(sorted(asdict(game).items())), min(episodes, FLOOR_EPISODES))
-
-
-@functools.cache
-def _floor(game: tuple[tuple[str, Any], ...], episodes: int) -> tuple[float, float]:
-    table = never_listening(GameSettings(**dict(game)), episodes=episodes, seeds=[FINAL_SEED])
-    floor, constant = (float(table[list(names)].iloc[0].max()) for names in (NEVER_LISTENING, CONSTANT))
-    return floor, constant
 
 
 def seconds_per_update(job: AgentJob, updates: int) -> float:

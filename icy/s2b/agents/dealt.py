@@ -1,4 +1,4 @@
-"""Whole episodes as tensors, for training that does not play the game step by step."""
+"""Whole episodes as tensors, for training that does not play step by step, and the rewards of their decisions."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
@@ -15,9 +15,12 @@ from icy.core.registry import SPEAKER
 from icy.s2b.channel import Array
 from icy.s2b.episode_streams import Wholes, seeds_of
 from icy.s2b.episodes import Episodes, deal
-from icy.s2b.game import BatchedGame
+from icy.s2b.game import REWARDS, BatchedGame
 from icy.s2b.players.interface import Player, seated
 from icy.s2b.settings import GameSettings
+
+# -- whole episodes as tensors, for training that does not play the game step by step ----------------------------------
+
 
 GROUPS = 8  # number of groups of episodes with similar length
 
@@ -42,9 +45,6 @@ class Games:
         return len(self.there)
 
     def __getitem__(self, which: Array) -> Self:
-        return self.take(which)
-
-    def take(self, which: Array) -> Self:
         """Select episodes by index or mask, and drop unnecessary padding."""
         games = int(self.there[which].sum(1).max())
         return self._changed(lambda name, x: x[which] if name in self.of_episodes else x[which][:, :games])
@@ -72,15 +72,17 @@ class DealtGames(Games):
         feedback: the speaker's stimuli, which the listener sees at the end of a game, [B, G, slots, W]; zeros in slots
             that the speaker does not see.
         sizes: number of values of each dimension, [B, N]. Privileged: for evaluation, not for agents.
+        heard: the token that the listener receives for each of the speaker's tokens, [B, V + 1]. Privileged.
         decided: the listener's decisions, [B, G]; None if they are not known yet or not used.
     """
 
-    of_episodes = ("sizes",)
+    of_episodes = ("sizes", "heard")
 
     stimuli: Float[Tensor, "batch game slot width"]
     messages: Shaped[Tensor, "batch game *said"]
     feedback: Float[Tensor, "batch game slot width"]
     sizes: Int[Tensor, "batch dimension"]
+    heard: Int[Tensor, "batch vocab"]
     decided: Int[Tensor, "batch game"] | None = None
 
     @property
@@ -102,13 +104,13 @@ def of_like_length(
         groups: largest number of groups.
     """
     order, longest = games.there.sum(1).argsort(stable=True), games.there.shape[1]
-    parts = [read(games.take(rows)) for rows in order.chunk(groups)]
+    parts = [read(games[rows]) for rows in order.chunk(groups)]
     padded = [F.pad(part, (0, 0) * (part.dim() - 2) + (0, longest - part.shape[1])) for part in parts]
     return torch.cat(padded)[order.argsort()]
 
 
-def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Player = "posdis") -> DealtGames:
-    """Deal whole episodes, with the messages of a speaker that does not learn.
+def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Player | None = "posdis") -> DealtGames:
+    """Deal whole episodes, with the messages of a speaker that does not learn, or without messages.
 
     Learning from these games is equivalent to learning step by step, because the listener's decisions do not change its
     later inputs.
@@ -116,18 +118,20 @@ def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Play
     Args:
         settings: settings of the game; it must have feedback, and no messages of the listener.
         seeds: seed of each episode.
-        speaker: name of a registered speaker, or a `Player`.
+        speaker: name of a registered speaker, or a `Player`; None for empty messages, if the speaker learns.
 
     Raises:
         IncompatibleError: the listener's actions change later steps of the game.
         IcyError: the speaker cannot play this game.
     """
     check_dealt(settings)
-    numbers = [int(seed) for seed in seeds]
+    numbers, length = [int(seed) for seed in seeds], settings.length
+    if speaker is None:
+        dealt = deal(settings, seeds_of(len(numbers), seeds=numbers))
+        return _padded(dealt, np.zeros((len(dealt.query), settings.rounds * length), dtype=np.int64))
     game = BatchedGame(settings, episodes=len(numbers))
     turn = game.reset(seeds=numbers)
-    speaks = seated(speaker, SPEAKER, game)
-    dealt, length = game.dealt, settings.length
+    speaks, dealt = seated(speaker, SPEAKER, game), game.dealt
     messages = np.zeros((len(dealt.query), settings.rounds * length), dtype=np.int64)
     while not turn.done.all():
         round_, at = turn.listener.round, dealt.first + game.game_number
@@ -157,24 +161,8 @@ def _padded(dealt: Episodes, messages: Wholes) -> DealtGames:
         query=padded(dealt.query) & torch.as_tensor(there),
         there=torch.as_tensor(there),
         sizes=torch.as_tensor(dealt.sizes),
+        heard=torch.as_tensor(dealt.heard),
     )
-
-
-def deal_silent(settings: GameSettings, seeds: Iterable[int]) -> tuple[DealtGames, Int[Tensor, "batch vocab"]]:
-    """Deal whole episodes without messages, for a speaker that learns.
-
-    Returns:
-        The games, with empty messages, and the token that the listener receives for each of the speaker's tokens,
-        [B, V + 1].
-
-    Raises:
-        IncompatibleError: the listener's actions change later steps of the game.
-    """
-    check_dealt(settings)
-    numbers = [int(seed) for seed in seeds]
-    dealt = deal(settings, seeds_of(len(numbers), seeds=numbers))
-    silence = np.zeros((len(dealt.query), settings.rounds * settings.length), dtype=np.int64)
-    return _padded(dealt, silence), torch.as_tensor(dealt.heard)
 
 
 def check_dealt(settings: GameSettings) -> None:
@@ -202,3 +190,99 @@ def decide(model: Callable[[DealtGames], Tensor], games: DealtGames) -> Float[Te
     """
     logs = of_like_length(model, games).log_softmax(-1)
     return logs.masked_fill(~games.there.unsqueeze(-1), 0.0)
+
+
+# -- rewards, returns, advantages and accuracies of decisions on whole dealt episodes ----------------------------------
+
+
+def rewards(right: Bool[Tensor, "batch game"], games: Games) -> Float[Tensor, "batch game"]:
+    """Return the reward of every decision, [B, G]; 0 for padding."""
+    pay = torch.tensor(REWARDS, dtype=torch.float32, device="cpu")
+    return pay[games.query.long(), right.long()] * games.there
+
+
+def returns(reward: Float[Tensor, "batch game"], discount: float) -> Float[Tensor, "batch game"]:
+    """Return, for each game, the discounted sum of its reward and all later rewards."""
+    place = torch.arange(reward.shape[1], device="cpu")
+    later = place[:, None] - place  # rows: rewards, columns: games
+    return reward @ torch.where(later >= 0, discount ** later.clamp(min=0).to(reward.dtype), 0.0)
+
+
+def advantages(gain: Float[Tensor, "batch game"], games: Games, discount: float) -> Float[Tensor, "batch game"]:
+    """Return normalized advantages: returns minus a baseline.
+
+    The baseline is a linear function of the phase and of the remaining games of each phase, fitted to the batch by
+    least squares.
+    """
+    there, query = games.there.to(gain.dtype), games.query.to(gain.dtype)
+    left = there.flip(1).cumsum(1).flip(1)
+    of_phase = [returns(phase, discount) for phase in (query, there - query)]
+    features = torch.stack([there, query, left, query * left, *of_phase], -1)
+    rows, known = features[games.there], gain[games.there]
+    regularized = rows.T @ rows + 1e-3 * torch.eye(
+        rows.shape[1], dtype=torch.float32, device="cpu"
+    )  # some columns may be equal
+    baseline = features @ torch.linalg.solve(regularized, rows.T @ known)
+    return normalised((gain - baseline) * there, games)
+
+
+def generalized_advantages(
+    rewards: Float[Tensor, "batch game"],
+    values: Float[Tensor, "batch game"],
+    there: Bool[Tensor, "batch game"],
+    discount: float = 0.0,
+    trace: float = 1.0,
+) -> Float[Tensor, "batch game"]:
+    """Return generalized advantage estimates of decisions (Schulman et al. 2016), 0 for padding.
+
+    Args:
+        rewards: reward of each decision.
+        values: state value before each decision; with zeros and trace=1, the result is returns.
+        there: mask of the decisions, False for padding.
+        discount: discount of rewards per decision.
+        trace: lambda, from 0 (use the values of later states) to 1 (use rewards only).
+    """
+    advantage, there = torch.zeros_like(rewards[:, 0]), there.to(rewards.dtype)
+    later, reverse = torch.zeros_like(advantage), []
+    for number in reversed(range(rewards.shape[1])):
+        error = rewards[:, number] + discount * later - values[:, number]
+        advantage = (error + discount * trace * advantage) * there[:, number]
+        later = values[:, number] * there[:, number]
+        reverse.append(advantage)
+    return torch.stack(reverse[::-1], 1)
+
+
+def less_phase_mean(reward: Float[Tensor, "batch game"], games: Games) -> Float[Tensor, "batch game"]:
+    """Return rewards minus the mean reward of their phase."""
+    centered = torch.zeros_like(reward)
+    for phase in (games.query, games.there & ~games.query):
+        centered[phase] = reward[phase] - reward[phase].mean()
+    return centered
+
+
+def normalised(gain: Float[Tensor, "batch game"], games: Games) -> Float[Tensor, "batch game"]:
+    """Return gains divided by their standard deviation over all games."""
+    scaled: Tensor = gain / (gain[games.there].std() + 1e-6)
+    return scaled
+
+
+def entropy(logs: Float[Tensor, "*lead choice"]) -> Float[Tensor, "*lead"]:
+    """Return the entropy of distributions given by log-probabilities."""
+    return -(logs.exp() * logs).sum(-1)
+
+
+def log_of(logs: Float[Tensor, "*lead choice"], chosen: Int[Tensor, "*lead"]) -> Float[Tensor, "*lead"]:
+    """Return the log-probability of each choice."""
+    return logs.gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
+
+
+def accuracies(of_episodes: Float[Tensor, "phase batch"]) -> dict[str, float]:
+    """Average the result of `phase_means` over episodes: `zsct` (query) and `support`."""
+    query, support = of_episodes.double().mean(1).tolist()
+    return {"zsct": query, "support": support}
+
+
+def phase_means(right: Bool[Tensor, "batch game"], games: Games) -> Float[Tensor, "phase batch"]:
+    """Return each episode's fraction of right decisions, in the query and in the support, [2, B]."""
+    phases = games.query, games.there & ~games.query
+    return torch.stack([(right & phase).sum(1) / phase.sum(1) for phase in phases])

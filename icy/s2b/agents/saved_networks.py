@@ -1,26 +1,27 @@
 """Files of trained agents: weights as safetensors, with a card (configuration and scores)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+import torch
 from jaxtyping import Shaped
 from torch import Tensor, nn
 
-from icy.core.errors import StoreError
+from icy.core.errors import IncompatibleError, StoreError
 from icy.core.machine import git_revision, software
 from icy.core.registry import LISTENER
 from icy.core.types import Fields
 from icy.records.record import Record, as_json
-from icy.s2b.players.interface import Player
+from icy.s2b.players.interface import Player, Seat
 from icy.s2b.settings import GameSettings
 from icy.training.cards import SavedModel, code_for_card
 from icy.training.job import Replicate
 from icy.training.weights import pack_weights, restore, state_of
 
-from .agent_job import AgentJob
-from .agent_task import AgentTask
+from .agent_job import AgentJob, AgentTask
+from .memories.attention import MemoryListener, MemoryPlayer
 from .training import AgentTraining, GameTraining
 
 Weights = Mapping[str, Shaped[Tensor, "..."]]
@@ -89,23 +90,68 @@ class SavedAgent(SavedModel):
         return player
 
 
-def kept_agents(path: str | Path, **where: Any) -> list[SavedAgent]:
-    """Find the trained agents in a results folder, a pack, or a .safetensors file.
-
-    Args:
-        path: the folder, pack or file.
-        **where: values that the agents' records must have, for example seed=124, model="pairs+ppo", samples=4.
-
-    Raises:
-        StoreError: no agents match.
-    """
-    return SavedAgent.find(path, **where)
-
-
 def one_agent(path: str | Path, **where: Any) -> SavedAgent:
-    """Find the only agent that matches `where`; see `kept_agents`.
+    """Find the only agent that matches `where`; see `SavedModel.find`.
 
     Raises:
         StoreError: no agent matches, or several do.
     """
     return SavedAgent.find_one(path, **where)
+
+
+# -- the trained agent that comes with icy. `results/s2b_memory/__main__.py` writes its file ---------------------------
+
+
+FILE = Path(__file__).with_name("memory.safetensors")
+
+
+def memory() -> Player:
+    """Load the trained listener that comes with icy, an attention memory.
+
+    It was trained from rewards only, on 2 to 5 values with 32 tokens. It can play games with any number of values,
+    stimuli and samples, and with up to 32 tokens. In games with other numbers of dimensions or tokens, position d of a
+    sentence describes dimension d.
+    """
+    player = one_agent(FILE).player(LISTENER)
+    return FittedPlayer(cast(MemoryPlayer, player).model)
+
+
+class FittedPlayer(MemoryPlayer):
+    """Player that adapts a trained memory to the game's number of dimensions and length of messages.
+
+    Args:
+        model: the trained memory, of the kind "pairs".
+    """
+
+    def __init__(self, model: MemoryListener) -> None:
+        super().__init__(model)
+        self.trained = model
+
+    def begin(self, seat: Seat) -> None:
+        """Prepare for a batch of episodes. Stimuli must have one number per dimension."""
+        if seat.settings.representation != "scs":
+            raise IncompatibleError("This memory needs stimuli of one number per dimension (representation 'scs').")
+        self.model = fitted(self.trained, seat.settings)
+        super().begin(seat)
+
+
+def fitted(trained: MemoryListener, game: GameSettings) -> MemoryListener:
+    """Adapt a trained memory of pairs to the sizes of a game.
+
+    In the new alignment, the position that describes a dimension gets the mean of the trained weights of matching
+    positions. All other positions get the mean of the other weights.
+    """
+    tokens = game.rounds * game.length
+    if (game.width, tokens) == (trained.dimensions, trained.tokens):
+        return trained
+    vocabulary = trained.embedding.num_embeddings - 1
+    with torch.random.fork_rng(devices=[]):
+        memory = MemoryListener(replace(game, vocab_size=vocabulary), trained.settings)
+    weights = trained.alignment.detach()
+    matching = torch.eye(*weights.shape, dtype=torch.bool, device="cpu")
+    alignment = weights[~matching].mean().repeat(game.width, tokens)
+    for dimension in range(min(game.width, game.reach)):
+        later = max(0, dimension - game.length + 1)  # each round starts one dimension later
+        alignment[dimension, later * game.length + dimension - later] = weights[matching].mean()
+    memory.load_state_dict({**trained.state_dict(), "alignment": alignment})
+    return memory

@@ -5,8 +5,8 @@ from pettingzoo.env_registry.registration import parallel_registry
 from pettingzoo.env_registry.registration import register as register_parallel
 
 if "S2B/Listener-v0" not in gymnasium.registry:
-    for _name, _place in (("Listener", "listener"), ("Recall", "recall")):
-        _class = f"{__name__}.{_place}:{_name}"
+    for _name in ("Listener", "Recall"):
+        _class = f"{__name__}.single_agent:{_name}"
         gymnasium.register(f"S2B/{_name}-v0", f"{_class}Env", vector_entry_point=f"{_class}VectorEnv")
 if "s2b/meta_referential_game-v0" not in parallel_registry:
     _place = f"{__name__}.parallel:parallel_env"

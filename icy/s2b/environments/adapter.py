@@ -1,10 +1,11 @@
-"""Adapter that gives a batched game the actions, observations and infos of Gymnasium."""
+"""Adapters that give batched games and recall tasks the actions, observations and infos of Gymnasium."""
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any, Literal, TypeVar, Unpack, get_args
 
 import numpy as np
+from gymnasium import spaces
 from jaxtyping import Int64, UInt8
 from numpy.typing import NDArray
 
@@ -13,15 +14,16 @@ from icy.core.checks import true_or_false
 from icy.core.errors import IcyError, require_known, unknown
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.s2b.channel import Array
-from icy.s2b.game import BatchedGame
-from icy.s2b.options import GameOptions
+from icy.s2b.game import SUCCESS, BatchedGame, Turn
+from icy.s2b.options import GameOptions, RecallOptions
 from icy.s2b.players.interface import Player, seated
+from icy.s2b.recall import ASKED, BatchedRecall, RecallSettings, RecallTurn
 from icy.s2b.settings import CompatSettings, GameSettings
 from icy.s2b.transcript import Transcript, picture
-from icy.s2b.turn import Turn
 
 from .spaces import (
     MESSAGES,
+    WIDE,
     ActionForm,
     ActionsName,
     Arrays,
@@ -35,6 +37,7 @@ from .spaces import (
     observation_space,
     observed,
     privileged,
+    whole_actions,
 )
 
 RenderMode = Literal["ansi", "rgb_array"]
@@ -130,17 +133,13 @@ class GameAdapter:
             player: ObservationForm(self.features[player], self.actions[player].choices, observations, observe_mask)
             for player in PLAYERS
         }
+        self.spaces: tuple[Space, Space] = self.forms[LISTENER].space, self.actions[LISTENER].space  # of the listener
         self.illegal = self._no_illegal()
         self._masks: dict[str, Masks] = {}
         self.speaker = speaker
         self._seated: Player | None = None  # the inner speaker
         self.render_mode: str | None = render_mode
         self.transcript = None if render_mode is None else Transcript(self.game)
-
-    @property
-    def spaces(self) -> tuple[Space, Space]:
-        """The spaces of the listener's observations and actions."""
-        return self.forms[LISTENER].space, self.actions[LISTENER].space
 
     def reset(self, seed: int | None = None, seeds: Sequence[int] | None = None) -> Turn:
         """Begin an episode in every slot; see BatchedGame.reset.
@@ -240,3 +239,107 @@ class GameAdapter:
         space = self.actions[player].space
         none = int(getattr(space, "n", 1)) - 1 if self.actions[player].form == "flat" else 0
         return np.full((self.game.episodes, *(space.shape or ())), none, dtype=np.int64)
+
+
+class RecallAdapter:
+    """Adapts recall tasks to the actions, observations and infos of Gymnasium; like GameAdapter.
+
+    Args:
+        settings: settings of the task; or give them by name.
+        episodes: number of episodes to play at once, B.
+        autoreset: see BatchedRecall; such tasks cannot be rendered.
+        latents: whether infos include the right answers.
+        observations: form of observations, "dict" or "box", see ObservationForm.
+        observe_mask: whether observations include the action mask, see ObservationForm.
+        render_mode: None, "ansi" or "rgb_array".
+        **given: settings by name, see RecallSettings.
+    """
+
+    def __init__(
+        self,
+        settings: RecallSettings | None,
+        episodes: int = 1,
+        autoreset: bool = False,
+        /,
+        *,
+        latents: bool = False,
+        observations: ObservationsName = "dict",
+        observe_mask: bool = False,
+        render_mode: RenderMode | None = None,
+        **given: Unpack[RecallOptions],
+    ) -> None:
+        settings = settings_of(RecallSettings, settings, given, type(self), ["num_envs"] * autoreset)
+        self.task = BatchedRecall(settings, episodes=episodes, autoreset=autoreset)
+        self.latents, wide = true_or_false("latents", latents), WIDE if settings.truncate == "none" else 1.0
+        features = spaces.Dict(
+            {
+                "stimulus": spaces.Box(-wide, wide, (settings.width,), np.float32),
+                "step": spaces.Discrete(2),
+                "previous_result": spaces.Discrete(3),
+            }
+        )
+        self.form = ObservationForm(features, settings.most + 1, observations, observe_mask)
+        self.spaces: tuple[Space, Space] = self.form.space, spaces.Discrete(settings.most + 1)
+        self.render_mode = checked_mode(render_mode, () if autoreset else RENDER_MODES)
+        self._lines: list[str] = []  # text of the first task, line by line
+
+    def reset(self, seed: int | None = None, seeds: Sequence[int] | None = None) -> RecallTurn:
+        """Begin an episode in every slot; see BatchedGame.reset."""
+        turn = self.task.reset(seed, seeds)
+        self._lines = [f"shown {_recall_numbers(turn)}"]
+        return turn
+
+    def act(self, actions: object) -> RecallTurn:
+        """Play one step in all episodes: an answer at a question, or the action for no answer.
+
+        Raises:
+            IcyError: before the first reset, or actions with the wrong shape.
+        """
+        given = whole_actions(actions, (self.task.episodes,))
+        turn = self.task.step(given)
+        if self.render_mode is None:
+            return turn
+        over = bool(turn.done[0])
+        if turn.asked[0] == ASKED and not over:
+            self._lines.append(f"asked {_recall_numbers(turn)}")
+        else:
+            result = "right" if turn.result[0] == SUCCESS else "wrong"
+            after = "" if over else f"; shown {_recall_numbers(turn)}"
+            self._lines.append(f"answered {int(given[0])}, {result}{after}")
+        return turn
+
+    def masks(self) -> Masks:
+        """Return the action masks, [B, choices]; before the first reset, the masks of an episode's first step."""
+        turn = self.task.turn
+        asked = np.zeros(self.task.episodes, dtype=bool) if turn is None else (turn.asked == ASKED) & ~turn.done
+        mask = np.repeat(asked[:, None], self.task.settings.most + 1, axis=1)
+        mask[:, -1] = ~asked
+        return mask.astype(np.int8)
+
+    def observed(self) -> Observed:
+        """Return observations, with a leading axis of episodes."""
+        turn = self.task.turn
+        assert turn is not None
+        features: Arrays = {"stimulus": turn.stimulus, "step": turn.asked, "previous_result": turn.result}
+        return self.form.of(features, self.masks())
+
+    def infos(self) -> Arrays:
+        """Return the infos, with a leading axis of episodes. The keys are the same at every step."""
+        task = self.task
+        infos: Arrays = {
+            "action_mask": self.masks(),
+            "illegal_actions": task.illegal.copy(),
+            "accuracy": task.accuracy(),
+            "first_accuracy": task.accuracy(0),
+        }
+        return infos | {"answer": task.answers} if self.latents else infos
+
+    def render(self) -> Rendered:
+        """Return the last step as text, or a picture of the last lines; None without a render mode."""
+        if self.render_mode is None:
+            return None
+        return self._lines[-1] if self.render_mode == "ansi" else picture(self._lines)
+
+
+def _recall_numbers(turn: RecallTurn) -> str:
+    return " ".join(f"{x:+.2f}" for x in turn.stimulus[0].tolist())

@@ -206,8 +206,7 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         Raises:
             UnknownNameError: an unknown agent.
         """
-        mask: Mask = self.adapter.masks(_agent(agent))[0].copy()
-        return mask
+        return np.asarray(self.adapter.masks(_agent(agent))[0].copy())
 
     def render(self) -> Rendered:
         """Return the last step as text ("ansi"), or a picture of the last lines ("rgb_array")."""

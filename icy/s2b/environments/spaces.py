@@ -14,10 +14,9 @@ from icy.core.errors import InvalidSettingError, quoted, require_known
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.channel import END, sentence_count, sentences
 from icy.s2b.episode_streams import Wholes
-from icy.s2b.game import REWARDS, BatchedGame
+from icy.s2b.game import REWARDS, BatchedGame, Seen
 from icy.s2b.players.interface import Action
 from icy.s2b.settings import GameSettings
-from icy.s2b.turn import Seen
 
 ActionsName = Literal["factored", "flat", "role"]
 MessagesName = Literal["one-hot", "tokens"]
@@ -83,9 +82,9 @@ def observed(seen: Seen, player: str, settings: GameSettings, messages: str = "o
     }
 
 
-def one_of(batched: Any, row: int = 0) -> Any:
-    """Select one row of a batched array, or of each array in a dictionary."""
-    return {name: array[row] for name, array in batched.items()} if isinstance(batched, Mapping) else batched[row]
+def one_of(batched: Any) -> Any:
+    """Select the first row of a batched array, or of each array in a dictionary."""
+    return {name: array[0] for name, array in batched.items()} if isinstance(batched, Mapping) else batched[0]
 
 
 def flat_space(features: spaces.Dict) -> spaces.Box:
@@ -212,36 +211,19 @@ class ActionForm:
                 f"{MOST_SENTENCES:,} sentences to number; take actions 'factored', or a smaller channel."
             )
 
-    @property
-    def _speaks(self) -> bool:
-        return self.form != "role" or self.player == SPEAKER or self.settings.listener_messages
-
-    @property
-    def _decides(self) -> bool:
-        return self.form != "role" or self.player == LISTENER
+        self._speaks = form != "role" or player == SPEAKER or settings.listener_messages
+        self._decides = form != "role" or player == LISTENER
+        tokens = [settings.vocab_size + 1] * settings.length if self._speaks else []
+        self.sizes = [settings.decisions] * self._decides + tokens  # choices of the decision, and of each token
+        self.space: Space = RowMultiDiscrete(self.sizes) if self._speaks else spaces.Discrete(self.sizes[0])
+        if form == "flat":
+            self.space = spaces.Discrete(settings.decisions * sentence_count(settings.vocab_size, settings.length) + 1)
+        # The number of choices in the action mask.
+        self.choices = int(self.space.n) if isinstance(self.space, spaces.Discrete) else sum(self.sizes)
 
     @cached_property
     def _sentences(self) -> Wholes:
         return sentences(self.settings.vocab_size, self.settings.length)
-
-    @cached_property
-    def sizes(self) -> list[int]:
-        """Number of choices for the decision, if there is one, and for each token."""
-        tokens = [self.settings.vocab_size + 1] * self.settings.length if self._speaks else []
-        return [self.settings.decisions] * self._decides + tokens
-
-    @cached_property
-    def space(self) -> Space:
-        """The action space."""
-        if self.form == "flat":
-            count = sentence_count(self.settings.vocab_size, self.settings.length)
-            return spaces.Discrete(self.settings.decisions * count + 1)
-        return RowMultiDiscrete(self.sizes) if self._speaks else spaces.Discrete(self.sizes[0])
-
-    @cached_property
-    def choices(self) -> int:
-        """Number of choices in the action mask."""
-        return int(self.space.n) if isinstance(self.space, spaces.Discrete) else sum(self.sizes)
 
     def checked_actions(self, actions: object, episodes: int) -> Int64[NDArray[np.int64], "..."]:
         """Check the shape of actions with a leading axis of episodes, and convert them to int64.

@@ -19,7 +19,7 @@ _LISTENERS = {
         "Binds tokens to numbers by memory and inference; does not learn.",
         "icy",
     ),
-    "nearest": ("nearest:NearestListener", "Gives a number the value of the nearest known number.", "icy"),
+    "nearest": ("listeners:NearestListener", "Gives a number the value of the nearest known number.", "icy"),
     "oracle": ("listeners:OracleListener", "Knows all meanings and is always right.", "icy"),
     "posdis": (
         "listeners:PosdisListener",

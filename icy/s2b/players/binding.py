@@ -11,8 +11,8 @@ from jaxtyping import Float64, Int64
 
 from icy.core.errors import IncompatibleError
 from icy.s2b.episode_streams import Reals, Wholes
-from icy.s2b.stimuli import SAFE, WIDEST
-from icy.s2b.turn import SUCCESS, Seen
+from icy.s2b.game import SUCCESS, Seen
+from icy.s2b.targets import SAFE, WIDEST
 
 from .interface import Action, Seat
 from .listeners import Decider
@@ -87,8 +87,7 @@ class BindingListener(Decider):
         likely = np.stack(ratios, 1) * settings.kept / settings.slots
         if settings.descriptive:
             likely = np.concatenate([likely, np.full((len(rows), 1), 1 - settings.kept)], axis=1)
-        best: Wholes = likely.argmax(1)
-        return best
+        return np.asarray(likely.argmax(1))
 
 
 class Memory:
@@ -158,13 +157,11 @@ class Memory:
         same = (weights * matches).sum(-1).prod(-1)
         any_meaning = (weights / self.counts).sum(-1).prod(-1)
         together = (weights * matches / self.counts).sum(-1).prod(-1)
-        ratio: Reals = same / np.maximum(any_meaning - together, 1e-12)
-        return ratio
+        return np.asarray(same / np.maximum(any_meaning - together, 1e-12))
 
     def sizes(self, rows: Rows) -> Int64[Wholes, "some dimension"]:
         """Return the most likely number of values of each dimension in the episodes `rows`, [n, N]."""
-        sizes: Wholes = self.counts[self._weights(rows).argmax(-1)]
-        return sizes
+        return np.asarray(self.counts[self._weights(rows).argmax(-1)])
 
     def _weights(self, rows: Wholes) -> Reals:
         """Return the probability of every number of values, [n, N, D]."""
@@ -172,8 +169,7 @@ class Memory:
         # Densities are relative to a section of width 2 / d, and each target shows one of d values.
         scores += (self.seen[rows] - self.targets[rows])[..., None] * np.log(self.counts)
         likely = np.exp(scores - scores.max(-1, keepdims=True))
-        weights: Reals = likely / likely.sum(-1, keepdims=True)
-        return weights
+        return np.asarray(likely / likely.sum(-1, keepdims=True))
 
     def _match_probability(self, rows: Wholes, numbers: Reals, tokens: Wholes) -> Reals:
         """Return the probability that a token names the section of a number, under every hypothesis, [n, N, D]."""
@@ -183,8 +179,7 @@ class Memory:
         owner = self.owner[(*at, section)]
         free = np.maximum(self.counts - (self.owner[rows] > 0).sum(-1), 1)
         new_token = np.where((owner > 0) & (owner != tokens[..., None]), 0.0, 1 / free)
-        probability: Reals = np.where(known >= 0, known == section, new_token)
-        return probability
+        return np.asarray(np.where(known >= 0, known == section, new_token))
 
     def _sections(self, numbers: Reals) -> tuple[Wholes, Reals]:
         """Return the section of numbers under every hypothesis, and the position in the section (0 to 1), [..., D]."""
@@ -193,15 +188,10 @@ class Memory:
         return section, place - section
 
 
-def _grid() -> tuple[Reals, Reals]:
-    """Return a grid of possible standard deviations and means of a value's density in a section from 0 to 1."""
-    deviation = (1 + (np.arange(NARROW) + 0.5) / NARROW) / (2 * WIDEST)
-    place = (np.arange(PLACES) + 0.5) / PLACES
-    mean = SAFE * deviation[:, None] + place * (1 - 2 * SAFE * deviation[:, None])
-    return np.repeat(deviation, PLACES), mean.ravel()
-
-
-_DEVIATIONS, _MEANS = _grid()
+# A grid of possible standard deviations and means of a value's density in a section from 0 to 1.
+_DEVIATIONS = np.repeat((1 + (np.arange(NARROW) + 0.5) / NARROW) / (2 * WIDEST), PLACES)
+_PLACES = np.tile((np.arange(PLACES) + 0.5) / PLACES, NARROW)
+_MEANS = SAFE * _DEVIATIONS + _PLACES * (1 - 2 * SAFE * _DEVIATIONS)
 
 
 def evidence(sums: Float64[Reals, "*lead 3"]) -> Float64[Reals, "*lead"]:
@@ -213,5 +203,4 @@ def evidence(sums: Float64[Reals, "*lead 3"]) -> Float64[Reals, "*lead"]:
     count, total, squares = (sums[..., i, None] for i in range(3))
     scores = -count * np.log(_DEVIATIONS) - (squares - 2 * _MEANS * total + count * _MEANS**2) / (2 * _DEVIATIONS**2)
     top = scores.max(-1, keepdims=True)
-    density: Reals = top[..., 0] + np.log(np.exp(scores - top).mean(-1)) - count[..., 0] * np.log(2 * np.pi) / 2
-    return density
+    return np.asarray(top[..., 0] + np.log(np.exp(scores - top).mean(-1)) - count[..., 0] * np.log(2 * np.pi) / 2)

@@ -9,12 +9,10 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 from numpy.typing import NDArray
 
-from icy.core.errors import IncompatibleError
 from icy.s2b.episode_streams import Reals, Wholes
+from icy.s2b.game import Seen
 from icy.s2b.settings import GameSettings
-from icy.s2b.stimuli import Spaces
-from icy.s2b.targets import query_meanings
-from icy.s2b.turn import Seen
+from icy.s2b.targets import Spaces, query_meanings
 
 from .binding import BindingListener, Rows
 from .interface import Action, Decisions, Player, Seat
@@ -28,10 +26,11 @@ Sizes = Int64[Wholes, "some dimension"]  # number of values of each dimension
 class NoveltyListener(Decider):
     """Chooses the first stimulus that it has not seen in earlier feedback; "none" if no stimulus is new."""
 
+    learns_from_feedback = True
+
     def begin(self, seat: Seat) -> None:
         """Prepare for a batch of episodes. The game must have feedback."""
         super().begin(seat)
-        _require_feedback(seat)
         self.before: list[set[bytes]] = [set() for _ in range(seat.episodes)]
 
     def acting(self, seen: Seen) -> Action:
@@ -57,10 +56,7 @@ class ValuesListener(BindingListener):
     A subclass implements `candidates`.
     """
 
-    def begin(self, seat: Seat) -> None:
-        """Prepare for a batch of episodes. The game must have feedback."""
-        super().begin(seat)
-        _require_feedback(seat)
+    learns_from_feedback = True
 
     def acting(self, seen: Seen) -> Action:
         """Act like `binding` with empty messages."""
@@ -149,13 +145,7 @@ class OrderListener(ValuesListener):
         in_query = spaces.valid & query_meanings(spaces, settings.threshold)
         place = (self.count[rows, None] - 1) // settings.samples
         following = (in_query.cumsum(1) == place + 1) & in_query & (place >= 0)
-        mask: NDArray[np.bool_] = np.take_along_axis(following, meanings, 1)
-        return mask
-
-
-def _require_feedback(seat: Seat) -> None:
-    if not seat.settings.feedback:
-        raise IncompatibleError("This listener learns targets from the feedback; take a game with feedback=True.")
+        return np.asarray(np.take_along_axis(following, meanings, 1))
 
 
 def _first(which: SlotMask, settings: GameSettings) -> Decisions:

@@ -10,9 +10,8 @@ from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, Pl
 from icy.core.registry import registry
 from icy.s2b.channel import Array
 from icy.s2b.episode_streams import EpisodeStreams, Wholes
-from icy.s2b.game import BatchedGame
+from icy.s2b.game import BatchedGame, Seen
 from icy.s2b.settings import GameSettings
-from icy.s2b.turn import Seen
 
 Decisions = Int64[Wholes, " batch"]
 Stimuli = Real[NDArray[Any], "stimulus width"]

@@ -6,18 +6,26 @@ from jaxtyping import Float64, Int64
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.episode_streams import Reals, Wholes
-from icy.s2b.turn import Seen
+from icy.s2b.game import Seen
 
 from .interface import Action, Decisions, Player, Seat
 from .speakers import check_digital, digits
 
 
 class Decider(Player):
-    """Base class of listeners that send no messages; a subclass implements `decide`."""
+    """Base class of listeners that send no messages; a subclass implements `decide`.
+
+    Attributes:
+        learns_from_feedback: whether the game must have feedback, because the listener learns targets from it.
+    """
+
+    learns_from_feedback = False
 
     def begin(self, seat: Seat) -> None:
         """Prepare for a batch of episodes; see Player."""
         super().begin(seat)
+        if self.learns_from_feedback and not seat.settings.feedback:
+            raise IncompatibleError("This listener learns targets from the feedback; take a game with feedback=True.")
         self.words: Wholes = np.zeros((seat.episodes, seat.settings.rounds * seat.settings.length), dtype=np.int64)
 
     def decide(self, seen: Seen) -> Decisions:
@@ -41,11 +49,9 @@ class Decider(Player):
         """Return one number per dimension, [B, slots, N]. A one-hot value becomes the center of its section."""
         settings = self.seat.settings
         if settings.representation == "scs":
-            numbers: Reals = seen.stimulus.astype(np.float64)
-            return numbers
+            return np.asarray(seen.stimulus.astype(np.float64))
         blocks = seen.stimulus.reshape(*seen.stimulus.shape[:2], settings.dimensions, settings.most)
-        middles: Reals = -1 + (blocks.argmax(-1) + 0.5) * 2 / settings.most
-        return middles
+        return np.asarray(-1 + (blocks.argmax(-1) + 0.5) * 2 / settings.most)
 
     def sentence(self) -> Int64[Wholes, "batch dimension={self.seat.settings.dimensions}"]:
         """Return one token per dimension, [B, N]. With several rounds, each message begins one dimension later."""
@@ -55,6 +61,11 @@ class Decider(Player):
         rounds = self.words.reshape(len(self.words), settings.rounds, settings.length)
         later = [rounds[:, place, -1] for place in range(1, settings.dimensions - settings.length + 1)]
         return np.concatenate([rounds[:, 0], np.stack(later, 1)], axis=1)
+
+    def most_matching(self, matches: Int64[Wholes, "batch slot"]) -> Decisions:
+        """Return the slot with the most matching dimensions; in a descriptive game "none" unless all match."""
+        settings, best = self.seat.settings, np.argmax(matches, axis=1)
+        return np.where(matches.max(1) == settings.dimensions, best, settings.slots) if settings.descriptive else best
 
 
 class PosdisListener(Decider):
@@ -68,8 +79,7 @@ class PosdisListener(Decider):
     def decide(self, seen: Seen) -> Decisions:
         """Return the first slot with the most matching positions."""
         agree = self.game.latents(LISTENER) == self.sentence()[:, None] - 1
-        best: Wholes = agree.sum(-1).argmax(1)
-        return best
+        return np.asarray(agree.sum(-1).argmax(1))
 
 
 class OracleListener(Decider):
@@ -128,9 +138,60 @@ class DigitalListener(Decider):
 
     def decide(self, seen: Seen) -> Decisions:
         """Return the slot with the most matching positions; in a descriptive game "none" unless all match."""
-        settings = self.seat.settings
-        agree = (digits(seen.stimulus, settings.vocab_size) == self.sentence()[:, None]).sum(-1)
-        best: Wholes = agree.argmax(1)
-        if not settings.descriptive:
-            return best
-        return np.where(agree.max(1) == settings.dimensions, best, settings.slots)
+        code = digits(seen.stimulus, self.seat.settings.vocab_size)
+        return self.most_matching((code == self.sentence()[:, None]).sum(-1))
+
+
+# -- the nearest listener, which remembers numbers and does not infer or learn -----------------------------------------
+
+
+class NearestListener(Decider):
+    """Listener that gives each number the token of the nearest known number.
+
+    In every dimension, it remembers the target's number at the end of each game, with its token. A stimulus has the
+    target's meaning if in every dimension the nearest known number has the current token. A new token matches a new
+    number.
+    """
+
+    def begin(self, seat: Seat) -> None:
+        """Prepare for a batch of episodes. Messages must have one token per dimension, and the game feedback."""
+        super().begin(seat)
+        settings = seat.settings
+        if not settings.feedback or settings.reach < settings.dimensions:
+            raise IncompatibleError(
+                "The nearest listener needs feedback at the end of a game and one token per dimension (length)."
+            )
+        self.numbers = np.full((seat.episodes, 0, settings.dimensions), np.nan)
+        self.tokens = np.zeros((seat.episodes, 0, settings.dimensions), dtype=np.int64)
+
+    def acting(self, seen: Seen) -> Action:
+        """Record the message, remember the target at the end of a game, and decide."""
+        if seen.fresh.any():
+            self.numbers[seen.fresh] = np.nan
+            used = ~np.isnan(self.numbers).all((0, 2))
+            self.numbers, self.tokens = self.numbers[:, used], self.tokens[:, used]
+        self.hear(seen)
+        if seen.feedback.any():
+            shown = np.where(seen.feedback[:, None], self.numbers_of(seen)[:, 0], np.nan)
+            self.numbers = np.concatenate([self.numbers, shown[:, None]], axis=1)
+            self.tokens = np.concatenate([self.tokens, self.sentence()[:, None]], axis=1)
+        if not seen.may_decide.any():
+            return Action(decision=np.zeros(self.seat.episodes, dtype=np.int64))
+        return Action(decision=np.where(seen.may_decide, self.decide(seen), 0))
+
+    def decide(self, seen: Seen) -> Decisions:
+        """Return the slot with the most matching dimensions; in a descriptive game "none" unless all match."""
+        heard = self.sentence()
+        known = (self.tokens == heard[:, None]) & ~np.isnan(self.numbers)
+        agree = np.stack([self._agrees(row, heard, known.any(1)) for row in self.numbers_of(seen).swapaxes(0, 1)], 1)
+        return self.most_matching(agree.sum(-1))
+
+    def _agrees(self, numbers: np.ndarray, heard: Wholes, known: np.ndarray) -> np.ndarray:
+        """Return a mask of the dimensions that match: the nearest known number has the current token, [B, N]."""
+        if not self.numbers.shape[1]:
+            return ~known
+        distance = np.nan_to_num(np.abs(self.numbers - numbers[:, None]), nan=np.inf)
+        nearest = distance.argmin(1)[:, None]
+        token = np.take_along_axis(self.tokens, nearest, 1)[:, 0]
+        apart = np.take_along_axis(distance, nearest, 1)[:, 0] > 0
+        return np.where(known, token == heard, apart)

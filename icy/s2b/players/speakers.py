@@ -14,8 +14,8 @@ from icy.core.errors import IncompatibleError
 from icy.core.registry import SPEAKER
 from icy.core.text import counted
 from icy.s2b.episode_streams import EpisodeStreams, Wholes
+from icy.s2b.game import Seen
 from icy.s2b.settings import GameSettings
-from icy.s2b.turn import Seen
 
 from .interface import Action, Meanings, Player, Seat, Sentences, Stimuli
 
@@ -178,8 +178,7 @@ def check_digital(settings: GameSettings) -> None:
 
 def digits(stimuli: Float[NDArray[Any], "*lead dimension"], vocab_size: int) -> Int64[Wholes, "*lead dimension"]:
     """Return the index of each number's bin among V equal bins of [-1, 1], counted from 1."""
-    bins: Wholes = np.clip(np.floor((stimuli + 1) / 2 * vocab_size), 0, vocab_size - 1).astype(np.int64) + 1
-    return bins
+    return np.asarray(np.clip(np.floor((stimuli + 1) / 2 * vocab_size), 0, vocab_size - 1).astype(np.int64) + 1)
 
 
 class RandomSpeaker(Player):
@@ -197,5 +196,4 @@ class RandomSpeaker(Player):
         """Return random tokens, independent of the tokens of `acting`."""
         settings = self.seat.settings
         streams = self.seat.streams.rows(np.array([episode])).within("utter")
-        said: Wholes = streams.integers("say", settings.vocab_size + 1, (len(stimuli), settings.length))[0]
-        return said
+        return np.asarray(streams.integers("say", settings.vocab_size + 1, (len(stimuli), settings.length))[0])

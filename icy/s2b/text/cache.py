@@ -11,12 +11,11 @@ from icy.core.code import digest_of, parts_of, short_hash
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.files import require_room, write_atomically
 from icy.s2b.players.interface import Seat
-from icy.text.completion import is_count
+from icy.text.answers import is_count
 from icy.text.interface import CUT, ServerError, Usage
 
 from .prompt import parse
-from .requests import TextReply, TextRequest
-from .text_model import FunctionModel, TextModel
+from .text_model import FunctionModel, TextModel, TextReply, TextRequest
 
 FORM = 1  # version of the files
 OPTION = "--cache"  # the option that sets the folder

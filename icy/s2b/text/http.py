@@ -8,12 +8,10 @@ from math import prod
 from typing import Any
 
 from icy.core.errors import InvalidSettingError
-from icy.text.address import read_address
-from icy.text.interface import CUT, Question, TextSettings
+from icy.text.interface import CUT, Question, TextSettings, read_address
 
 from .prompt import parse
-from .requests import Choices, TextReply, TextRequest
-from .text_model import TextModel
+from .text_model import Choices, TextModel, TextReply, TextRequest
 
 MOST_ANSWERS = 10_000  # largest number of answers that a request lists
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import InvalidSettingError, PluginError, quoted
 from icy.core.machine import resolve_device
+from icy.text.answers import open_thought, without_thoughts
 from icy.text.interface import CUT, Usage
-from icy.text.thoughts import open_thought, without_thoughts
 
 from .prompt import parse
-from .requests import TextReply, TextRequest
-from .text_model import TextModel, TextSettings
+from .text_model import TextModel, TextReply, TextRequest, TextSettings
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -141,12 +140,11 @@ class TransformersModel(TextModel):
         if all(len(one) == shared + 1 for one in whole):  # one token each: the model scores all at once
             last = self._scores(whole[0][:shared])[-1]
             return [float(last[one[-1]]) for one in whole]
-        return [self._likelihood(one, shared) for one in whole]
-
-    def _likelihood(self, ids: list[int], shared: int) -> float:
-        """Return the log-likelihood of the tokens from index `shared` to the end."""
-        scores = self._scores(ids[:-1])[shared - 1 :]
-        return sum(float(step[token]) for step, token in zip(scores, ids[shared:], strict=True))
+        found = []
+        for one in whole:
+            scores = self._scores(one[:-1])[shared - 1 :]
+            found.append(sum(float(step[token]) for step, token in zip(scores, one[shared:], strict=True)))
+        return found
 
     def _scores(self, ids: list[int]) -> "Tensor":
         """Return, for each token, the log-probabilities of the next token."""

@@ -18,10 +18,10 @@ from icy.core.checks import parse_whole
 from icy.core.registry import LISTENER
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
-from icy.s2b.transcript import stimuli, tokens
-from icy.text.thoughts import without_thoughts
+from icy.s2b.transcript import stimuli
+from icy.text.answers import without_thoughts
 
-from .requests import Choices, TextReply
+from .text_model import Choices, TextReply
 
 FORMS: dict[str, str] = {
     "icy": "one line per fact of a game, and a request where an answer counts",
@@ -36,6 +36,10 @@ HEARD, SAID, ANSWERED = "Message from your partner: ", "Your message: ", "Your a
 RIGHT, WRONG = "That was right.", "That was wrong."
 HEADING = "Phase {phase}, game {game}"
 STEP = "Step "
+PHASES_OF_MEANINGS = (
+    "Phase 1 shows the atomic components of meanings. In phase 2 the numbers of games begin anew, and new stimuli "
+    "combine the same components in new ways."
+)
 TOKEN = re.compile(r"\d{1,3}|[^\W\d_]+|[^\w\s]|_")
 SPECIAL = re.compile(r"<\|[^<>|]*\|>")  # special tokens that a server left in the text
 MOST_OBJECTS = 1000  # number of opening braces in an answer that are tried, from the end
@@ -119,22 +123,6 @@ class Script:
         self._begin_step()
         self.add(SAW + stimuli(slots, self.settings, DECIMALS))
 
-    def heard(self, message: ArrayLike) -> None:
-        """Add a message of the partner."""
-        self.add(HEARD + tokens(message))
-
-    def said(self, message: ArrayLike) -> None:
-        """Add a message of the player."""
-        self.add(SAID + tokens(message))
-
-    def answered(self, decision: int) -> None:
-        """Add a decision."""
-        self.add(f"{ANSWERED}{decision}")
-
-    def outcome(self, right: bool) -> None:
-        """Add the result of the listener's decision."""
-        self.add(RIGHT if right else WRONG)
-
     def prompt(self, choices: Choices) -> str:
         """Return the whole prompt: rules, history, question."""
         above = rules(self.settings, self.role, self.form)
@@ -149,6 +137,11 @@ def rules(settings: GameSettings, role: str, form: str = "icy") -> str:
     here, printed = role == LISTENER, form == PRINTED
     you, partner = ("listener", "speaker") if here else ("speaker", "listener")
     rest = "read as 0" if printed else "ignored"
+    form_of_stimuli = f"{counted(settings.dimensions, 'number')} from -1 to 1"
+    if settings.representation == "ohe":
+        form_of_stimuli = f"{counted(settings.dimensions, 'block')} of {settings.most} bits"
+    told = "you are" if here else "the listener is"
+    ending = f"At the end of a game {told} told whether the answer was right, and shown what the speaker saw."
     channel = (
         f"The speaker sends {counted(settings.rounds, 'message')} per game. A message has at most "
         f"{counted(settings.length, 'symbol')} out of {settings.vocab_size + 1}, 0 to {settings.vocab_size}. Symbol 0 "
@@ -158,26 +151,20 @@ def rules(settings: GameSettings, role: str, form: str = "icy") -> str:
     lines = [
         "You play a sequence of referential games with a partner, who cannot see what you see. "
         f"You are the {you}, and your partner is the {partner}.",
-        f"- A stimulus is {_form(settings)}, in brackets. It stands for a hidden meaning. The same meaning may be "
+        f"- A stimulus is {form_of_stimuli}, in brackets. It stands for a hidden meaning. The same meaning may be "
         "shown as different stimuli.",
         f"- {_views(settings)}",
         f"- {channel}",
         *(["- The listener may send messages of the same kind back."] if settings.listener_messages else []),
         f"- {_aim(settings)}",
-        *([f"- {_ending(settings, here)}"] if settings.feedback else []),
+        *([f"- {ending}"] if settings.feedback else []),
         *([f"- {_steps(settings)}"] if printed else []),
-        *([f"- {_phases()}"] if settings.kind == "meta" else []),
+        *([f"- {PHASES_OF_MEANINGS}"] if settings.kind == "meta" else []),
         "",
         "The games so far, and the present one last:",
         "",
     ]
     return "\n".join(lines)
-
-
-def _form(settings: GameSettings) -> str:
-    if settings.representation == "ohe":
-        return f"{counted(settings.dimensions, 'block')} of {settings.most} bits"
-    return f"{counted(settings.dimensions, 'number')} from -1 to 1"
 
 
 def _views(settings: GameSettings) -> str:
@@ -195,11 +182,6 @@ def _aim(settings: GameSettings) -> str:
     return f"Your common goal is that the listener tells which stimulus has the meaning of the target{missing}."
 
 
-def _ending(settings: GameSettings, here: bool) -> str:
-    told = "you are" if here else "the listener is"
-    return f"At the end of a game {told} told whether the answer was right, and shown what the speaker saw."
-
-
 def _steps(settings: GameSettings) -> str:
     rounds, last = settings.rounds, settings.rounds + 1
     feedback = f" Step {last + 1} shows the listener what the speaker saw." if settings.feedback else ""
@@ -210,19 +192,18 @@ def _steps(settings: GameSettings) -> str:
     )
 
 
-def _phases() -> str:
-    return (
-        "Phase 1 shows the atomic components of meanings. In phase 2 the numbers of games begin anew, and new stimuli "
-        "combine the same components in new ways."
-    )
-
-
 def question(settings: GameSettings, role: str, choices: Choices) -> str:
     """Return the questions to answer now, and the format of the answer."""
     asked, form = [], {}
     if "decision" in choices:
-        what = _decision_question(settings) if role == LISTENER else "does your partner understand you?"
-        asked.append(f"{what} {_options(settings, role)}")
+        what, options = "does your partner understand you?", "0 = Yes, 1 = No"
+        if role == LISTENER and settings.slots == 1:
+            what = "is your stimulus of the same hidden meaning as your partner's?"
+        elif role == LISTENER:
+            what = "which stimulus has the hidden meaning of your partner's target?"
+            none = f", {settings.slots} = none of them" if settings.descriptive else ""
+            options = f"0 to {settings.slots - 1} = the stimulus of that number{none}"
+        asked.append(f"{what} {options}")
         form["decision"] = "D"
     if "message" in choices:
         again = "" if role == LISTENER else " Use symbols in the same way in all games."
@@ -233,19 +214,6 @@ def question(settings: GameSettings, role: str, choices: Choices) -> str:
     lines = [f"Question {number}: {one}" for number, one in enumerate(asked, 1)]
     answer = ", ".join(f'"{name}": {letter}' for name, letter in form.items())
     return "\n".join(["", "Answer as an expert at this game.", *lines, f"Answer with JSON alone: {{{answer}}}"])
-
-
-def _decision_question(settings: GameSettings) -> str:
-    if settings.slots == 1:
-        return "is your stimulus of the same hidden meaning as your partner's?"
-    return "which stimulus has the hidden meaning of your partner's target?"
-
-
-def _options(settings: GameSettings, role: str) -> str:
-    if role != LISTENER or settings.slots == 1:
-        return "0 = Yes, 1 = No"
-    which = f"0 to {settings.slots - 1} = the stimulus of that number"
-    return which + (f", {settings.slots} = none of them" if settings.descriptive else "")
 
 
 def choices_of(settings: GameSettings, role: str, decides: bool, speaks: bool) -> Choices:
@@ -265,7 +233,7 @@ def parse(raw: str, cut: bool = False) -> TextReply:
     """Parse an answer: its last JSON object with a decision or a message, or a lone number as the decision.
 
     Decision and message are not checked. They are read only from the text after the last thought
-    (`icy.text.thoughts`). An answer with a thought that does not end is not read.
+    (`icy.text.answers`). An answer with a thought that does not end is not read.
 
     Args:
         raw: the text of the answer.

@@ -10,13 +10,12 @@ import numpy as np
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.s2b.episode_streams import EpisodeStreams, Wholes
+from icy.s2b.game import FAILURE, SUCCESS, UNKNOWN, Seen
 from icy.s2b.players.interface import Action, Player, Seat
 from icy.s2b.settings import GameSettings
-from icy.s2b.turn import FAILURE, SUCCESS, UNKNOWN, Seen
 
 from .prompt import HEARD, RIGHT, SAID, SAW, SEE, STEP, WRONG, Shown, parse
-from .requests import TextReply, TextRequest
-from .text_model import TextModel, TextSettings
+from .text_model import TextModel, TextReply, TextRequest, TextSettings
 
 READERS = {LISTENER: "nearest", SPEAKER: "digital"}  # prompts contain all facts that these players need
 

@@ -31,7 +31,7 @@ from icy.models.native.slabs import (
     padded,
     place,
 )  # fmt: skip
-from icy.s2b.agents.cores.recurrence import _Recurrence
+from icy.s2b.agents.cores.lstm import _Recurrence
 from tests.models.native.helpers import inputs_of, make
 
 SOURCES = Path(str(package.__file__)).parent

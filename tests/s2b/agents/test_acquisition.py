@@ -208,10 +208,6 @@ def test_bad_input_raises_errors_with_clear_messages() -> None:
         AcquisitionSettings(loss="hing")
     with pytest.raises(InvalidSettingError, match="ratio must be above 0 and below 1"):
         AcquisitionSettings(ratio=1.0)
-    with pytest.raises(InvalidSettingError, match="learning_rate must be a number above 0"):
-        AcquisitionSettings(learning_rate=0.0)
-    with pytest.raises(InvalidSettingError):
-        AcquisitionSettings(epochs=0)
     with pytest.raises(IncompatibleError, match="fewer than two meanings in its query"):
         ease_of_acquisition(episodes=1, least=2, most=2, threshold=3)
     with pytest.raises(PluginError, match="tokens must be from 0 to 6"):

@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import icy
 from icy.cli.commands.s2b.players import players_of
-from icy.core.errors import IcyError, StoreError, UnknownNameError
-from icy.core.registry import LISTENER, SPEAKER
+from icy.core.errors import IcyError, IncompatibleError, StoreError, UnknownNameError
+from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.sweep_file import read_sweep
 from icy.records.store import CHECKPOINTS
 from icy.s2b import AcquisitionSettings, GameSettings, ease_of_acquisition, evaluate, never_listening
-from icy.s2b.agents.agent_job import agent_jobs
-from icy.s2b.agents.agent_task import LEARNERS, AgentTask, make_r2d2
-from icy.s2b.agents.r2d2.r2d2_settings import R2D2Settings
-from icy.s2b.agents.saved_networks import kept_agents, one_agent
+from icy.s2b.agents.agent_job import LEARNERS, AgentTask, agent_jobs, make_r2d2
+from icy.s2b.agents.r2d2.r2d2_learning import R2D2Settings
+from icy.s2b.agents.saved_networks import FILE, FittedPlayer, SavedAgent, fitted, one_agent
 from icy.s2b.agents.spec import S2BSpec
 from icy.training.weights import card_of
 from tests.helpers import all_numbers
@@ -317,8 +317,7 @@ def test_records_have_one_name_for_equal_presets_and_old_names_are_read() -> Non
     (job,) = agent_jobs(S2BSpec(core="LSTM", learner="r2d2", preset="metarg24", most=2))
     assert job.preset == job.task.preset == "metarg22"
     assert "metarg24" not in str(job.config(job.replicates[0]))
-    settings = LEARNERS["r2d2"].complete("LSTM", {}, "near32", job.task.game_settings())
-    later = replace(job.task, preset="near32", settings=settings)
+    later = replace(job.task, preset="near32", settings={}).completed()
     old = {**later.config(), "preset": "metarg24"}  # of a record with the old name
     assert AgentTask.of_config(old) == later
     assert AgentTask.of_config(old).learner_settings() == R2D2Settings.preset("near32")
@@ -356,14 +355,12 @@ def test_a_core_that_takes_parts_gets_no_joint_layers() -> None:
     [
         ({"core": "pears"}, "did you mean pairs"),
         ({"learner": "ppa"}, "did you mean ppo"),
-        ({"speaker": "posdi"}, "posdis"),
         ({"settings": {"learning_rat": 1}}, "learning_rate"),
         ({"settings": {"updates": "many"}}, "updates cannot be 'many'"),
         ({"options": {"head": 2}}, "heads"),
         ({"game": {"querry": "tss"}}, "query"),
         ({"game": {"shots": 2}}, "separate option"),
         ({"preset": "metarg23"}, "preset"),
-        ({"shots": "one"}, "whole number"),
         ({"learner": "pair", "most": 5, "game": {"vocab_size": 3}}, "token per dimension and value"),
         ({"speaker_options": {"heads": 2}}, "speaker that learns"),
         ({"core": "LSTM", "options": {"size": 3}}, "core/LSTM cannot be made"),
@@ -371,15 +368,10 @@ def test_a_core_that_takes_parts_gets_no_joint_layers() -> None:
         ({"core": "LSTM", "learner": "r2d2", "settings": {"sad": True}}, "sad"),
         ({"core": "LSTM", "learner": "r2d2", "updates": 3}, "with `observations`"),
         ({"eoa": 2}, "speaker that learns, as"),
-        ({"learner": "pair", "eoa": -1}, "eoa"),
         ({"core": "LSTM", "learner": "r2d2", "observations": 100}, "makes no update"),
         ({"core": ""}, "core has no value"),
-        ({"learner": []}, "learner has no value"),
-        ({"speaker": ""}, "speaker has no value"),
         ({"observations": 0}, "observations must be .* at least 1"),
-        ({"report_every": 0}, "between evaluations must be .* at least 1"),
         ({"updates": 3, "settings": {"updates": 2}}, "given twice"),
-        ({"quick": True, "settings": {"updates": 0}}, "updates must be .* at least 1"),
         ({"options": {"heads": 0}}, r"^The setting heads must be a whole number, at least 1, not 0\.$"),
         ({"core": "joint", "options": {"aligned": True}}, "has no alignment"),
         ({"game": {"feedback": False}}, "end with feedback"),
@@ -420,14 +412,14 @@ def test_a_sweep_is_planned_from_its_file(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_saved_agents_equal_the_trained_agents(tmp_path: Path) -> None:
     result = train(tmp_path, keep_models=True)
-    found = kept_agents(tmp_path)
+    found = SavedAgent.find(tmp_path)
     assert sorted(agent.label for agent in found) == ["pairs+ppo, seed 123", "pairs+ppo, seed 124"]
     with pytest.raises(StoreError, match="has 2 saved models that match, which differ in seed"):
         one_agent(tmp_path)
     with pytest.raises(StoreError, match="seed=9"):
-        kept_agents(tmp_path, seed=9)
+        SavedAgent.find(tmp_path, seed=9)
     with pytest.raises(UnknownNameError, match="did you mean seed"):
-        kept_agents(tmp_path, sed=123)
+        SavedAgent.find(tmp_path, sed=123)
     file = next((tmp_path / "models").glob(f"{result.records[0]['key']}*"))
     card = card_of(file.read_bytes())
     assert card["scores"]["zsct"] == result.records[0]["accuracy"]
@@ -449,17 +441,67 @@ def test_saved_agents_equal_the_trained_agents(tmp_path: Path) -> None:
 def test_a_path_without_agents_raises_an_error(tmp_path: Path) -> None:
     train(tmp_path, seeds=1)
     with pytest.raises(StoreError, match="--keep-models"):
-        kept_agents(tmp_path)
+        SavedAgent.find(tmp_path)
     (tmp_path / "a.safetensors").write_bytes(b"nothing")
     with pytest.raises(StoreError, match="damaged"):
-        kept_agents(tmp_path / "a.safetensors")
+        SavedAgent.find(tmp_path / "a.safetensors")
 
 
 @pytest.mark.slow
 def test_labels_distinguish_agents_of_different_games(tmp_path: Path) -> None:
     """Two agents with the same seed keep separate files."""
     train(tmp_path, samples=[1, 4], seeds=1, keep_models=True, episodes=4)
-    labels = [agent.label for agent in kept_agents(tmp_path)]
+    labels = [agent.label for agent in SavedAgent.find(tmp_path)]
     assert sorted(labels) == ["pairs+ppo, seed 123, samples=1", "pairs+ppo, seed 123, samples=4"]
     assert one_agent(tmp_path, samples=4).label == "pairs+ppo, seed 123"
     assert [player.label for player in players_of([str(tmp_path)], LISTENER)] == labels
+
+
+# -- the trained listener that comes with icy --------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("given", "least"),
+    [
+        ({"most": 3}, 0.98),
+        ({}, 0.98),
+        ({"most": 5, "samples": 4, "query": "tss"}, 0.97),
+        ({"most": 3, "dimensions": 2}, 0.97),
+        ({"most": 3, "dimensions": 4}, 0.95),
+        ({"most": 3, "rounds": 2, "length": 2}, 0.95),
+    ],
+)
+def test_the_memory_plays_games_that_it_was_not_trained_on(given: dict[str, Any], least: float) -> None:
+    assert float(evaluate("posdis", "memory", episodes=40, seeds=1, **given).table()["zsct"][0]) >= least
+
+
+def test_the_memory_is_at_chance_with_random_messages() -> None:
+    deaf = evaluate("random", "memory", most=3, episodes=100, seeds=1).table()["zsct"][0]
+    assert float(deaf) == pytest.approx(0.5, abs=0.05)
+
+
+def test_games_that_the_memory_cannot_play_raise_an_error() -> None:
+    for given, why in (({"representation": "ohe"}, "one number"), ({"vocab_size": 40}, "vocabulary of 32")):
+        with pytest.raises(IncompatibleError, match=why):
+            evaluate("posdis", "memory", episodes=2, seeds=1, **given)  # type: ignore[arg-type]
+
+
+def test_the_file_is_small_and_has_a_card() -> None:
+    assert FILE.stat().st_size < 100_000
+    card = one_agent(FILE).card
+    assert card["model"] == "pairs+ppo"
+    assert card["scores"]["zsct"] > 0.98
+    assert card["git"]
+
+
+def test_fitted_memories_keep_weights_and_adapt_the_alignment() -> None:
+    player = registry.get("memory", LISTENER).create()
+    assert isinstance(player, FittedPlayer)
+    assert fitted(player.trained, GameSettings()) is player.trained
+    other = fitted(player.trained, GameSettings(dimensions=2, length=4))
+    assert other.alignment.shape == (2, 4)
+    assert other.alignment.argmax(1).tolist() == [0, 1]
+    assert torch.equal(other.lookup.query.weight, player.trained.lookup.query.weight)
+    rounds = fitted(player.trained, GameSettings(rounds=2, length=2))
+    assert rounds.alignment.argmax(1).tolist() == [0, 1, 3]

@@ -15,8 +15,7 @@ from gymnasium.vector import AutoresetMode
 
 from icy.core.errors import IcyError
 from icy.s2b import BatchedGame, BatchedRecall, GameSettings, parallel_env
-from icy.s2b.environments.listener import ListenerEnv, ListenerVectorEnv
-from icy.s2b.environments.recall import RecallEnv, RecallVectorEnv
+from icy.s2b.environments.single_agent import ListenerEnv, ListenerVectorEnv, RecallEnv, RecallVectorEnv
 from icy.s2b.environments.spaces import FORMS
 from tests.helpers import mark_others
 from tests.s2b.environments.helpers import GAMES, VECTOR
@@ -322,36 +321,26 @@ def begun(**given: Any) -> Any:
 
 MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "agent of an action": (lambda: begun().step({"lisener": 0}), "No agent is called 'lisener'; did you mean listener"),
-    "agent beside others": (lambda: begun().step({"speaker": [0] * 4, 3: 0}), "No agent is called '3'"),
     "agent of masks": (lambda: begun().action_masks("speeker"), "did you mean speaker"),
-    "agent of observations": (lambda: parallel_env().observation_space("agent_0"), "No agent is called 'agent_0'"),
     "agent of actions": (lambda: parallel_env().action_space("Listener"), "did you mean listener"),
     "no dictionary": (lambda: begun().step([0, 0]), "takes a dictionary of an action per agent"),
     "shape": (lambda: begun().step({"speaker": [0, 1, 1]}), r"shape \(4,\), not \(3,\)"),
-    "unequal": (lambda: begun().step({"speaker": [0, [1, 1]]}), "whole numbers, not"),
     "fraction": (lambda: begun(actions="role").step({"listener": 0.5}), "whole numbers, not"),
     "nan": (lambda: begun(actions="flat").step({"listener": float("nan")}), "whole numbers, not"),
-    "none": (lambda: begun(actions="flat").step({"listener": None}), "whole numbers, not"),
     "step before reset": (lambda: parallel_env().step({}), r"call reset\(\) first"),
-    "other form": (lambda: parallel_env(actions="flatt"), "did you mean flat"),  # type: ignore[arg-type]
     "render mode": (lambda: parallel_env(render_mode="human"), "render mode"),  # type: ignore[arg-type]
-    "name of a speaker": (lambda: ListenerEnv(speaker="posdiss").reset(), "did you mean posdis"),
     "vocabulary": (lambda: ListenerEnv(vocab_size=4).reset(), "a vocabulary of 5 tokens"),
     "many": (lambda: many().step([0, 1]), r"shape \(3,\), not \(2,\)"),
     "recall": (lambda: recall().step([1, 2]), r"shape \(\), not \(2,\)"),
     "option of reset": (lambda: parallel_env().reset(options={"shots": 2}), "has no option 'shots'"),
     "option of the listener": (lambda: ListenerEnv().reset(options={"seed": 2}), "has no option 'seed'"),
-    "option of recall": (lambda: RecallEnv().reset(options={"a": 2}), "give settings of the environment when you make"),
     "option of many": (lambda: ListenerVectorEnv().reset(options={"reset_mask": [True]}), "no option 'reset_mask'"),
-    "option of many recalls": (lambda: RecallVectorEnv().reset(options={"a": 1}), "has no option 'a'"),
     "setting": (
         lambda: parallel_env(observe_masks=True),
         "No option of the environment is called 'observe_masks'; did you mean observe_mask",
     ),  # type: ignore[call-arg]
-    "setting of make": (lambda: gymnasium.make("S2B/Listener-v0", shot=2), "did you mean shots"),
     "setting of recall": (lambda: gymnasium.make("S2B/Recall-v0", most_=2), "did you mean most"),
     "setting beside the game's": (lambda: gymnasium.make("S2B/Listener-v0", speakr="posdis"), "did you mean speaker"),
-    "option of many recalls at make": (lambda: RecallVectorEnv(latent=True), "did you mean latents"),  # type: ignore[call-arg]
     "options": (lambda: RecallEnv().reset(options=1), "must be a dictionary, not 1"),  # type: ignore[arg-type]
     "settings": (lambda: ListenerEnv(settings={"shots": 2}), "settings must be GameSettings, not"),  # type: ignore[arg-type]
     "speaker": (lambda: ListenerEnv(speaker=3).reset(), "A speaker must be the name of a player or an icy.s2b.Player"),  # type: ignore[arg-type]

@@ -1,11 +1,3 @@
-"""Fixtures of the tests of text models."""
+"""The fixture of the tests of text models, for those of S2B."""
 
-from __future__ import annotations
-
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reach the stand-in directly, whatever proxy the machine has."""
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+from tests.text.conftest import no_proxy as no_proxy

@@ -8,7 +8,7 @@ import numpy as np
 
 from icy.s2b import Action, BatchedGame, GameSettings, Player, play
 from icy.s2b.game import Turn
-from icy.s2b.players.nearest import NearestListener
+from icy.s2b.players.listeners import NearestListener
 from icy.s2b.text.prompt import rounded
 
 

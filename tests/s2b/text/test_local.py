@@ -14,7 +14,7 @@ import torch
 
 from icy.core.errors import InvalidSettingError, PluginError
 from icy.s2b import TextRequest, TextSettings, evaluate_text, text_model
-from icy.s2b.text.requests import Choices
+from icy.s2b.text.text_model import Choices
 
 BOTH: Choices = {"decision": ["0", "1"], "message": [["0", "1", "2", "10", "11"]] * 2}
 installed = pytest.mark.skipif(

@@ -163,7 +163,7 @@ def record_command(
     Examples:
       icy s2b record --listener binding --episodes 100 -o games.parquet
     """
-    from icy.s2b.recorder import checked_target, record, write
+    from icy.s2b.evaluation import checked_target, record, write
 
     target = checked_target(out)
     pair = player_of(speaker, SPEAKER, where), player_of(listener, LISTENER, where)

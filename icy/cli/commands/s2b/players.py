@@ -254,9 +254,9 @@ def players_of(names: Sequence[str], role: str, where: Assignments = ()) -> list
     found: dict[str, ChosenPlayer] = {}
     for name in names:
         if _is_saved(name, role):
-            from icy.s2b.agents.saved_networks import kept_agents  # imports torch
+            from icy.s2b.agents.saved_networks import SavedAgent  # imports torch
 
-            for agent in kept_agents(name, **choice_of(where)):
+            for agent in SavedAgent.find(name, **choice_of(where)):
                 label = agent.label if agent.label not in found else f"{agent.label}, {name}"
                 found[label] = _trained(agent, role, label)
         else:

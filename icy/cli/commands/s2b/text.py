@@ -42,7 +42,7 @@ from .players import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from icy.s2b.text.text_evaluation import TextEvaluation
+    from icy.s2b.text.player import TextEvaluation
 
 OF = fields_of(TextSettings)
 OTHER = {SPEAKER: LISTENER, LISTENER: SPEAKER}
@@ -115,7 +115,7 @@ def text_command(
     after an interruption, run the same command again to continue.
     """
     from icy.s2b.text.cache import keeping
-    from icy.s2b.text.text_evaluation import game_of_prompt
+    from icy.s2b.text.player import game_of_prompt
 
     target = checked_rows_file(out)
     seed_numbers = seed_list(seeds)
@@ -161,7 +161,7 @@ class _Run:
     def all(self, quiet: bool) -> None:
         """Evaluate every model in every game."""
         from icy.analysis.tables.s2b import with_deaf
-        from icy.s2b.text.text_evaluation import count_requests
+        from icy.s2b.text.player import count_requests
 
         episodes, seeds, prompt = (self.options[name] for name in ("episodes", "seeds", "prompt"))
         each = (count_requests(game, episodes, seeds, self.role, prompt) for game in self.games)
@@ -228,8 +228,8 @@ def _print(run: _Run, spread: str, format_: str) -> None:
 
 def _draft(run: _Run, models: int, format_: str, quiet: bool) -> None:
     """Print a prompt of each phase, and how many tokens all prompts have."""
+    from icy.s2b.text.player import DraftModel
     from icy.s2b.text.prompt import estimated_tokens
-    from icy.s2b.text.text_evaluation import DraftModel
 
     lines: list[list[int]] = []
     with progress(len(run.games), quiet) as advance:

@@ -86,28 +86,27 @@ class DNC(Core):
         return y, (*after, memory, usage, precedence, link, writing, reading)
 
 
+Slots = Float[Tensor, "batch slot"]
+Heads = Float[Tensor, "batch head"]
+Links = Float[Tensor, "batch slot slot"]
+HeadSlots = Float[Tensor, "batch head slot"]
+
+
 def content(
-    memory: Float[Tensor, "batch slot width"],
-    keys: Float[Tensor, "batch head width"],
-    strengths: Float[Tensor, "batch head"],
-) -> Float[Tensor, "batch head slot"]:
+    memory: Float[Tensor, "batch slot width"], keys: Float[Tensor, "batch head width"], strengths: Heads
+) -> HeadSlots:
     """Return the softmax over slots of cosine(key, slot) * (1 + log(1 + e^x)), where x is the key's strength."""
     cosines = F.normalize(keys, dim=-1, eps=EPSILON) @ F.normalize(memory, dim=-1, eps=EPSILON).mT
     return (cosines * (1 + F.softplus(strengths))[..., None]).softmax(-1)
 
 
-def usage_after(
-    usage: Float[Tensor, "batch slot"],
-    writing: Float[Tensor, "batch slot"],
-    reading: Float[Tensor, "batch head slot"],
-    free: Float[Tensor, "batch head"],
-) -> Float[Tensor, "batch slot"]:
+def usage_after(usage: Slots, writing: Slots, reading: HeadSlots, free: Heads) -> Slots:
     """Return the usage of each slot: writing raises it, and a read head with an open free gate lowers it."""
     retained = (1 - free[..., None] * reading).prod(1)
     return (usage + writing - usage * writing) * retained
 
 
-def allocation(usage: Float[Tensor, "batch slot"]) -> Float[Tensor, "batch slot"]:
+def allocation(usage: Slots) -> Slots:
     """Return the allocation weights of slots: the least used slots get the largest weights."""
     order = (usage.detach() * RANKED).round().sort(dim=-1, stable=True).indices
     ordered = (EPSILON + (1 - EPSILON) * usage).gather(-1, order)
@@ -115,11 +114,7 @@ def allocation(usage: Float[Tensor, "batch slot"]) -> Float[Tensor, "batch slot"
     return torch.zeros_like(usage).scatter(-1, order, (1 - ordered) * used_before)
 
 
-def link_after(
-    link: Float[Tensor, "batch slot slot"],
-    precedence: Float[Tensor, "batch slot"],
-    writing: Float[Tensor, "batch slot"],
-) -> Float[Tensor, "batch slot slot"]:
+def link_after(link: Links, precedence: Slots, writing: Slots) -> Links:
     """Return the link matrix: entry (i, j) is the degree to which slot i was written right after slot j."""
     row, column = writing[:, :, None], writing[:, None, :]
     linked = (1 - row - column) * link + row * precedence[:, None, :]

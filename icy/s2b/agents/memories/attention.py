@@ -1,4 +1,4 @@
-"""Episodic attention memories: listeners that attend to earlier games of the episode.
+"""Episodic attention memories: listeners that attend to earlier games of the episode, and their players.
 
 The listeners do not know how many values a dimension has, or which position of a message describes which dimension.
 They do not see results or rewards, so a decision does not depend on earlier decisions. A whole episode is then one
@@ -8,14 +8,19 @@ parallel pass, with the same result as playing it step by step.
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core.errors import IncompatibleError
 from icy.core.fields import check_fields, setting
 from icy.s2b.agents.dealt import DealtGames
+from icy.s2b.game import Seen
+from icy.s2b.players.interface import Action, Decisions, Seat
+from icy.s2b.players.listeners import Decider
 from icy.s2b.settings import GameSettings
 
 OCTAVES = 6  # number of frequencies of a number's sines and cosines
@@ -212,3 +217,102 @@ def odds_of_all(odds: Float[Tensor, "batch each ..."]) -> Float[Tensor, "batch .
     """Return the log-odds that several independent events all occur, given the log-odds of each."""
     together = F.logsigmoid(odds).sum(1)
     return together - torch.log(-torch.expm1(together.clamp(max=-1e-6)))
+
+
+def pick(chances: Float[Tensor, "*lead choice"], uniform: Float[Tensor, "*lead"]) -> Int[Tensor, "*lead"]:
+    """Sample choices with uniform numbers in [0, 1): the first with a cumulative probability above the number."""
+    sums = chances.cumsum(-1)
+    at = uniform.unsqueeze(-1).to(sums.dtype) * sums[..., -1:]
+    return (sums <= at).sum(-1).clamp(max=chances.shape[-1] - 1)
+
+
+# -- the player --------------------------------------------------------------------------------------------------------
+
+Which = Bool[NDArray[np.bool_], " batch"]
+
+
+class EpisodeMemory:
+    """The earlier games of B episodes, each with a stimulus and a message.
+
+    Args:
+        batch: number of episodes.
+        width: length of a stimulus.
+        tokens: number of tokens in a message.
+    """
+
+    def __init__(self, batch: int, width: int, tokens: int) -> None:
+        self.stimuli = torch.zeros(batch, 0, width, dtype=torch.float32, device="cpu")
+        self.messages = torch.zeros(batch, 0, tokens, dtype=torch.long, device="cpu")
+        self.known = torch.zeros(batch, 0, dtype=torch.bool, device="cpu")
+
+    def forget(self, which: Which) -> None:
+        """Remove the games of the episodes in the mask `which`."""
+        if which.any():
+            self.known[torch.as_tensor(which)] = False
+            some = self.known.any(0)
+            self.stimuli, self.messages, self.known = (
+                part[:, some] for part in (self.stimuli, self.messages, self.known)
+            )
+
+    def add(
+        self,
+        stimuli: Float[Tensor, "batch dimension"],
+        messages: Int[Tensor, "batch token"],
+        which: Which,
+    ) -> None:
+        """Add a game to the episodes in the mask `which`."""
+        if which.any():
+            self.stimuli = torch.cat([self.stimuli, stimuli[:, None]], 1)
+            self.messages = torch.cat([self.messages, messages[:, None]], 1)
+            self.known = torch.cat([self.known, torch.as_tensor(which)[:, None]], 1)
+
+
+class MemoryPlayer(Decider):
+    """Listener that takes the most likely decision, by an attention memory of the episode's earlier games.
+
+    It can play games with any number of stimuli, because the memory scores each stimulus in the same way.
+
+    Args:
+        model: the attention memory.
+    """
+
+    def __init__(self, model: MemoryListener) -> None:
+        self.model = model.eval()
+
+    def begin(self, seat: Seat) -> None:
+        """Prepare for a batch of episodes. The game must have feedback, and the sizes of the memory's game."""
+        super().begin(seat)
+        settings, model = seat.settings, self.model
+        shape = settings.width, settings.rounds * settings.length
+        made, words = (model.dimensions, model.tokens), model.embedding.num_embeddings - 1
+        if shape != made or settings.vocab_size > words:
+            raise IncompatibleError(
+                "This memory was created for stimuli of {} numbers, {} tokens per game and a vocabulary of {}; the "
+                "game has {} numbers, {} tokens (rounds times length) and a vocabulary of {} (vocab_size).".format(
+                    *made, words, *shape, settings.vocab_size
+                )
+            )
+        if not settings.feedback or settings.listener_messages:
+            raise IncompatibleError(
+                "An attention memory needs games with feedback and without messages of the listener (feedback=True, "
+                "listener_messages=False)."
+            )
+        self.memory = EpisodeMemory(seat.episodes, settings.width, model.tokens)
+
+    @torch.no_grad()
+    def decide(self, seen: Seen) -> Decisions:
+        """Return the memory's decisions; see Decider."""
+        if not seen.may_decide.any():
+            return np.zeros(self.seat.episodes, dtype=np.int64)
+        model, memory, settings = self.model, self.memory, self.seat.settings
+        stored = model.entries(memory.stimuli, memory.messages).transpose(1, 2)
+        stimuli, words = torch.as_tensor(seen.stimulus)[:, None], torch.as_tensor(self.words)[:, None]
+        logits = model.logits(stimuli, words, stored, memory.known[:, None, None], settings.descriptive)
+        return np.asarray(logits[:, 0].argmax(-1))
+
+    def acting(self, seen: Seen) -> Action:
+        """Record the message, decide, and store the target at the end of a game; see Decider."""
+        self.memory.forget(seen.fresh)
+        action = super().acting(seen)
+        self.memory.add(torch.as_tensor(seen.stimulus[:, 0]), torch.as_tensor(self.words), seen.feedback)
+        return action

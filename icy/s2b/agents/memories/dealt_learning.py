@@ -16,16 +16,34 @@ from torch.nn import functional as F
 
 from icy.core.fields import CheckedFields, setting
 from icy.core.streams import stream_key
-from icy.s2b.agents.dealt import DealtGames, Games, check_dealt, deal_games, decide
-from icy.s2b.agents.rewards import accuracies, entropy, less_phase_mean, log_of, normalised, phase_means, rewards
-from icy.s2b.agents.schedule import DealtTraining, EpisodeBatches, first_episode, grouped, practice, rate_factor
-from icy.s2b.agents.training import GameTraining
+from icy.s2b.agents.dealt import (
+    DealtGames,
+    Games,
+    accuracies,
+    check_dealt,
+    deal_games,
+    decide,
+    entropy,
+    less_phase_mean,
+    log_of,
+    normalised,
+    phase_means,
+    rewards,
+)
+from icy.s2b.agents.training import (
+    DealtTraining,
+    EpisodeBatches,
+    GameTraining,
+    first_episode,
+    grouped,
+    practice,
+    rate_factor,
+)
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings, Query
 
-from .attention import MemoryListener
-from .memory_players import MemoryPlayer
+from .attention import MemoryListener, MemoryPlayer
 
 READ_AT_ONCE = 64  # episodes in a batch of the evaluation
 ALIGNMENT = "alignment"  # name of the parameter with its own learning rate
@@ -48,7 +66,7 @@ class DealtLearningSettings(CheckedFields):
         warm_up: number of updates in which the learning rate rises to `learning_rate`.
         decay: fraction of the updates, at the end, in which the learning rate falls to 0.
         clip_norm: largest norm of a gradient.
-        query: query games in training episodes; see `icy.s2b.agents.schedule.practice`.
+        query: query games in training episodes; see `icy.s2b.agents.training.practice`.
     """
 
     learner: str = setting("ppo", among=("ppo", "supervised"))
@@ -132,13 +150,13 @@ class EpisodeLearning(DealtTraining):
 
     def _steps(self) -> Iterator[float]:
         """Make the optimizer's steps of an update, and yield the loss of each."""
-        (batch,) = self._batches[self.updates]
+        batch = self._batches[self.updates]
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.rate(self.updates) * group["times"]
         sampled = self._sample(batch) if self.settings.learner == "ppo" else None
         for _ in range(self.settings.epochs if sampled else 1):
             for rows in torch.randperm(len(batch), generator=self.random, device="cpu").split(self.settings.minibatch):
-                some = batch.take(rows)
+                some = batch[rows]
                 loss = self._loss(some, None if sampled is None else sampled.take(rows, some))
                 self.optimizer.zero_grad()
                 loss.backward()
@@ -149,7 +167,7 @@ class EpisodeLearning(DealtTraining):
         self._observations += int(batch.there.sum()) * self.steps_of_game
 
     @abstractmethod
-    def _deal(self, seeds: range) -> tuple[Games]:
+    def _deal(self, seeds: range) -> Games:
         """Deal one episode per seed."""
 
     @abstractmethod
@@ -208,8 +226,8 @@ class DealtLearning(EpisodeLearning, GameTraining):
         """
         return read(self.model, game or self.game, self.speaker(), episodes, seed)
 
-    def _deal(self, seeds: range) -> tuple[DealtGames]:
-        return (deal_games(self.practice, seeds, self.speaker()),)
+    def _deal(self, seeds: range) -> DealtGames:
+        return deal_games(self.practice, seeds, self.speaker())
 
     def _loss(self, games: DealtGames, sampled: Sampled | None) -> Tensor:
         logs = decide(self.model, games)
@@ -250,6 +268,6 @@ def read(
     dealt = deal_games(game, episode_seeds(seed, episodes), speaker)
     parts = []
     for rows in torch.arange(len(dealt), device="cpu").split(READ_AT_ONCE):
-        some = dealt.take(rows)
+        some = dealt[rows]
         parts.append(phase_means(decide(model, some).argmax(-1) == some.answers, some))
     return accuracies(torch.cat(parts, 1))

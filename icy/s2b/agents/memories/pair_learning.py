@@ -1,7 +1,7 @@
 """Train a speaker and a listener together, from rewards only, on whole dealt episodes.
 
 The players do not see rewards or results while they play. So an episode takes two passes: the speaker chooses tokens
-game by game, and the listener decides all games at once. The players in `memory_players` do the same step by step.
+game by game, and the listener decides all games at once. MemoryPlayer and TrainedSpeaker do the same step by step.
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,13 @@ from torch.nn import functional as F
 from icy.core.checks import LARGEST_SEED
 from icy.core.errors import IncompatibleError
 from icy.core.fields import CheckedFields, setting
-from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_silent, decide
-from icy.s2b.agents.rewards import (
+from icy.s2b.agents.dealt import (
+    DealtGames,
     accuracies,
     advantages,
+    check_dealt,
+    deal_games,
+    decide,
     entropy,
     less_phase_mean,
     log_of,
@@ -28,16 +31,22 @@ from icy.s2b.agents.rewards import (
     returns,
     rewards,
 )
-from icy.s2b.agents.schedule import DealtTraining, EpisodeBatches, first_episode, grouped, practice, rate_factor
-from icy.s2b.agents.training import GameTraining
+from icy.s2b.agents.training import (
+    DealtTraining,
+    EpisodeBatches,
+    GameTraining,
+    first_episode,
+    grouped,
+    practice,
+    rate_factor,
+)
 from icy.s2b.episode_streams import SavedState
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings, Query
 
-from .attention import MemoryListener, MemorySettings
-from .memory_players import MemoryPlayer, TrainedSpeaker
-from .speaker import MemorySpeaker, SpeakerSettings, pick
+from .attention import MemoryListener, MemoryPlayer, MemorySettings, pick
+from .speaker import MemorySpeaker, SpeakerSettings, TrainedSpeaker
 
 SHARP = ("sharpness", "new")  # parameters of the speaker that determine which numbers it treats as equal
 EVALUATED_AT_ONCE = 4_000_000  # limit of pairs of games in a batch of the evaluation
@@ -65,7 +74,7 @@ class PairSettings(CheckedFields):
         memory_rate: learning rate of the speaker's sharpness of attention and of its score for a new number, as a
             multiple of `learning_rate`.
         temperature: temperature of straight-through tokens.
-        query: query games in training episodes; see `icy.s2b.agents.schedule.practice`.
+        query: query games in training episodes; see `icy.s2b.agents.training.practice`.
         seed: seed of weights, episodes and draws.
     """
 
@@ -113,7 +122,9 @@ class PairLearning(DealtTraining, GameTraining):
         self.random = torch.Generator().manual_seed(self.settings.seed)
         self.practice = practice(game, self.settings.query)
         first = first_episode(self.settings.seed)
-        self._batches = EpisodeBatches(first, self.settings.episodes, lambda seeds: deal_silent(self.practice, seeds))
+        self._batches = EpisodeBatches(
+            first, self.settings.episodes, lambda seeds: deal_games(self.practice, seeds, None)
+        )
         times = dict.fromkeys(("alignment", "listener.alignment"), self.settings.alignment_rate)
         times |= dict.fromkeys(SHARP, self.settings.memory_rate)
         named = [*self.speaking.named_parameters(), *self.listening.named_parameters(prefix="listener")]
@@ -124,9 +135,9 @@ class PairLearning(DealtTraining, GameTraining):
     def update(self) -> float:
         """Train on a batch of new episodes, and return the loss."""
         settings = self.settings
-        games, heard = self._batches[self.updates]
+        games = self._batches[self.updates]
         learn = self._straight if settings.estimator == "gumbel" else self._reinforced
-        loss = learn(games, heard)
+        loss = learn(games)
         self.optimizer.zero_grad()
         loss.backward()
         for player in (self.speaking, self.listening):
@@ -142,14 +153,14 @@ class PairLearning(DealtTraining, GameTraining):
     def _uniform(self, *shape: int) -> Tensor:
         return torch.rand(shape, generator=self.random, dtype=torch.float32, device="cpu")
 
-    def _reinforced(self, games: DealtGames, heard: Tensor) -> Tensor:
+    def _reinforced(self, games: DealtGames) -> Tensor:
         """Return the loss of both players from the rewards of sampled decisions."""
         settings, there = self.settings, games.there
         batch, count = there.shape
         dimensions = self.speaking.draw_dimensions(self._uniform(batch, self.speaking.positions))
         recall = self.speaking.recall(games.shown, dimensions)
         tokens = self.speaking.speak(recall, self._uniform(batch, self.speaking.positions, count))
-        decisions = self._heard(games, hear(tokens, heard))
+        decisions = self._heard(games, hear(tokens, games.heard))
         chosen = pick(decisions.detach().exp(), self._uniform(batch, count))
         reward = rewards(chosen == games.answers, games)
         said = self.speaking.log_chances(recall, tokens)
@@ -164,7 +175,7 @@ class PairLearning(DealtTraining, GameTraining):
         listening = (own * log_chosen)[there].mean()
         return -(listening + settings.speaker_weight * (speaking + aligning) + settings.entropy * surprise)
 
-    def _straight(self, games: DealtGames, heard: Tensor) -> Tensor:
+    def _straight(self, games: DealtGames) -> Tensor:
         """Return the loss of both players from the right decisions, with gradients through the tokens."""
         settings, there = self.settings, games.there
         batch, count = there.shape
@@ -173,7 +184,7 @@ class PairLearning(DealtTraining, GameTraining):
         noise = -torch.log(-torch.log(self._uniform(*shape).clamp(1e-9, 1 - 1e-7)))
         recall = self.speaking.recall(games.shown, dimensions)
         said, logs = self.speaking.speak_straight(recall, noise, settings.temperature)
-        decisions = self._heard(games, hear_straight(said, heard))
+        decisions = self._heard(games, hear_straight(said, games.heard))
         right = log_of(decisions, games.answers)
         of_episode = (right.detach() * there).sum(1) / there.sum(1)
         better = (of_episode - of_episode.mean()) / (of_episode.std() + 1e-6)
@@ -202,13 +213,13 @@ class PairLearning(DealtTraining, GameTraining):
     @torch.no_grad()
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
         """Evaluate the most likely choices of both players; see AgentTraining."""
-        games, heard = deal_silent(game or self.game, episode_seeds(seed, episodes))
+        games = deal_games(game or self.game, episode_seeds(seed, episodes), None)
         longest = games.there.shape[1]
         means = []
         for rows in torch.arange(episodes, device="cpu").split(max(1, EVALUATED_AT_ONCE // (40 * longest**2))):
-            some = games.take(rows)
+            some = games[rows]
             dimensions = self.speaking.likeliest_dimensions(len(rows))
-            messages = hear(self.speaking.speak(self.speaking.recall(some.shown, dimensions)), heard[rows])
+            messages = hear(self.speaking.speak(self.speaking.recall(some.shown, dimensions)), some.heard)
             right = self.listening(replace(some, messages=messages)).argmax(-1) == some.answers
             means.append(phase_means(right, some))
         return accuracies(torch.cat(means, 1))

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -16,9 +17,11 @@ from torch.nn import functional as F
 
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.fields import check_fields, setting
+from icy.s2b.game import Seen
+from icy.s2b.players.interface import Action, Meanings, Player, Seat, Sentences, Stimuli
 from icy.s2b.settings import GameSettings
 
-from .attention import NUMBER, features
+from .attention import NUMBER, EpisodeMemory, features, pick
 
 NEARNESS = ("near", "square")  # attention by the distance of numbers, without an embedding
 SHARPNESS = {"distance": 4.0, "near": 10.0, "square": 200.0}  # initial sharpness of attention by distance
@@ -277,13 +280,6 @@ class MemorySpeaker(nn.Module):
         return logs.gather(2, dimensions.unsqueeze(-1)).sum((1, 2))
 
 
-def pick(chances: Float[Tensor, "*lead choice"], uniform: Float[Tensor, "*lead"]) -> Int[Tensor, "*lead"]:
-    """Sample choices with uniform numbers in [0, 1): the first with a cumulative probability above the number."""
-    sums = chances.cumsum(-1)
-    at = uniform.unsqueeze(-1).to(sums.dtype) * sums[..., -1:]
-    return (sums <= at).sum(-1).clamp(max=chances.shape[-1] - 1)
-
-
 def _check(game: GameSettings) -> None:
     if game.length < game.dimensions or game.vocab_size < game.most:
         raise IncompatibleError(
@@ -294,3 +290,65 @@ def _check(game: GameSettings) -> None:
         raise IncompatibleError(
             "A speaker that learns plays games of one round, with stimuli of one number per dimension (scs)."
         )
+
+
+# -- the player --------------------------------------------------------------------------------------------------------
+
+
+class TrainedSpeaker(Player):
+    """Trained speaker that acts step by step, with the most likely tokens and dimensions of positions.
+
+    Args:
+        network: the speaker.
+    """
+
+    def __init__(self, network: MemorySpeaker) -> None:
+        self.network = network
+
+    def begin(self, seat: Seat) -> None:
+        """Prepare for a batch of episodes. The game must have one round, and the speaker's length and vocabulary."""
+        super().begin(seat)
+        settings, network = seat.settings, self.network
+        if (settings.vocab_size, settings.length) != (network.vocab, network.positions) or settings.rounds != 1:
+            raise IncompatibleError(
+                f"This speaker was trained for one round with {network.positions} tokens from a vocabulary of "
+                f"{network.vocab}; the game has rounds={settings.rounds}, length={settings.length} and "
+                f"vocab_size={settings.vocab_size}."
+            )
+        self.memory = EpisodeMemory(seat.episodes, settings.width, settings.length)
+        self.dimensions = torch.zeros(seat.episodes, settings.length, dtype=torch.long, device="cpu")
+
+    @torch.no_grad()
+    def acting(self, seen: Seen) -> Action:
+        """Send a message about the target, and store the target and the message."""
+        if seen.fresh.any():
+            self.memory.forget(seen.fresh)
+            likeliest = self.network.likeliest_dimensions(self.seat.episodes)
+            self.dimensions = torch.where(torch.as_tensor(seen.fresh)[:, None], likeliest, self.dimensions)
+        speaks = seen.may_speak & (seen.round == 0)
+        if not speaks.any():
+            return Action()
+        target = torch.as_tensor(seen.stimulus[:, 0])
+        tokens = self._chances(target[:, None], slice(None))[:, :, 0].argmax(-1)
+        self.memory.add(target, tokens, speaks)
+        return Action(message=(tokens.numpy() + 1) * speaks[:, None])
+
+    @torch.no_grad()
+    def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
+        """Return the most likely message about each stimulus; see Player."""
+        inputs = torch.as_tensor(np.asarray(stimuli, dtype=np.float32))[None]
+        tokens = self._chances(inputs, slice(episode, episode + 1))[0].argmax(-1)
+        return np.asarray(tokens.T.numpy() + 1)
+
+    def _chances(self, stimuli: Tensor, rows: slice) -> Tensor:
+        """Return the probabilities of the next tokens, [b, L, n, V], for stimuli [b, n, W]."""
+        network, memory, dimensions = self.network, self.memory, self.dimensions[rows]
+        inputs = network.see(stimuli, dimensions)
+        there = memory.known[rows, None, :, None]
+        said = (F.one_hot(memory.messages[rows].mT, network.vocab) * there).to(inputs.dtype)
+        weights = inputs.new_zeros(*inputs.shape[:3], said.shape[2])
+        if network.settings.memory:
+            stored = network.see(memory.stimuli[rows], dimensions)
+            weights = network.attend(inputs, stored, memory.known[rows, None, None, None])
+        used = (said.sum(2, keepdim=True) > 0).to(inputs.dtype)
+        return network.chances(weights @ said, used, weights.sum(-1), network.guess(inputs))

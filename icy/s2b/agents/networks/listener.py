@@ -17,16 +17,13 @@ from torch import Tensor, nn
 from icy.core.errors import IncompatibleError
 from icy.core.fields import setting
 from icy.core.registry import LISTENER
-from icy.s2b.agents.dealt import DealtGames, of_like_length
+from icy.s2b.agents.dealt import DealtGames, generalized_advantages, log_of, normalised, of_like_length, rewards
 from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, Sampled
-from icy.s2b.agents.rewards import generalized_advantages, log_of, normalised, rewards
 from icy.s2b.game import REWARDS
 from icy.s2b.settings import GameSettings
 
-from .actions import NEVER, Actions
-from .network import Network, NetworkSettings, Scored
-from .network_player import NetworkPlayer
-from .observations import Observation
+from .network import Network, NetworkPlayer, NetworkSettings, Scored
+from .observations import NEVER, Actions, Observation
 
 READ_TOGETHER = 32  # episodes; larger groups are not faster and need more padding
 # The smaller LSTM with the smaller encoder of the papers: of the papers' combinations, it learns most per minute.

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from icy.core import native
-from icy.s2b.agents.cores.lstm import LSTM, LSTMStack
-from icy.s2b.agents.cores.recurrence import PACKAGE, library_for
+from icy.s2b.agents.cores.lstm import LSTM, PACKAGE, LSTMStack, library_for
 
 pytestmark = pytest.mark.skipif(native.load(PACKAGE) is None, reason="compares compiled code")
 

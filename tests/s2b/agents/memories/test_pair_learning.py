@@ -12,18 +12,142 @@ import torch
 from torch import Tensor
 
 from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
-from icy.core.registry import LISTENER, SPEAKER
-from icy.s2b import BatchedGame, GameSettings
-from icy.s2b.agents.dealt import deal_games, deal_silent
-from icy.s2b.agents.memories.attention import MemorySettings
-from icy.s2b.agents.memories.memory_players import MemoryPlayer, TrainedSpeaker
+from icy.core.registry import SPEAKER
+from icy.s2b import BatchedGame, GameSettings, probe_language
+from icy.s2b.agents.dealt import advantages, deal_games, entropy, less_phase_mean, returns, rewards
+from icy.s2b.agents.memories.attention import MemoryPlayer, MemorySettings
 from icy.s2b.agents.memories.pair_learning import PairLearning, PairSettings, hear, hear_straight
-from icy.s2b.agents.memories.speaker import SpeakerSettings, pick
-from icy.s2b.agents.rewards import advantages, entropy, less_phase_mean, returns, rewards
+from icy.s2b.agents.memories.speaker import MemorySpeaker, SpeakerSettings, TrainedSpeaker, pick
 from icy.s2b.episode_streams import EpisodeStreams
 from icy.s2b.evaluation import episode_seeds, evaluate, play
+from icy.s2b.players.interface import seated
+
+# -- the speaker that learns: its memory, its tokens and its language --------------------------------------------------
+
 
 GAME = GameSettings(most=3)
+THREE = [7, 8, 9]
+
+
+def made(seed: int = 0, game: GameSettings = GAME, **given: Any) -> MemorySpeaker:
+    torch.manual_seed(seed)
+    return MemorySpeaker(game, SpeakerSettings(**given))
+
+
+def test_positions_share_two_thousand_parameters() -> None:
+    by_length = [sum(p.numel() for p in made(game=GameSettings(most=3, length=n)).parameters()) for n in (3, 6)]
+    assert by_length[0] == pytest.approx(2100, rel=0.03)
+    assert by_length[1] - by_length[0] == 3 * 3  # the alignment only
+
+
+@pytest.mark.parametrize("attention", ["distance", "near", "square", "dot"])
+def test_whole_episodes_equal_play_game_by_game(attention: str) -> None:
+    """The log-probabilities of a whole episode equal those that its tokens were sampled from."""
+    speaker = made(attention=attention)
+    games = deal_games(GAME, range(4), None)
+    count = games.there.shape[1]
+    random = torch.Generator().manual_seed(1)
+    dimensions = torch.tensor([[0, 1, 2], [2, 1, 0], [1, 1, 1], [0, 0, 2]])
+    recall = speaker.recall(games.shown, dimensions)
+    uniform = torch.rand(4, 3, count, generator=random)
+    tokens = speaker.speak(recall, uniform)
+    logs = speaker.log_chances(recall, tokens)
+    assert torch.allclose(logs.exp().sum(-1), torch.ones(4, 3, count), atol=1e-5)
+    assert torch.equal(pick(logs.exp(), uniform), tokens)
+    noise = torch.zeros(4, 3, count, GAME.vocab_size).scatter_(-1, tokens.unsqueeze(-1), 1e3)
+    said, straight = speaker.speak_straight(recall, noise)
+    assert torch.equal(said.argmax(-1), tokens)
+    assert torch.allclose(straight, logs, atol=1e-4)
+
+
+def test_tokens_depend_on_earlier_games_only() -> None:
+    speaker = made()
+    games = deal_games(GAME, [1], None)
+    dimensions = torch.tensor([[0, 1, 2]])
+    whole = speaker.speak(speaker.recall(games.shown, dimensions))
+    for count in (1, 5):
+        assert torch.equal(speaker.speak(speaker.recall(games.shown[:, :count], dimensions)), whole[..., :count])
+
+
+def test_a_repeated_number_gets_the_same_token() -> None:
+    """This holds before training, because the distance of equal numbers is 0."""
+    speaker = made(attention="near")
+    numbers = torch.tensor([0.5, -0.5, 0.5, -0.5, 0.5, -0.5])
+    stimuli = numbers.view(1, -1, 1).expand(1, -1, 3)
+    said = torch.tensor([0, 1, 0, 1, 0, 1]).expand(1, 3, -1)
+    logs = speaker.log_chances(speaker.recall(stimuli, torch.tensor([[0, 1, 2]])), said)
+    assert logs[0, 0, -1].argmax() == 1
+    assert logs[0, 0, -2].argmax() == 0
+
+
+def test_dimensions_are_sampled_from_the_alignment() -> None:
+    speaker = made()
+    with torch.no_grad():
+        speaker.alignment.copy_(torch.tensor([[0.9, 0.1, 0.0], [0.0, 0.0, 1.0], [0.2, 0.3, 0.5]]).log())
+    drawn = speaker.draw_dimensions(torch.rand(4000, 3, generator=torch.Generator().manual_seed(2)))
+    shares = torch.nn.functional.one_hot(drawn, 3).double().mean(0)
+    assert torch.allclose(shares, speaker.alignment.detach().exp().double(), atol=0.03)
+    assert speaker.likeliest_dimensions(1).tolist() == [[0, 2, 2]]
+    logs = speaker.dimension_log_chances(torch.tensor([[1, 2, 0]]))
+    assert logs.item() == pytest.approx(np.log(0.1) + np.log(0.2), abs=1e-4)
+    assert made(alignment="fixed").draw_dimensions(torch.rand(1, 3)).tolist() == [[0, 1, 2]]
+
+
+def test_choices_are_sampled_with_their_probabilities() -> None:
+    chances = torch.tensor([0.25, 0.0, 0.75]).expand(4, -1)
+    assert pick(chances, torch.tensor([0.0, 0.24, 0.26, 0.999999])).tolist() == [0, 0, 2, 2]
+
+
+def test_utter_returns_the_next_message() -> None:
+    network = made()
+    game = BatchedGame(GAME, episodes=3)
+    turn = game.reset(seeds=THREE)
+    speaker = seated(TrainedSpeaker(network), SPEAKER, game)
+    while not turn.done.all():
+        turn = game.step(speaker.act(turn.speaker).message)
+    games = deal_games(GAME, THREE, None)
+    for episode in range(3):
+        shown = games.shown[episode, games.there[episode]]
+        uttered = speaker.utter(shown.numpy(), np.zeros((len(shown), 3), dtype=np.int64), episode)
+        next_ = torch.cat([shown.expand(len(shown), -1, -1), shown[:, None]], 1)
+        tokens = network.speak(network.recall(next_, network.likeliest_dimensions(len(shown))))
+        assert np.array_equal(uttered, tokens[:, :, -1] + 1)
+
+
+def test_the_language_of_the_speaker_can_be_probed() -> None:
+    table = probe_language(TrainedSpeaker(made()), GAME, metrics=["topsim", "posdis", "bosdis"], episodes=3)
+    some = table[table["messages"] > 1]  # metrics need at least two messages
+    assert len(some)
+    assert np.isfinite(some[["topsim", "posdis", "bosdis"]].to_numpy()).all()
+
+
+@pytest.mark.parametrize(
+    "given", [{"length": 2}, {"vocab_size": 2}, {"representation": "ohe"}, {"rounds": 2, "length": 3}]
+)
+def test_games_that_the_speaker_cannot_play_raise_errors(given: dict[str, Any]) -> None:
+    with pytest.raises(IncompatibleError):
+        made(game=GameSettings(most=3, **given))
+
+
+def test_unknown_or_incompatible_settings_raise_errors() -> None:
+    with pytest.raises(UnknownNameError, match="distance"):
+        SpeakerSettings(attention="distant")
+    with pytest.raises(InvalidSettingError, match="whole"):
+        SpeakerSettings(kind="whole", attention="near")
+
+
+def test_a_game_with_another_vocabulary_raises_an_error() -> None:
+    with pytest.raises(IncompatibleError, match="3 tokens from a vocabulary of 4"):
+        probe_language(TrainedSpeaker(made()), GameSettings(most=5), metrics=["posdis"], episodes=1)
+
+
+def test_the_default_attention_depends_on_the_samples_per_meaning() -> None:
+    assert MemorySpeaker(GameSettings()).settings.attention == "distance"
+    assert MemorySpeaker(GameSettings(samples=4)).settings.attention == "square"
+    assert MemorySpeaker(GameSettings(samples=4), SpeakerSettings(kind="whole")).settings.attention == "distance"
+    assert MemorySpeaker(GameSettings(samples=4), SpeakerSettings(attention="near")).settings.attention == "near"
+
+
 FEW = PairSettings(episodes=8, updates=40, warmup=4)
 SEEDS = list(range(100, 112))
 SPEAKERS: dict[str, dict[str, Any]] = {
@@ -44,7 +168,7 @@ def trained(game: GameSettings = GAME, **speaker: Any) -> PairLearning:
     return pair
 
 
-def played(pair: PairLearning, game: GameSettings, sampled: bool) -> tuple[Tensor, Tensor, Tensor]:
+def played(pair: PairLearning, game: GameSettings) -> tuple[Tensor, Tensor, Tensor]:
     """Play step by step; return messages sent and received, [B, G, L], and decisions, [B, G]; -1 after the end."""
     batched = BatchedGame(game, episodes=len(SEEDS))
     batched.reset(seeds=SEEDS)
@@ -61,34 +185,21 @@ def played(pair: PairLearning, game: GameSettings, sampled: bool) -> tuple[Tenso
                 heard[row, at[row]] = torch.as_tensor(turn.listener.message[row])
                 decided[row, at[row]] = int(listening.decision[row])
 
-    play(batched, TrainedSpeaker(pair.speaking, sampled), MemoryPlayer(pair.listening, sampled), SEEDS, watch)
+    play(batched, TrainedSpeaker(pair.speaking), MemoryPlayer(pair.listening), SEEDS, watch)
     return said, heard, decided
 
 
-def uniforms(role: str, name: str, games: int, count: int, first: int) -> Tensor:
-    """Return a player's random numbers in each game, [B, count, G]: at step `first`, then at every third step."""
-    streams = EpisodeStreams.of_seeds(SEEDS).within("player", role)
-    drawn = [streams.uniform(name, (count,), (3 * game + first) * count) for game in range(games)]
-    return torch.as_tensor(np.stack(drawn, -1))
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("speaker", list(SPEAKERS))
-def test_play_step_by_step_equals_dealt_episodes(speaker: str, sampled: bool) -> None:
+def test_play_step_by_step_equals_dealt_episodes(speaker: str) -> None:
     pair = trained(**SPEAKERS[speaker])
-    said, heard, decided = played(pair, GAME, sampled)
-    games, names = deal_silent(GAME, SEEDS)
-    count = games.there.shape[1]
-    dimensions, by = pair.speaking.likeliest_dimensions(len(SEEDS)), None
-    if sampled:
-        dimensions = pair.speaking.draw_dimensions(uniforms(SPEAKER, "dimensions", 1, 3, 1)[..., 0])
-        by = uniforms(SPEAKER, "say", count, 3, 1)
-    tokens = pair.speaking.speak(pair.speaking.recall(games.shown, dimensions), by)
-    messages = hear(tokens, names)
+    said, heard, decided = played(pair, GAME)
+    games = deal_games(GAME, SEEDS, None)
+    dimensions = pair.speaking.likeliest_dimensions(len(SEEDS))
+    tokens = pair.speaking.speak(pair.speaking.recall(games.shown, dimensions))
+    messages = hear(tokens, games.heard)
     with torch.no_grad():
-        chances = pair.listening(replace(games, messages=messages)).softmax(-1)
-    chosen = pick(chances, uniforms(LISTENER, "decide", count, 1, 2)[:, 0]) if sampled else chances.argmax(-1)
+        chosen = pair.listening(replace(games, messages=messages)).argmax(-1)
     assert torch.equal(tokens.mT[games.there] + 1, said[games.there])
     assert torch.equal(messages[games.there], heard[games.there])
     assert torch.equal(chosen[games.there], decided[games.there])
@@ -128,18 +239,18 @@ def seat_of(game: BatchedGame) -> Any:
 
 
 def test_silent_games_equal_games_with_a_speaker_except_messages() -> None:
-    games, heard = deal_silent(GAME, SEEDS)
+    games = deal_games(GAME, SEEDS, None)
     spoken = deal_games(GAME, SEEDS, "posdis")
-    for name in ("stimuli", "shown", "answers", "query", "there", "sizes"):
+    for name in ("stimuli", "shown", "answers", "query", "there", "sizes", "heard"):
         assert torch.equal(getattr(games, name), getattr(spoken, name))
     assert not games.messages.any()
     batched = BatchedGame(GAME, episodes=len(SEEDS))
     batched.reset(seeds=SEEDS)
-    assert np.array_equal(heard, batched.heard_as)
+    assert np.array_equal(games.heard, batched.heard_as)
 
 
 def test_one_hot_messages_equal_token_messages() -> None:
-    _, heard = deal_silent(GAME, SEEDS)
+    heard = deal_games(GAME, SEEDS, None).heard
     tokens = torch.randint(0, GAME.vocab_size, (len(SEEDS), 3, 7), generator=torch.Generator().manual_seed(1))
     messages = hear(tokens, heard)
     straight = hear_straight(torch.nn.functional.one_hot(tokens, GAME.vocab_size).float(), heard)
@@ -159,7 +270,7 @@ def test_returns_are_discounted_sums_of_later_rewards() -> None:
 
 
 def test_errors_cost_only_in_the_query_and_padding_has_no_reward() -> None:
-    games, _ = deal_silent(GAME, SEEDS)
+    games = deal_games(GAME, SEEDS, None)
     wrong, right = (rewards(torch.full_like(games.there, what), games) for what in (False, True))
     assert torch.equal(right, games.there.float())
     assert torch.equal(wrong, -2.0 * games.query)
@@ -168,7 +279,7 @@ def test_errors_cost_only_in_the_query_and_padding_has_no_reward() -> None:
 
 def test_advantages_do_not_depend_on_the_number_of_games_left() -> None:
     """With the same reward in every game of a phase, advantages are the noise only."""
-    games, _ = deal_silent(GAME, range(64))
+    games = deal_games(GAME, range(64), None)
     reward = games.there * 1.0 + games.query * 2.0
     noise = torch.randn(reward.shape, generator=torch.Generator().manual_seed(0)) * games.there
     assert not less_phase_mean(reward, games)[games.there].abs().max() > 1e-6

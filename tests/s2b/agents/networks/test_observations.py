@@ -2,12 +2,75 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 import torch
 
+from icy.core.errors import UnknownNameError
 from icy.s2b import BatchedGame, GameSettings
-from icy.s2b.agents.networks.actions import NEVER, Actions
-from icy.s2b.agents.networks.observations import Observation, observe
+from icy.s2b.agents.networks.observations import NEVER, Actions, Observation, observe
+from tests.s2b.helpers import stacked
+
+# -- actions as numbers: legal options, and their messages and decisions in the game -----------------------------------
+
+
+GAME = GameSettings(most=2)  # 2 decisions, and 1 + 3 + 9 + 27 sentences of three tokens
+
+
+def test_numbers_of_options_match_the_authors_program() -> None:
+    wide, long = GameSettings(), GameSettings(length=4)
+    assert (Actions(wide, "both").width, Actions(long, "both").width) == (519, 3111)
+    assert Actions(GameSettings(most=3), "both").width == 171
+    assert [Actions.of_role(wide, role).width for role in ("listener", "speaker")] == [3, 260]
+    assert Actions.of_role(GameSettings(listener_messages=True), "listener").form == "both"
+
+
+def test_an_unknown_form_raises_an_error() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean sentence"):
+        Actions(GAME, "sentences")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("form", ["decision", "sentence", "both"])
+@pytest.mark.parametrize("role", ["speaker", "listener"])
+@pytest.mark.parametrize("game", [{}, {"masks": "near32"}, {"listener_messages": True, "rounds": 2}])
+def test_legal_options_are_exactly_those_that_the_game_accepts(form: Any, role: str, game: Any) -> None:
+    settings = GameSettings(most=2, **game)
+    actions = Actions(settings, form)
+    played = BatchedGame(settings, episodes=1)
+    turn = played.reset(seed=1)
+    for _ in range(settings.rounds + 3):
+        seen = turn.seen_by(role)
+        legal = actions.legal_where(*(torch.as_tensor(x) for x in (seen.may_speak, seen.may_decide)))[0]
+        asked = {"decision": seen.may_decide, "both": seen.may_decide | seen.may_speak}.get(form, seen.may_speak)[0]
+        assert bool(legal[-1]) is not bool(asked)
+        for option in range(actions.width):
+            message, decision = actions.taken(np.array([[option]]))
+            wrong = message is not None and message.any() and not seen.may_speak[0]
+            wrong |= decision is not None and decision.any() and not seen.may_decide[0]
+            if legal[option]:
+                assert not wrong
+            elif option != actions.width - 1:
+                assert wrong or not asked
+        turn = played.step()
+
+
+def test_choices_are_decoded_to_messages_and_decisions() -> None:
+    numbers = np.array([[40 + 5], [3], [80]])  # the second decision with sentence 5; sentence 3; none
+    message, decision = Actions(GAME, "both").taken(numbers)
+    assert message is not None
+    assert decision is not None
+    assert message.tolist() == [[2, 1, 0], [3, 0, 0], [0, 0, 0]]
+    assert decision.tolist() == [1, 0, 0]
+    assert Actions(GAME, "decision").taken(np.array([[1], [2]]))[1].tolist() == [1, 0]  # type: ignore[union-attr]
+
+
+def test_the_best_option_is_legal() -> None:
+    actions = Actions(GAME)
+    scores, legal = torch.tensor([[0.0, 3.0, 1.0]]), torch.tensor([[True, False, True]])
+    assert actions.best(scores, legal).tolist() == [[2]]
+    assert actions.one_hot(torch.tensor([[1], [NEVER]])).tolist() == [[0, 1, 0], [0, 0, 0]]
 
 
 def played(game: BatchedGame, actions: Actions, steps: int) -> tuple[list[Observation], list[torch.Tensor], list[bool]]:
@@ -81,7 +144,7 @@ def test_a_speaker_with_a_partial_view_sees_zeros_in_other_slots() -> None:
 def test_observations_can_be_stacked_and_indexed() -> None:
     settings = GameSettings(most=2)
     seen, _, _ = played(BatchedGame(settings, episodes=3), Actions(settings), 5)
-    together = Observation.stack(seen)
+    together = stacked(seen)
     assert together.stimulus.shape == (5, 3, 3)
     assert torch.equal(together[2].message, seen[2].message)
     assert together[:, 1:].legal.shape == (5, 2, 3)
