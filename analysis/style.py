@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from icy.analysis.row_types import Facts
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted, natural
 
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.ticker import Formatter
+
+    from icy.analysis.order import Facts
 
     from .figures import ShownFigure
 

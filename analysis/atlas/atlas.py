@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from icy.analysis.order import LETTERS, in_order
-from icy.analysis.row_types import Facts, Series
+from icy.analysis.order import LETTERS, Facts, Series, in_order
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.core.files import whole_file
 from icy.core.machine import circumstances, now

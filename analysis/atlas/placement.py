@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from icy.analysis import style
+from icy.analysis.order import Facts
 from icy.analysis.plots.panels import ResultBlock
-from icy.analysis.row_types import Facts
 from icy.analysis.statistics import CONFIDENCE, holm, t_test
 from icy.analysis.table_cells import LEAST_RATIO
 from icy.core.text import counted

@@ -13,13 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icy.analysis.row_types import Facts
 from icy.core.csv_files import read_csv_table
 from icy.core.errors import UnknownNameError, quoted, unknown
 from icy.core.text import listed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from icy.analysis.order import Facts
 
 
 PAPERS_CI95 = 1.96  # half the width of the papers' 95 % intervals, in standard errors

@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from icy.analysis.order import in_order
-from icy.analysis.row_types import Row, Series
+from icy.analysis.order import Row, Series, in_order
 from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, LEAST_SPREAD, Values
 from icy.analysis.table_cells import CAP_SLACK, CUT, both_censored, number, p_text
 from icy.core.streams import stream

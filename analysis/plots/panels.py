@@ -21,13 +21,14 @@ from icy.analysis.order import (
     LETTERS,
     NOISE,
     ORDERED,
+    Series,
+    SortKey,
     heading,
     in_order,
     place_of,
     place_of_model,
     without_hashes,
 )
-from icy.analysis.row_types import Series, SortKey
 from icy.analysis.table_cells import COARSE, CUT, LEAST_RATIO, SPREADS, TableCell, cell_in_row
 from icy.analysis.tables.bias import GEOMETRIC, bias_table
 from icy.core.errors import InvalidSettingError

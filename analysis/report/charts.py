@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from icy.analysis.row_types import Facts
+from icy.analysis.order import Facts
 from icy.analysis.style import GRAY
 
 Spec = Facts

@@ -12,8 +12,7 @@ import pandas as pd
 from icy.analysis import style
 from icy.analysis.atlas.atlas import MODEL, SETTING, Atlas, model_label
 from icy.analysis.atlas.placement import LISTED_NEIGHBORS, MIN_SHARED
-from icy.analysis.order import COMPOSITIONAL, NOISE, heading, in_order
-from icy.analysis.row_types import Facts, SortKey
+from icy.analysis.order import COMPOSITIONAL, NOISE, Facts, SortKey, heading, in_order
 from icy.analysis.table_cells import LEAST_RATIO, updates_text, updates_to_target
 from icy.config.specs import ProbeSpec
 from icy.core.errors import UnknownNameError

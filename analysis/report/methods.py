@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from icy.analysis.literature.catalogue import published_sources
-from icy.analysis.metric_conventions import conventions_of
 from icy.analysis.order import heading, in_order, text_of
+from icy.analysis.table_cells import conventions_of
 from icy.config.protocols import PROTOCOLS, SCRATCH
 from icy.core.errors import UnknownNameError
 from icy.core.machine import circumstances

@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from icy.analysis.order import LETTERS, ORDER, heading, in_order, place_of, text_of
-from icy.analysis.row_types import Series, SortKey
+from icy.analysis.order import LETTERS, ORDER, Series, SortKey, heading, in_order, place_of, text_of
 from icy.analysis.statistics import LOG_SPREADS
 from icy.analysis.table_cells import (
     COARSE,

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from icy.analysis.metric_conventions import conventions_of, undefined_notes, with_reason
 from icy.analysis.order import LETTERS, heading, in_order, text_of
-from icy.analysis.table_cells import TableCell, cell_of
+from icy.analysis.table_cells import TableCell, cell_of, conventions_of, undefined_notes, with_reason
 from icy.config.settings import OPEN
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted

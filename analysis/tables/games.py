@@ -7,9 +7,17 @@ from dataclasses import replace
 
 import pandas as pd
 
-from icy.analysis.literature.games import references
-from icy.analysis.metric_conventions import of_columns, undefined_notes, with_reason
-from icy.analysis.table_cells import SPREADS, TableCell, cell_of, cell_of_values, checked_spread
+from icy.analysis.literature.retraining import references
+from icy.analysis.table_cells import (
+    SPREADS,
+    TableCell,
+    cell_of,
+    cell_of_values,
+    checked_spread,
+    of_columns,
+    undefined_notes,
+    with_reason,
+)
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from icy.analysis.order import ORDERED
-from icy.analysis.row_types import Facts
+from icy.analysis.order import ORDERED, Facts
 from icy.analysis.statistics import LEAST_RATIO, Values, student
 from icy.analysis.table_cells import EMPTY, LOG_COLUMNS, OTHER_COLUMNS, Mark, TableCell
 from icy.config.protocols import SCRATCH

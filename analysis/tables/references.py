@@ -11,8 +11,7 @@ import pandas as pd
 
 from icy.analysis.literature.agreement import agreement, end_to_end_agreement, with_distance
 from icy.analysis.literature.catalogue import find_table
-from icy.analysis.order import text_of
-from icy.analysis.row_types import Series
+from icy.analysis.order import Series, text_of
 from icy.analysis.table_cells import Reference, TableCell, both_censored, cell_in_row, cell_of
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.core.text import listed

@@ -12,18 +12,24 @@ import pandas as pd
 import scipy  # loads its parts on first use
 
 from icy.analysis.literature.catalogue import published
-from icy.analysis.metric_conventions import of_columns
-from icy.analysis.order import in_order
-from icy.analysis.row_types import Series
-from icy.analysis.table_cells import SPREADS, TableCell, cell_of, cell_of_values, checked_spread
+from icy.analysis.order import Series, in_order
+from icy.analysis.table_cells import SPREADS, TableCell, cell_of, cell_of_values, checked_spread, of_columns
 from icy.config.protocols import BASELINE
 from icy.config.settings import OLD_PRESETS
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results
 
-from .by_setting import failures, lines_of, results_in, row_numbers, setting_labels, spread_note, with_options
-from .metrics import table_of_scores
+from .by_setting import (
+    failures,
+    lines_of,
+    results_in,
+    row_numbers,
+    setting_labels,
+    spread_note,
+    table_of_scores,
+    with_options,
+)
 from .printed_table import BiasTable, Line
 
 QUERY, DEAF = "query", "deaf"

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from icy.analysis.literature.people import PUBLISHED
-from icy.analysis.order import in_order, range_text, text_of
-from icy.analysis.people import chance_p, cluster_bootstrap, equivalence_p, exact_interval, permutation_p, printed
-from icy.analysis.row_types import Facts, Row
+from icy.analysis.order import Facts, Row, in_order, range_text, text_of
+from icy.analysis.people import (
+    PUBLISHED,
+    chance_p,
+    cluster_bootstrap,
+    equivalence_p,
+    exact_interval,
+    permutation_p,
+    printed,
+)
 from icy.analysis.statistics import Values, holm
 from icy.analysis.table_cells import TableCell, cell_of, finite, p_text
 from icy.config.protocols import BASELINE

@@ -19,14 +19,13 @@ from matplotlib.text import Text
 
 import icy
 from icy.analysis import plots, tables
-from icy.analysis.emergence import Emergence
-from icy.analysis.plots.e2e_curves import e2e
-from icy.analysis.plots.emergence import plot_emergence
+from icy.analysis.emergence import Emergence, plot_emergence
+from icy.analysis.plots.learning_curves import e2e
 from icy.analysis.plots.metric_bars import plot_metrics
 from icy.analysis.plots.translation import plot_translation
+from icy.analysis.tables.by_setting import metrics_table, table_of_scores
 from icy.analysis.tables.e2e import end_to_end_table
 from icy.analysis.tables.games import SCORES, evaluation_table, games_table
-from icy.analysis.tables.metrics import metrics_table, table_of_scores
 from icy.analysis.tables.printed_table import BiasTable
 from icy.analysis.tables.s2b import LEARNED, scores_table, training_table
 from icy.config.specs import EndToEndSpec

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from icy.analysis.literature.people import published_people
-from icy.analysis.people_distance import (
+from icy.analysis.people import (
     grammars_of,
     people_distance,
     published_accuracies,
+    published_people,
     rms,
     study_accuracies,
 )

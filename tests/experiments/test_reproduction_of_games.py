@@ -9,7 +9,7 @@ import pytest
 
 import icy
 from icy.analysis import published
-from icy.analysis.literature.games import with_names
+from icy.analysis.literature.retraining import with_names
 from icy.config.specs import ReproduceSpec
 from icy.experiments.reproduce import Reproducing
 from icy.experiments.reproduction import printed_floors

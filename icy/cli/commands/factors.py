@@ -59,8 +59,8 @@ def _rows(table: pd.DataFrame, ratio: bool) -> tuple[list[str], list[list[str]]]
     import pandas as pd
 
     from icy.analysis.table_cells import p_text
-    from icy.analysis.tables.differences import effect_text
     from icy.analysis.tables.factors import CUT, INTERACTIONS
+    from icy.analysis.tables.paired import effect_text
 
     rows = []
     for row in table.to_dict("records"):

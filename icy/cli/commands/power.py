@@ -116,8 +116,7 @@ def _texts(row: pd.Series[Any], setting: list[str], crossed: bool) -> list[str]:
     import pandas as pd
 
     from icy.analysis.order import text_of
-    from icy.analysis.tables.differences import effect_text
-    from icy.analysis.tables.paired import NEEDED
+    from icy.analysis.tables.paired import NEEDED, effect_text
 
     ratio = row["measure"] == "ratio"
     effect, spread, share = row["effect"], row["spread"], row["language_share"]

@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from icy.analysis.people_distance import PeopleAccuracies, grammars_of, published_accuracies, study_accuracies
+from icy.analysis.people import PeopleAccuracies, grammars_of, published_accuracies, study_accuracies
 from icy.config.search_spec import SearchSpec
 from icy.config.settings import SamplerName
 from icy.config.specs import RUNNING, ProbeSpec, RunSpec, names

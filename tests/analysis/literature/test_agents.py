@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from icy.analysis import published, published_tables
-from icy.analysis.literature.agents import AGENTS, agent_parts, judge_agents
+from icy.analysis.literature.retraining import AGENTS, agent_parts, judge_agents
 from icy.analysis.literature.verdicts import Verdict
 
 RECALL = "metarg24/figure8"  # of the kind of job "recall"

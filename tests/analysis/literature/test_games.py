@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from icy.analysis import published
-from icy.analysis.literature.games import (
+from icy.analysis.literature.retraining import (
     GAMES,
     MEASURES,
     WHICH,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icy.analysis.literature.people import STUDY_COLUMNS, published_people
+from icy.analysis.people import STUDY_COLUMNS, published_people
 
 RIGHT = {  # spycodes-facts 7: right answers of all, or their range
     ("synth", "concat"): (9, 13), ("synth", "perm"): (2, 2), ("synth", "proj"): (1, 1), ("synth", "rot"): (2, 2),

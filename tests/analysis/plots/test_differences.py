@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from icy.analysis import compare
-from icy.analysis.plots.differences import differences
+from icy.analysis.plots.error_bars import differences
 from icy.core.errors import InvalidSettingError
 from tests.analysis.tables.test_differences import ratios
 

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from icy.analysis import plots
-from icy.analysis.plots.e2e_curves import PANELS
+from icy.analysis.plots.learning_curves import PANELS
 from icy.records.long_table import ROW
 from tests.analysis.plots.helpers import all_text, overlapping
 

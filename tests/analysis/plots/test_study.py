@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from icy.analysis.literature.people import published_people
-from icy.analysis.plots.study import draw_study
+from icy.analysis.people import published_people
+from icy.analysis.plots.games import draw_study
 from icy.analysis.tables.study import study_report
 from icy.core.errors import InvalidSettingError
 from results.study_design.__main__ import draw_design

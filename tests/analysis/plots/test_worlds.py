@@ -10,14 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from numpy.typing import NDArray
 
-from icy.analysis.plots.worlds import (
-    FREE,
-    GAP,
-    MATCHED,
-    VIOLATED,
-    plot_turns_of_images,
-    plot_turns_of_values,
-)
+from icy.analysis.plots.games import FREE, GAP, MATCHED, VIOLATED, plot_turns_of_images, plot_turns_of_values
 
 IMAGES = np.random.default_rng(0).random((2, 3, 3, 8, 8))
 

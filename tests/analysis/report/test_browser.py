@@ -13,8 +13,7 @@ import pytest
 
 import icy
 from icy.analysis.report.explorer import explorer_page, explorer_settings
-from icy.analysis.report.page import report_page
-from icy.analysis.report.sections import Section
+from icy.analysis.report.page import Section, report_page
 from icy.analysis.tables.bias import bias_table
 from tests.browsers import driven, why_not
 from tests.helpers import THREE, long

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from icy.analysis.order import ORDER
-from icy.analysis.report import charts, sections
-from icy.analysis.report.sections import MOST_POINTS, Section, thinned
+from icy.analysis.report import charts, page
+from icy.analysis.report.page import MOST_POINTS, Section, thinned
 from icy.analysis.style import grammar_looks
 from icy.analysis.tables.bias import bias_table
 from tests.helpers import THREE, long
@@ -59,7 +59,7 @@ def test_runs_have_values_and_curves() -> None:
 def test_many_curves_share_the_points_of_a_section(monkeypatch: pytest.MonkeyPatch) -> None:
     table = long({str(model): {"rot": [0.5, 0.7]} for model in range(5)})
     records = [{"key": key, "curve": [[step, step / 100] for step in range(101)]} for key in table["key"]]
-    monkeypatch.setattr(sections, "ALL_POINTS", 150)
+    monkeypatch.setattr(page, "ALL_POINTS", 150)
     curves = section(table, records=records).data()["curves"]
     assert len(curves) == 10
     assert {len(xs) for xs, _ in curves} == {15}

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from icy.analysis.literature.people import published_people
+from icy.analysis.people import published_people
 from icy.analysis.tables.s2b import acquisition_order, order_tau
 from icy.analysis.tables.study import study_report
 from icy.core.errors import InvalidSettingError

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from icy.analysis import compare
-from icy.analysis.plots.differences import differences
+from icy.analysis.plots.error_bars import differences
 from icy.core.errors import IncompatibleError
 
 SEEDS = (1, 2, 3)

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 
 from icy.analysis.plots.metric_bars import plot_metrics
-from icy.analysis.tables.metrics import metrics_table
+from icy.analysis.tables.by_setting import metrics_table
 
 
 def test_figure_and_table_of_scores() -> None:

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from icy.analysis.literature.people import STUDY_COLUMNS, published_people
-from icy.analysis.people import cluster_bootstrap, permutation_p, printed
+from icy.analysis.people import STUDY_COLUMNS, cluster_bootstrap, permutation_p, printed, published_people
 from icy.analysis.statistics import holm
 from icy.analysis.tables.study import contrasts_table, report_table, simulated_table, study_report
 from icy.core.errors import InvalidSettingError

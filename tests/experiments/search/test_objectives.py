@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import icy
-from icy.analysis.people_distance import PeopleAccuracies
+from icy.analysis.people import PeopleAccuracies
 from icy.analysis.statistics import log_summary, student
 from icy.config.search_spec import SearchSpec
 from icy.core.errors import IcyError

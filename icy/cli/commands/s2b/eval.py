@@ -218,7 +218,7 @@ def stimuli_command(
     **given: object,
 ) -> None:
     """Score how disentangled stimuli are, and draw an episode's stimuli."""
-    from icy.analysis.plots.stimuli import plot_stimuli
+    from icy.analysis.plots.games import plot_stimuli
     from icy.analysis.tables.s2b import scores_table
     from icy.s2b.language_probe import CODE, disentanglement, sections_of
 

@@ -102,7 +102,7 @@ def report_command(
     if out:
         write_atomically(Path(out), csv_table(report).to_csv(index=False).encode())
     if figure is not None:
-        from icy.analysis.plots.study import draw_study
+        from icy.analysis.plots.games import draw_study
 
         save_figure(draw_study(report), figure, quiet=False)
     return DONE
@@ -130,7 +130,7 @@ def all_rows(results: tuple[str, ...], rows: tuple[str, ...], published: bool) -
     """
     import pandas as pd
 
-    from icy.analysis.literature.people import published_people
+    from icy.analysis.people import published_people
     from icy.records.load import read_long
     from icy.study.rows import read_rows, rows_of_long
 
