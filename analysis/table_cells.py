@@ -32,7 +32,7 @@ SPREADS: dict[str, tuple[str, Callable[[Values], float]]] = {  # name: (descript
 }
 LOG_COLUMNS = ("geometric_mean", "geometric_spread", "low", "high")  # of `TableCell.to_dict`
 OTHER_COLUMNS = ("other", "other_error", "distance")
-Mark = Literal["", "best", "worst"]
+Mark = Literal["", "best", "worst", "other"]  # of a cell; "other": a reference value on a line of its own
 
 
 @dataclass(frozen=True)

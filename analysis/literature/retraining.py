@@ -265,12 +265,13 @@ def references(table: str) -> dict[GameKey, PublishedRow]:
         raise unknown("published table of games", table, list(GAMES))
     cells = with_names(published(found.id), found.id)
     return {
-        _row(rows.iloc[0].to_dict()): PublishedRow(dict(zip(rows["measure"], rows["mean"], strict=True)), found.id)
+        game_key(rows.iloc[0].to_dict()): PublishedRow(dict(zip(rows["measure"], rows["mean"], strict=True)), found.id)
         for _, rows in cells.groupby("row", sort=False)
     }
 
 
-def _row(cell: Row) -> GameKey:
+def game_key(cell: Row) -> GameKey:
+    """Return the game of a published cell: its columns WHICH."""
     numbers = (int(cell[name]) for name in WHICH[2:])
     return (str(cell["world"]), str(cell["representation"]), *numbers)  # type: ignore[return-value]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
 
 from icy.analysis.order import in_order, range_text
-from icy.analysis.table_cells import NOTED, SPREADS, TableCell, cell_of_values, checked_spread
+from icy.analysis.table_cells import NOTED, SPREADS, TableCell, cell_of_values, checked_spread, of_columns
 from icy.core.conventions import lower_is_better, read_conventions
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
@@ -56,19 +57,15 @@ def with_options(long: pd.DataFrame, columns: Sequence[str] = (), shown: Iterabl
 def _settings(options: Mapping[str, str]) -> Iterator[str]:
     """Yield options as text, except None; a dict yields its items one by one."""
     for name, text in options.items():
-        inner = _dict_of(text)
-        if inner:
+        inner = None
+        with contextlib.suppress(ValueError, SyntaxError):
+            inner = ast.literal_eval(text)
+        if not isinstance(inner, dict):
+            yield from [f"{name}={text}"] * (text != "None")
+        elif inner:
             yield from (f"{name}.{n}={v}" for n, v in inner.items() if v is not None)
-        elif text != "None":
-            yield name if inner is not None else f"{name}={text}"
-
-
-def _dict_of(text: str) -> dict[object, object] | None:
-    try:
-        found = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return None
-    return found if isinstance(found, dict) else None
+        else:
+            yield name
 
 
 def split_shared(texts: Sequence[str]) -> tuple[str, list[str]]:
@@ -88,6 +85,43 @@ def setting_labels(long: pd.DataFrame) -> dict[str, str]:
     """Return the headings of the columns of preset and further options, for the columns in which rows differ."""
     labels = {"preset": "preset"} if long["preset"].nunique() > 1 else {}
     return labels | ({FURTHER: "settings"} if (long[FURTHER] != "").any() else {})
+
+
+def setting_table(
+    title: str,
+    long: pd.DataFrame,
+    labels: Mapping[str, str],
+    columns: Mapping[str, str],
+    cell: Callable[[pd.DataFrame, str], TableCell],
+    notes: Sequence[str],
+    decimals: int = 2,
+    spread: str = "sd",
+    kind: str = "",
+) -> BiasTable:
+    """Make a table of results of one kind of job: a row per setting, a column per score, over seeds.
+
+    Args:
+        title: title of the table.
+        long: a row per run.
+        labels: columns that distinguish rows, and their headings.
+        columns: columns of scores, and their headings.
+        cell: function that returns the cell for the runs of a row and the name of a column.
+        notes: sentences below the table; failed runs are added.
+        decimals: number of decimals.
+        spread: a name of `icy.analysis.table_cells.SPREADS`.
+        kind: kind of job whose conventions of metrics are shown; "" for none.
+    """
+    return BiasTable(
+        title,
+        [*labels.values(), "seeds"],
+        list(columns.values()),
+        lines_of(long, labels, columns, cell),
+        [*notes, *failures(long)],
+        decimals,
+        spread=spread,
+        conventions=of_columns(long, columns, kind) if kind else {},
+        row_numbers=row_numbers(long, labels),
+    )
 
 
 def lines_of(

@@ -194,11 +194,12 @@ def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
     """
     both = paired_differences(long_of(results), other)[0]
     rows = []
-    for about, found in _cells(both):
-        low, high = found.interval
-        rows.append(
-            {**about, "low": low, "high": high, **{name: getattr(found, name) for name in (*PILOT, "test", "p")}}
-        )
+    for about, part in split_cells(both):
+        if about["grammar"] != BASELINE:
+            found = compare_pairs(part)
+            low, high = found.interval
+            numbers = {name: getattr(found, name) for name in (*PILOT, "test", "p")}
+            rows.append({**about, "low": low, "high": high, **numbers})
     order = [*_cell_columns(both), *PILOT[:-1], "low", "high", "spread", "test", "p"]
     table = pd.DataFrame(rows, columns=order)
     return table.assign(effect=table["effect"].round(12), p_holm=corrected(table))
@@ -211,11 +212,6 @@ def corrected(tests: pd.DataFrame) -> pd.Series[float]:
 
 
 _CELL = ["model", "representation", "meanings", "protocol", "measure", "grammar"]
-
-
-def _cells(both: pd.DataFrame) -> list[tuple[Facts, Paired]]:
-    """Return the identifying values and the comparison of every cell except concat's."""
-    return [(about, compare_pairs(part)) for about, part in split_cells(both) if about["grammar"] != BASELINE]
 
 
 def split_cells(both: pd.DataFrame) -> list[tuple[Facts, pd.DataFrame]]:
@@ -280,7 +276,10 @@ def seeds_needed(
             seeds is invalid, or does not fit the pilot.
         IncompatibleError: the models share no seed, or no setting.
     """
-    _check(power, alpha)
+    require_probability("power", power)
+    require_probability("alpha", alpha)
+    if power <= alpha:
+        raise InvalidSettingError(f"The power must be larger than alpha ({alpha}); not {power}.")
     whole_number("number of seeds of each language", per_language, least=1)
     long = long_of(results)
     one, other = two_models(long, models)
@@ -350,7 +349,9 @@ def _are_crossed(part: pd.DataFrame) -> bool:
 def _needed(about: Facts, pilot: _Pilot, power: float, alpha: float, tests: int, target: float | None) -> Facts:
     """Return a row of `seeds_needed`; `target` is an effect to use instead of the pilot's."""
     found, spread = pilot.found, pilot.spread
-    effect = target if target is not None else _log(found) if not found.bound else math.nan
+    effect = target if target is not None else math.nan
+    if target is None and not found.bound:
+        effect = math.log(found.effect) if found.log and found.effect > 0 else found.effect
     limit = spread_limit(spread, pilot.units)
     seeds = [pairs_needed(effect, spread, power, alpha / n) if spread > 0 else None for n in (1, tests)]
     cautious = pairs_needed(effect, limit, power, alpha) if limit > 0 else None
@@ -374,24 +375,20 @@ def _remark(pilot: _Pilot, seeds: int | None, has_target: bool) -> str:
     cut = f"{found.both_censored} of {found.pairs} pairs cut in both" if found.both_censored else ""
     if not pairs:
         return f"{cut}: a higher cap is needed"
+    alone = ""
     if found.one_censored:
-        one = f"{found.one_censored} of {found.pairs} pairs cut in one"
         way = "by a sign test, if all pairs have the same sign" if seeds and not has_target else "too many cut runs"
-        return "; ".join(filter(None, (cut, f"{one}: {way}")))
-    if pairs < 2:
-        return "; ".join(filter(None, (cut, "one pair has no spread: run more seeds")))
-    if not found.spread > 0:
-        return "; ".join(filter(None, (cut, "no spread in the pilot: evaluations may be too coarse to show it")))
-    alone = f"all {pairs} pairs share one language: the numbers hold only for it" if pilot.languages == 1 else ""
-    if seeds is None:
-        return "; ".join(filter(None, (cut, alone, "almost no effect")))
-    unit = "languages" if pilot.crossed else "pairs"
-    few = f"only {pilot.units} {unit}: the spread is a poor estimate" if pilot.units < FEW_PAIRS else ""
-    return "; ".join(filter(None, (cut, alone, few)))
-
-
-def _log(found: Paired) -> float:
-    return math.log(found.effect) if found.log and found.effect > 0 else found.effect
+        limit = f"{found.one_censored} of {found.pairs} pairs cut in one: {way}"
+    elif pairs < 2:
+        limit = "one pair has no spread: run more seeds"
+    elif not found.spread > 0:
+        limit = "no spread in the pilot: evaluations may be too coarse to show it"
+    else:
+        alone = f"all {pairs} pairs share one language: the numbers hold only for it" if pilot.languages == 1 else ""
+        unit = "languages" if pilot.crossed else "pairs"
+        few = f"only {pilot.units} {unit}: the spread is a poor estimate" if pilot.units < FEW_PAIRS else ""
+        limit = "almost no effect" if seeds is None else few
+    return "; ".join(filter(None, (cut, alone, limit)))
 
 
 def _effect(effect: float, kinds: set[bool]) -> float:
@@ -405,13 +402,6 @@ def _effect(effect: float, kinds: set[bool]) -> float:
     if not log and not 0 < abs(effect) < 1:
         raise InvalidSettingError(f"The effect must be a difference in accuracy, such as 0.05; not {effect}.")
     return math.log(effect) if log else effect
-
-
-def _check(power: float, alpha: float) -> None:
-    require_probability("power", power)
-    require_probability("alpha", alpha)
-    if power <= alpha:
-        raise InvalidSettingError(f"The power must be larger than alpha ({alpha}); not {power}.")
 
 
 def two_models(long: pd.DataFrame, models: Sequence[str] = ()) -> tuple[str, str]:
@@ -441,13 +431,6 @@ NUMBERS = [
     *("first", "second", "effect", "bound", "low", "high"),
     *("test", "p", "p_holm", "pairs", "one_censored", "both_censored"),
 ]
-RUN = (
-    "first",
-    "second",
-    "difference",
-    "first_cut",
-    "second_cut",
-)  # columns of `runs` after the columns that identify the run
 
 
 @dataclass(frozen=True)
@@ -503,9 +486,9 @@ class ResultsComparison:
     def rows(self) -> tuple[list[str], list[list[str]]]:
         """Return headings and rows of a printed table, a row per cell."""
         about = identifying_columns(self.cells)
-        heads = [*about, *self.names, "second / first" if self._all_ratios() else "difference", "95 %", "by seed", "p"]
-        if "difference" in heads and (self.cells["measure"] == "ratio").any():
-            heads[heads.index("difference")] = "difference, or quotient (×)"
+        ratios = self.cells["measure"] == "ratio"
+        effect = "second / first" if ratios.all() else "difference, or quotient (×)" if ratios.any() else "difference"
+        heads = [*about, *self.names, effect, "95 %", "by seed", "p"]
         seeds: dict[Hashable, pd.DataFrame] = dict(iter(self.runs.groupby("cell")))
         lines = [
             [*("-" if pd.isna(cell[name]) else whole_text(cell[name]) for name in about), *_line(cell, seeds[place])]
@@ -513,21 +496,11 @@ class ResultsComparison:
         ]
         return heads, lines
 
-    def _all_ratios(self) -> bool:
-        return bool((self.cells["measure"] == "ratio").all())
-
     def markdown(self) -> str:
         """Return the comparison as Markdown, for a pull request or an appendix."""
         first, second = self.names
-        return "\n".join(
-            [
-                f"**{second} against {first}**",
-                "",
-                *(f"- {line}" for line in self.said()),
-                "",
-                markdown_table(*self.rows()),
-            ]
-        )
+        said = [f"- {line}" for line in self.said()]
+        return "\n".join([f"**{second} against {first}**", "", *said, "", markdown_table(*self.rows())])
 
     def __repr__(self) -> str:
         return "\n".join(self.said())

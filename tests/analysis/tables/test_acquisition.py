@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from icy.analysis.people import published_people
-from icy.analysis.tables.s2b import acquisition_order, order_tau
-from icy.analysis.tables.study import study_report
+from icy.analysis.tables.study import acquisition_order, order_tau, study_report
 from icy.core.errors import InvalidSettingError
 
 EASY_FIRST = {"concat": 0.6, "shufdet": 0.5, "perm": 0.2, "proj": 0.04, "rot": 0.02}

@@ -95,7 +95,7 @@ def report_command(
 
         _print_frame(accuracy_by_filter(found), format_)
     if acquisition:
-        from icy.analysis.tables.s2b import acquisition_order
+        from icy.analysis.tables.study import acquisition_order
         from icy.records.load import read_long
 
         _print_frame(acquisition_order(report, read_long(acquisition)), format_)
