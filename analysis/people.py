@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import scipy  # loads its parts on first use
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from icy.analysis.order import Facts, Row
 from icy.analysis.statistics import CONFIDENCE, Interval, Values, holm, known_runs, require_probability
@@ -63,17 +63,12 @@ def cluster_bootstrap(
     if len(sums) < 2:
         return Interval(mean)
     rng = stream(seed, "cluster bootstrap")
-    means = np.concatenate(
-        [_resampled(sums, counts, rng, min(AT_ONCE, resamples - done)) for done in range(0, resamples, AT_ONCE)]
-    )
-    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    means = []
+    for done in range(0, resamples, AT_ONCE):
+        chosen = rng.integers(len(sums), size=(min(AT_ONCE, resamples - done), len(sums)))
+        means.append(sums[chosen].sum(1) / counts[chosen].sum(1))
+    low, high = np.quantile(np.concatenate(means), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Interval(mean, float(low), float(high))
-
-
-def _resampled(sums: Values, counts: NDArray[np.int64], rng: np.random.Generator, times: int) -> Values:
-    chosen = rng.integers(len(sums), size=(times, len(sums)))
-    found: Values = sums[chosen].sum(1) / counts[chosen].sum(1)
-    return found
 
 
 def exact_interval(right: int, count: int) -> Interval:

@@ -33,11 +33,11 @@ KINDS = {
         "Acquisition ratios on a log axis: a row per model, a dot per grammar, arrows for cut runs.",
     ),
     "tradeoff": (
-        "tradeoff_front",
+        "points",
         "Accuracy or ratio on compositional grammars against noise grammars: models ranked, best at the front.",
     ),
     "parameters": (
-        "parameter_counts",
+        "points",
         "Results against the number of parameters: a panel per grammar, a line per model.",
     ),
     "e2e": ("learning_curves", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),

@@ -81,15 +81,11 @@ def bars(
     ratio = all(part.is_ratio for part in parts)
     notes = [note.replace(CUT, "arrow:" if ratio else f"{CUT}, or arrow on a bar of ratios:") for note in notes]
     notes += notes_on_ends(parts, dict.fromkeys(g for part in parts for g in _shown(part)), spread)
-    notes += [f"{UNMEASURED} not measured"] if _has_gaps(parts, spread) else []
+    gaps = any(line.cell(g, spread) is None for part in parts for line in part.lines for g in _shown(part))
+    notes += [f"{UNMEASURED} not measured"] * gaps
     notes += [style.CHANCE_NOTE] if any(part.chance for part in parts if not part.is_ratio) else []
     style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure
-
-
-def _has_gaps(parts: Sequence[ResultBlock], spread: str) -> bool:
-    """Return whether a model lacks a result on a grammar that other models have."""
-    return any(line.cell(g, spread) is None for part in parts for line in part.lines for g in _shown(part))
 
 
 def _shown(part: ResultBlock) -> list[str]:
@@ -153,13 +149,11 @@ def _by_grammar(
 ) -> tuple[Figure, list[Axes]]:
     """Draw one or more rows of panels per block; return the figure and its panels."""
     panels = [(part, grammar) for part in parts for grammar in _shown(part)]
+    sizes = [(part.name, len(_shown(part))) for part in parts]
+    names = [f"{part.name}, {grammar}" if part.name else grammar for part, grammar in panels]
+    figure, drawn = style.grids(sizes, names, axes, width, [ROW_HEIGHT * len(part.lines) + 0.5 for part in parts])
     if axes is None:
-        sizes = [(part.name, len(_shown(part))) for part in parts]
-        figure, drawn = style.grids(sizes, width, [ROW_HEIGHT * len(part.lines) + 0.5 for part in parts])
-        refuse_crowd((figure.get_figwidth(), figure.get_figheight()), parts)
-    else:
-        drawn = style.given_axes([f"{p.name}, {g}" if p.name else g for p, g in panels], axes)
-        figure = style.figure_of(drawn[0])
+        refuse_crowd(figure.get_size_inches(), parts)
     for ax, (part, grammar) in zip(drawn, panels, strict=True):
         _panel(ax, part, part.lines, grammar, spread)
         place, count = _shown(part).index(grammar), len(_shown(part))
@@ -439,7 +433,9 @@ def _difference_panel(ax: Axes, part: pd.DataFrame, comparison: ResultsCompariso
         face = "white" if cell["bound"] else color
         mark = cell["bound"] or "o"  # "<" and ">" are marks too
         ax.plot([cell["effect"]], [y], mark, markersize=4.5, markerfacecolor=face, markeredgecolor=color, zorder=4)
-    low, high = _ends(ax, ratio)
+    low, high = ax.get_xlim()  # intervals of few seeds may exceed the limits
+    room = (high - low) / 4
+    low, high = (low / ROOM, high * ROOM) if ratio else (low - room, high + room)
     for y, (_, cell) in enumerate(part.iterrows()):
         if cell["test"] == "t":
             color = _looks(cell, comparison)[1]
@@ -451,21 +447,10 @@ def _difference_panel(ax: Axes, part: pd.DataFrame, comparison: ResultsCompariso
     effect = f"{second} / {first}, of geometric means" if ratio else f"{second} - {first}"
     ax.set_xlabel(effect)
     ax.set(ylim=(len(part) - 0.5, -0.5), xlim=(low, high))
-    ax.set_yticks(range(len(part)), _labels(part))
+    columns = part[identifying_columns(part)]
+    rows = columns.astype(object).where(columns.notna(), "").to_numpy().tolist()
+    ax.set_yticks(range(len(part)), [", ".join(text for value in row if (text := str(value))) for row in rows])
     style.tidy(ax, grid="x")
     if ratio:
         style.ratio_axis(ax.xaxis, low, high)
     ax.tick_params(axis="y", length=0, labelsize=style.SMALL)
-
-
-def _ends(ax: Axes, ratio: bool) -> tuple[float, float]:
-    """Return axis limits with room around effects and seeds; intervals of few seeds may exceed them."""
-    low, high = ax.get_xlim()
-    return (low / ROOM, high * ROOM) if ratio else (low - (high - low) / 4, high + (high - low) / 4)
-
-
-def _labels(part: pd.DataFrame) -> list[str]:
-    """Return a label per cell: the values of its identifying columns, without empty values."""
-    columns = part[identifying_columns(part)]
-    rows = columns.astype(object).where(columns.notna(), "").to_numpy().tolist()
-    return [", ".join(text for value in row if (text := str(value))) for row in rows]

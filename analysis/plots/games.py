@@ -26,7 +26,7 @@ Floats = NDArray[np.floating[Any]]  # of any precision
 Whole: TypeAlias = NDArray[np.int64]
 GAP = 3  # pixels between images
 PAPER = 0.85  # the gray between images on black
-TARGET, DISTRACTOR = style.COLORS[0], style.COLORS[1]
+SIDES = (("targets", style.COLORS[0]), ("distractors", style.COLORS[1]))  # names and colors
 FREE, MATCHED, VIOLATED = range(3)  # relation of a value to a rule: no condition, condition met, condition not met
 CELLS = ListedColormap(["white", "#b8d9ef", "#f5c9a5"])
 NAME_HEIGHT, CELL_HEIGHT = 0.3, 0.24  # inches
@@ -51,10 +51,11 @@ def plot_turns_of_images(images: Floats, rules: Sequence[str], targets: int) -> 
     side = (style.WIDTH - 0.9) / max(counts)
     figure = style.figure(style.WIDTH, len(images) * (2 * side + NAME_HEIGHT + 0.1))
     for part, turn, rule in _turns(figure, images, rules):
-        shares = zip(part.subplots(2, 1), (turn[:targets], turn[targets:]), _sides(), strict=True)
+        shares = zip(part.subplots(2, 1), (turn[:targets], turn[targets:]), SIDES, strict=True)
         for axes, candidates, (name, color) in shares:
             draw_images(axes, candidates[None], wide=max(counts))
-            _name_side(axes, name, color)
+            axes.set_ylabel(name, color=color, fontsize=style.MEDIUM, rotation=0, ha="right", va="center")
+            axes.set(xticks=[], yticks=[])
         part.axes[0].set_title(rule, fontsize=style.LARGE, loc="left", pad=3)
     return figure
 
@@ -85,7 +86,7 @@ def plot_turns_of_values(
     for part, (turn, state), rule in _turns(figure, list(zip(objects, states, strict=True)), rules):
         cuts = slice(0, targets), slice(targets, None)
         panels = part.subplots(1, 2, width_ratios=(targets, len(turn) - targets), squeeze=False)[0]
-        for axes, cut, (name, color) in zip(panels, cuts, _sides(), strict=True):
+        for axes, cut, (name, color) in zip(panels, cuts, SIDES, strict=True):
             draw_grid(axes, state[cut].T, CELLS, VIOLATED)
             axes.set_aspect(CELL_HEIGHT / cell)
             for (column, row), value in np.ndenumerate(turn[cut]):
@@ -102,15 +103,6 @@ def _turns(figure: Figure, turns: Sequence[Any] | Floats, rules: Sequence[str]) 
     """Return a subfigure for each turn, with the turn and its rule."""
     parts = figure.subfigures(len(turns), 1, squeeze=False)[:, 0]
     return list(zip(parts, turns, rules, strict=True))
-
-
-def _sides() -> tuple[tuple[str, str], tuple[str, str]]:
-    return ("targets", TARGET), ("distractors", DISTRACTOR)
-
-
-def _name_side(axes: Axes, name: str, color: str) -> None:
-    axes.set_ylabel(name, color=color, fontsize=style.MEDIUM, rotation=0, ha="right", va="center")
-    axes.set(xticks=[], yticks=[])
 
 
 def draw_images(axes: Axes, images: Floats, wide: int = 0) -> None:

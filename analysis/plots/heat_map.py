@@ -115,7 +115,12 @@ def heat(
     parts = blocks(long)
     usual, notes = describe(long, spread)
     cells, across = _cells(parts, style.width_of(width, 0) or None, long["seed"].nunique() > 1)
-    scales = {part.measure: _colors(part.measure, parts, spread) for part in parts}
+    scales: dict[str, tuple[Normalize, Colormap]] = {}  # which all panels of a measure share
+    for measure in dict.fromkeys(part.measure for part in parts):
+        same = [part for part in parts if part.measure == measure]
+        ends = color_ends(same, spread)
+        ratio = LogNorm(*ends), colormaps[COLORS].reversed()
+        scales[measure] = ratio if same[0].is_ratio else (Normalize(*ends), colormaps[COLORS])
     if axes is None:
         tall = sum(map(cells.block, parts)) + KEY * len(scales) + (PADDING if style.CAPTIONED else ABOUT)
         refuse_crowd((across, tall), parts)
@@ -141,13 +146,6 @@ def heat(
 
 
 # -- color bars --------------------------------------------------------------------------------------------------------
-
-
-def _colors(measure: str, parts: Sequence[ResultBlock], spread: str) -> tuple[Normalize, Colormap]:
-    """Return the color scale that all panels of a measure share."""
-    same = [part for part in parts if part.measure == measure]
-    ends = color_ends(same, spread)
-    return (LogNorm(*ends), colormaps[COLORS].reversed()) if same[0].is_ratio else (Normalize(*ends), colormaps[COLORS])
 
 
 def _keys(
@@ -228,13 +226,17 @@ def _name(ax: Axes, part: ResultBlock, sizes: Cells, room: float) -> None:
     ax.xaxis.tick_top()
     ax.set_xticks(range(len(grammars)), grammars, **style.tilt(grammars, room, "left", sizes.names))
     ax.set_yticks(range(len(rows)), rows)
-    ax.tick_params(length=0, labelsize=sizes.names)
-    ax.set_xticks(np.arange(len(grammars) + 1) - 0.5, minor=True)
-    ax.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
-    ax.grid(which="minor", color="white", linewidth=min(1.2, 2 * sizes.width))
-    ax.tick_params(which="minor", length=0)
-    ax.spines[:].set_visible(False)
+    _part_cells(ax, (len(rows), len(grammars)), min(1.2, 2 * sizes.width), sizes.names)
     style.name_block(ax, part.name)
+
+
+def _part_cells(ax: Axes, shape: Sequence[int], width: float, size: float) -> None:
+    """Draw white lines between the cells of a heat map [row, column]; `size`: of the names of rows and columns."""
+    for axis, count in zip((ax.yaxis, ax.xaxis), shape, strict=True):
+        axis.set_ticks(np.arange(count + 1) - 0.5, minor=True)
+    ax.grid(which="minor", color="white", linewidth=width)
+    ax.tick_params(which="both", length=0, labelsize=size)
+    ax.spines[:].set_visible(False)
 
 
 # -- populations of senders and receivers: the accuracy of every pairing -----------------------------------------------
@@ -276,12 +278,8 @@ def pairings(
     names = [f"{line.label}, seed {record['seed']}" for line, some in zip(lines, shown, strict=True) for record in some]
     heights = [MARGIN + CELL * max(len(record["pairings"]) for record in some) for some in shown]
     width = style.width_of(width, max(LEAST, style.NARROWEST * max(map(len, shown))))
-    if axes is None:
-        blocks = [(line.label, len(some)) for line, some in zip(lines, shown, strict=True)]
-        figure, drawn = style.grids(blocks, width, heights)
-    else:
-        drawn = style.given_axes(names, axes)
-        figure = style.figure_of(drawn[0])
+    blocks = [(line.label, len(some)) for line, some in zip(lines, shown, strict=True)]
+    figure, drawn = style.grids(blocks, names, axes, width, heights)
     norm, colors = Normalize(0, 1), colormaps[COLORS]
     for ax, record, name in zip(drawn, [record for some in shown for record in some], names, strict=True):
         _draw_pairings(ax, record, norm, colors)
@@ -307,8 +305,4 @@ def _draw_pairings(ax: Axes, record: Record, norm: Normalize, colors: Colormap) 
     senders, receivers = accuracies.shape
     ax.set_xticks(range(receivers), [f"r{j + 1}" for j in range(receivers)])
     ax.set_yticks(range(senders), [f"s{i + 1}" for i in range(senders)])
-    ax.set_xticks(np.arange(receivers + 1) - 0.5, minor=True)
-    ax.set_yticks(np.arange(senders + 1) - 0.5, minor=True)
-    ax.grid(which="minor", color="white", linewidth=1.2)
-    ax.tick_params(which="both", length=0, labelsize=style.SMALL)
-    ax.spines[:].set_visible(False)
+    _part_cells(ax, accuracies.shape, 1.2, style.SMALL)

@@ -76,7 +76,8 @@ def curves(
         InvalidSettingError: no curves, only end-to-end runs, an unknown spread, or a wrong number of axes.
     """
     checked_spread(spread)
-    records = [r for r in records_of(results, "curves") if _has_accuracy(r)]
+    # `icy plot e2e` draws curves of pairs.
+    records = [r for r in records_of(results, "curves") if not kind_of(r).plot and "accuracy" in kind_of(r).curve]
     with_curve = [r for r in records if r.get("curve") and not r["failed"]]
     if not with_curve:
         raise InvalidSettingError(_explain_no_curves(records))
@@ -94,8 +95,13 @@ def curves(
     looks = style.grammar_looks(in_order(long["grammar"]))
     for ax, (name, rows, part) in zip(drawn, found, strict=True):
         own = runs[runs["key"].isin(rows["key"])]
-        _panel(ax, own, looks, spread)
-        _reconstruction(ax, own, looks)
+        for grammar in in_order(own["grammar"]):
+            _draw(ax, own[own["grammar"] == grammar], looks[grammar], spread, grammar)
+        ax.set_ylim(0, 1.03)
+        style.tidy(ax)
+        for grammar, some in own.dropna(subset=[RECONSTRUCTED]).groupby("grammar", sort=False):
+            mean = some.groupby("steps")[RECONSTRUCTED].mean()  # over the seeds that have one
+            ax.plot(mean.index, mean, **{**DOTTED, "color": looks[str(grammar)].color})
         for target in sorted(set(rows["target"].dropna())):
             ax.axhline(float(target), **TARGET, zorder=1)
         if part.chance:
@@ -124,12 +130,6 @@ def _explain_no_curves(records: Sequence[Record]) -> str:
     )
 
 
-def _has_accuracy(record: Record) -> bool:
-    """Return whether the learning curve of a record holds accuracies; `icy plot e2e` draws curves of pairs."""
-    kind = kind_of(record)
-    return not kind.plot and "accuracy" in kind.curve
-
-
 def _evaluations(records: Sequence[Record]) -> pd.DataFrame:
     """Return a row per evaluation: key, grammar, seed, reason, steps, accuracy, reconstruction accuracy or NaN."""
     rows = []
@@ -140,21 +140,6 @@ def _evaluations(records: Sequence[Record]) -> pd.DataFrame:
             rows.append((*about, read["accuracy"], read.get(RECONSTRUCTED)))
     columns = ["key", "grammar", "seed", "reason", "steps", "accuracy", RECONSTRUCTED]
     return pd.DataFrame(rows, columns=columns).astype({RECONSTRUCTED: float})
-
-
-def _panel(ax: Axes, runs: pd.DataFrame, looks: dict[str, style.Look], spread: str) -> None:
-    for grammar in in_order(runs["grammar"]):
-        part = runs[runs["grammar"] == grammar]
-        _draw(ax, part, looks[grammar], spread, grammar)
-    ax.set_ylim(0, 1.03)
-    style.tidy(ax)
-
-
-def _reconstruction(ax: Axes, runs: pd.DataFrame, looks: dict[str, style.Look]) -> None:
-    """Draw the mean reconstruction accuracy over the seeds that have one."""
-    for grammar, part in runs.dropna(subset=[RECONSTRUCTED]).groupby("grammar", sort=False):
-        mean = part.groupby("steps")[RECONSTRUCTED].mean()
-        ax.plot(mean.index, mean, **{**DOTTED, "color": looks[str(grammar)].color})
 
 
 def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: str) -> None:
@@ -278,11 +263,8 @@ def e2e(
     across = style.across(len(measures), width) if axes is None else len(measures)
     close = [name for name in measures if "accuracy" in name and curves[name].max() > CLOSE]
     notes = _game_notes(curves, spread, bool(close))
-    if axes is None:  # titles belong to rows, so that long titles do not widen the first panel
-        figure, drawn = style.grids([(pair.label, len(measures)) for pair in pairs], width, [1.4] * len(pairs))
-    else:
-        drawn = style.given_axes(names, axes)
-        figure = style.figure_of(drawn[0])
+    blocks = [(pair.label, len(measures)) for pair in pairs]  # titles of rows do not widen the first panel
+    figure, drawn = style.grids(blocks, names, axes, width, [1.4] * len(pairs))
     for place, ax in enumerate(drawn):
         pair, panel = pairs[place // len(measures)], measures[place % len(measures)]
         draw_panel(ax, pair.long, panel, spread, close=panel in close)

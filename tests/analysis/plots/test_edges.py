@@ -24,10 +24,10 @@ from results.study_design.__main__ import draw_design
 from results.study_report.__main__ import draw_course
 from tests.analysis.atlas.test_placement import ABOUT, ZOO_OF_TWO, spread
 from tests.analysis.plots.helpers import written
-from tests.analysis.plots.test_differences import CUT, EASY
-from tests.analysis.plots.test_pairing_map import populations
+from tests.analysis.plots.test_error_bars import CUT, EASY
+from tests.analysis.plots.test_heat_map import populations
 from tests.analysis.plots.test_plots import few_chains
-from tests.analysis.tables.test_differences import ratios
+from tests.analysis.tables.test_paired import ratios
 from tests.analysis.tables.test_study import VALUES, rows
 from tests.analysis.test_metric_conventions import NAMES, PLOTS, scores
 

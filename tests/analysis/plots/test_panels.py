@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from icy.analysis import plots
-from icy.analysis.plots.panels import blocks, describe, lines_of
+from icy.analysis.plots.panels import blocks, describe, lines_of, place_labels
 from icy.analysis.statistics import student
 from icy.analysis.tables.bias import bias_table
 from icy.core.errors import InvalidSettingError
@@ -193,3 +193,13 @@ def test_a_failed_run_may_have_any_value() -> None:
 def test_a_plot_that_has_no_room_says_so(kind: str) -> None:
     with pytest.raises(InvalidSettingError, match=r"leave no room for it in 1 by [\d.]+ inches: make it wider"):
         plots.plot_function(kind)(acquire(), width=1).draw_without_rendering()
+
+
+# -- labels that do not overlap ----------------------------------------------------------------------------------------
+
+
+def test_labels_at_one_place_are_set_apart() -> None:
+    ax = Figure(figsize=(4, 3)).subplots()
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    found = place_labels(ax, [(0.5, 0.5)] * 6, ["a name"] * 6)
+    assert len({text.xyann for text in found}) == 6

@@ -22,8 +22,8 @@ from icy.core.errors import InvalidSettingError
 from icy.experiments.results import ProbeResult
 from icy.records.load import select
 from tests.analysis.plots.helpers import MODELS, acquire, all_text, budget, overlapping, sized, texts, written
-from tests.analysis.plots.test_e2e_curves import played
-from tests.analysis.plots.test_pairing_map import populations
+from tests.analysis.plots.test_heat_map import populations
+from tests.analysis.plots.test_learning_curves import played
 
 
 def few_chains(folder: Path) -> ProbeResult:
