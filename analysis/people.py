@@ -485,17 +485,12 @@ def study_accuracies(rows: pd.DataFrame) -> PeopleAccuracies:
             raise InvalidSettingError(f"Only one person played {grammar} of {dataset}; a distance needs two or more.")
     rng = stream(0, "people")
     draws = [values[rng.integers(len(values), size=(DRAWS, len(values)))].mean(1) for values in groups.values()]
-    halves = [_halves(values, rng) for values in groups.values()]
-    first, second = (np.stack([half[side] for half in halves], 1) for side in (0, 1))
+    # The means of two halves of each group, for many random splits.
+    mixed = [rng.permuted(np.tile(values, (DRAWS, 1)), axis=1) for values in groups.values()]
+    first = np.stack([values[:, : values.shape[1] // 2].mean(1) for values in mixed], 1)
+    second = np.stack([values[:, values.shape[1] // 2 :].mean(1) for values in mixed], 1)
     means = np.array([values.mean() for values in groups.values()])
     return PeopleAccuracies(tuple(groups), means, np.stack(draws, 1), (first, second))
-
-
-def _halves(values: Values, rng: np.random.Generator) -> tuple[Values, Values]:
-    """Return the means of two halves of some values, for many random splits: each [resample]."""
-    mixed = rng.permuted(np.tile(values, (DRAWS, 1)), axis=1)
-    middle = len(values) // 2
-    return mixed[:, :middle].mean(1), mixed[:, middle:].mean(1)
 
 
 def people_distance(accuracies: Values, people: PeopleAccuracies) -> Interval:

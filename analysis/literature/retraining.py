@@ -286,17 +286,12 @@ def judge_games(table: str, long: pd.DataFrame, reference: pd.DataFrame) -> pd.D
     Returns:
         The table of `judge_cells`: the column `representation` holds the world, and `model` the name of the row.
     """
-    runs = [_runs_of_game(long, cell) for cell in reference.to_dict("records")]
+    runs = []
+    for cell in reference.to_dict("records"):
+        rows, name = rows_of(long, cell), cell["measure"]
+        runs.append(rows[[name, "failed"]].set_axis(["value", "failed"], axis=1) if name in rows else rows[:0])
     cells = reference.rename(columns={"row": "model"}).assign(representation=reference["world"].str.title(), grammar="")
     return judge_runs(cells, runs)
-
-
-def _runs_of_game(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
-    """Return the columns `value` and `failed` of the runs of a published cell."""
-    rows = rows_of(long, cell)
-    return (
-        rows[[cell["measure"], "failed"]].set_axis(["value", "failed"], axis=1) if cell["measure"] in rows else rows[:0]
-    )
 
 
 def rows_of(long: pd.DataFrame, cell: Row) -> pd.DataFrame:

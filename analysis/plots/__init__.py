@@ -54,21 +54,7 @@ KINDS = {
         "Paths of languages of chains in bias space: a panel per model, a path per first language.",
     ),
 }
-__all__ = [
-    "KINDS",
-    "bars",
-    "chain_curves",
-    "chain_paths",
-    "curves",
-    "e2e",
-    "heat",
-    "pairings",
-    "parameters",
-    "plot_function",
-    "plot_style",
-    "ratios",
-    "tradeoff",
-]
+__all__ = ["KINDS", "plot_function", "plot_style", *KINDS]
 
 
 def plot_function(kind: str) -> Callable[..., Any]:

@@ -348,16 +348,13 @@ def _row(ax: Axes, y: int, line: Line, part: ResultBlock, looks: dict[str, style
     for i, grammar in enumerate(part.grammars):
         cell = line.cell(grammar, spread)
         if cell is not None and cell.seeds:
-            _dot(ax, y + (i - (len(part.grammars) - 1) / 2) * step, line, cell, looks[grammar])
-
-
-def _dot(ax: Axes, y: float, line: Line, cell: TableCell, look: style.Look) -> None:
-    down, up = line.bar(cell)
-    ax.errorbar([cell.center], [y], xerr=[[down], [up]], fmt="none", ecolor=look.color, elinewidth=0.9)
-    face = "white" if cell.censored else look.color
-    ax.plot([cell.center], [y], look.marker, markersize=MARK, markerfacecolor=face, markeredgecolor=look.color,
-            markeredgewidth=0.9, clip_on=False, zorder=3)  # fmt: skip
-    mark_mean(ax, "x", y, line, cell, look.color)
+            place, look = y + (i - (len(part.grammars) - 1) / 2) * step, looks[grammar]
+            down, up = line.bar(cell)
+            ax.errorbar([cell.center], [place], xerr=[[down], [up]], fmt="none", ecolor=look.color, elinewidth=0.9)
+            face = "white" if cell.censored else look.color
+            ax.plot([cell.center], [place], look.marker, markersize=MARK, markerfacecolor=face,
+                    markeredgecolor=look.color, markeredgewidth=0.9, clip_on=False, zorder=3)  # fmt: skip
+            mark_mean(ax, "x", place, line, cell, look.color)
 
 
 # -- differences between two results as dots with intervals ------------------------------------------------------------

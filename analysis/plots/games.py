@@ -210,7 +210,10 @@ def draw_study(report: pd.DataFrame, title: str | None = None, width: float = st
         _draw_dataset(ax, named[named["dataset"] == dataset], grammars, looks)
         style.name_block(ax, dataset)
     style.legend(figure, list(axes), True, [look.handle(label, line=False) for label, look in looks.items()])
-    style.entitle(figure, list(axes), True, title, TITLE, _study_notes(named))
+    notes = ["lines: 95 % interval of the mean, by bootstrap of persons (of machines: instances)"]
+    if (named["agent_kind"] == PUBLISHED).any():
+        notes.append("people (Icy22): middle and range of the counts that fit the printed numbers")
+    style.entitle(figure, list(axes), True, title, TITLE, notes)
     return figure
 
 
@@ -254,10 +257,3 @@ def _draw_dataset(ax: Axes, part: pd.DataFrame, grammars: Sequence[str], looks: 
     ax.set(xticks=range(len(grammars)), xticklabels=grammars, xlim=(-0.5, len(grammars) - 0.5), ylim=(0, 100))
     ax.set_ylabel("right, %")
     style.tidy(ax, "y")
-
-
-def _study_notes(named: pd.DataFrame) -> list[str]:
-    notes = ["lines: 95 % interval of the mean, by bootstrap of persons (of machines: instances)"]
-    if (named["agent_kind"] == PUBLISHED).any():
-        notes.append("people (Icy22): middle and range of the counts that fit the printed numbers")
-    return notes

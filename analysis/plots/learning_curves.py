@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import fill
 from typing import Any
@@ -29,7 +29,7 @@ from icy.records.load import Results, long_of
 from icy.records.long_table import ROW, game_curves
 from icy.records.record import HasRecords, Record
 
-from .panels import CURVES, Line, ResultBlock, blocks, describe, lines_of, mean_and_band, records_of
+from .panels import CURVES, Line, blocks, describe, lines_of, mean_and_band, records_of
 
 PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # the axis is logarithmic if the longest run has more than this many times the steps of the shortest
@@ -111,7 +111,14 @@ def curves(
     measure = SURVIVAL if set(long["measure"]) == {SURVIVAL} else "accuracy"
     counted = " or ".join(dict.fromkeys(kind_of(r).counted for r in with_curve))
     style.outer_labels(drawn, across if axes is None else 1, counted, [measure] * len(drawn))
-    handles = _handles(looks, long, parts, bool(runs[RECONSTRUCTED].notna().any()))
+    mark: Facts = {"markeredgewidth": 0.7, "linewidth": style.LINE}
+    handles = [replace(look, hollow=False).handle(grammar, 3.5, **mark) for grammar, look in looks.items()]
+    others = (
+        ("reconstruction accuracy", DOTTED, runs[RECONSTRUCTED].notna().any()),
+        ("target", TARGET, long["target"].notna().any()),
+        ("chance", style.CHANCE, any(part.chance for part in parts)),
+    )
+    handles += [Line2D([], [], **how, label=label) for label, how, shown in others if shown]
     style.legend(figure, drawn, axes is None, handles, handlelength=3)
     lost = len(records) - len(with_curve)
     setting = describe(long, spread)[1][0].partition("; ")[2]  # without the measure of the table
@@ -181,17 +188,6 @@ def _updates_axis(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) ->
         else:
             ax.locator_params(axis="x", nbins=4)
         ax.set_xlim(0, last * 1.02)
-
-
-def _handles(
-    looks: Mapping[str, style.Look], long: pd.DataFrame, parts: Sequence[ResultBlock], reconstructed: bool
-) -> list[Line2D]:
-    """Return the lines of a legend: one per grammar, and reconstruction, target and chance if the plot shows them."""
-    mark: Facts = {"markeredgewidth": 0.7, "linewidth": style.LINE}
-    lines = [replace(look, hollow=False).handle(grammar, 3.5, **mark) for grammar, look in looks.items()]
-    lines += [Line2D([], [], **DOTTED, label="reconstruction accuracy")] if reconstructed else []
-    lines += [Line2D([], [], **TARGET, label="target")] if long["target"].notna().any() else []
-    return lines + ([Line2D([], [], **style.CHANCE, label="chance")] if any(part.chance for part in parts) else [])
 
 
 def _notes(runs: pd.DataFrame, spread: str, lost: int) -> list[str]:

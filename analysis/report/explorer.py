@@ -185,17 +185,13 @@ def _principal(models: list[Facts], grammars: list[str], ratio: bool) -> Facts |
     _, sizes, directions = np.linalg.svd(table - center, full_matrices=False)
     shares = sizes**2 / max(float((sizes**2).sum()), 1e-12)
     weights = [(d * np.sign(d[np.abs(d).argmax()])).tolist() for d in directions[:2]]
-    titles = [
-        f"component {n + 1} ({share:.0%}): {_largest(weights[n], grammars)}" for n, share in enumerate(shares[:2])
-    ]
+    titles = []
+    for n, (share, own) in enumerate(zip(shares, weights, strict=False)):
+        largest = sorted(zip(own, grammars, strict=True), key=lambda one: -abs(one[0]))[:3]
+        text = " ".join(f"{'+' if weight > 0 else '-'}{grammar}" for weight, grammar in largest)
+        titles.append(f"component {n + 1} ({share:.0%}): {text}")
     about = {"name": "principal components", "titles": titles, "grammars": grammars}
     return {**about, "centre": center.tolist(), "weights": weights}
-
-
-def _largest(weights: list[float], grammars: list[str]) -> str:
-    """Return the three grammars with the largest weights in a component."""
-    largest = sorted(range(len(grammars)), key=lambda at: -abs(weights[at]))[:3]
-    return " ".join(f"{'+' if weights[at] > 0 else '-'}{grammars[at]}" for at in largest)
 
 
 def _plain(value: Any) -> Any:

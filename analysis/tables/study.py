@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -143,48 +142,36 @@ def _weighted(some: pd.DataFrame) -> float:
 # -- contrasts ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """Accuracies per person on a grammar and on the baseline.
-
-    Attributes:
-        ours: accuracies on the grammar.
-        theirs: accuracies on the baseline.
-        paired: whether they are pairs, one per instance.
-    """
-
-    ours: Values
-    theirs: Values
-    paired: bool
-
-
 def _contrasts(of_agent: pd.DataFrame, seed: int, margin: float) -> dict[str, dict[str, float]]:
     """Return the difference of every grammar from the baseline, with tests; p-values are corrected over grammars."""
     held_out = _of(of_agent, EXACT, HELD_OUT)
     base = held_out[held_out["grammar"] == BASELINE]
     pairs = {g: _pair(part, base) for g, part in held_out.groupby("grammar", sort=False) if g != BASELINE and len(base)}
-    p = {g: permutation_p(pair.ours, pair.theirs, pair.paired, seed=seed) for g, pair in pairs.items()}
+    p = {g: permutation_p(*pair, seed=seed) for g, pair in pairs.items()}
     corrected = dict(zip(p, holm(list(p.values())), strict=True))
     return {
         str(g): {
-            "difference": float(pair.ours.mean() - pair.theirs.mean()),
+            "difference": float(ours.mean() - theirs.mean()),
             "p": p[g],
             "p_holm": corrected[g],
-            "p_equal": equivalence_p(pair.ours, pair.theirs, margin, pair.paired),
-            "paired": float(pair.paired),
+            "p_equal": equivalence_p(ours, theirs, margin, paired),
+            "paired": float(paired),
         }
-        for g, pair in pairs.items()
+        for g, (ours, theirs, paired) in pairs.items()
     }
 
 
-def _pair(part: pd.DataFrame, base: pd.DataFrame) -> _Pair:
-    """Return accuracies per person. Machines play each instance once, so their accuracies are paired by instance."""
+def _pair(part: pd.DataFrame, base: pd.DataFrame) -> tuple[Values, Values, bool]:
+    """Return accuracies per person on a grammar and on the baseline, and whether they are pairs.
+
+    Machines play each instance once, so their accuracies are paired by instance.
+    """
     once = all(some["instance"].is_unique for some in (part, base))
     if once and (part["agent_kind"] != "human").all() and set(part["instance"]) == set(base["instance"]):
         ours, theirs = (some.set_index("instance")["value"].sort_index() for some in (part, base))
-        return _Pair(ours.to_numpy(float), theirs.to_numpy(float), True)
+        return ours.to_numpy(float), theirs.to_numpy(float), True
     means = [some.groupby("person")["value"].mean().to_numpy(float) for some in (part, base)]
-    return _Pair(means[0], means[1], False)
+    return means[0], means[1], False
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------

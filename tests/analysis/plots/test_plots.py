@@ -203,14 +203,6 @@ def _usual() -> bytes:
     return _png("heat")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", SINGLE)
-def test_every_kind_of_plot_ignores_latex(kind: str) -> None:
-    with rc_context({"text.usetex": True, "font.size": 30.0}):
-        drawn = _png(kind)
-    assert drawn == _png(kind)
-
-
 def test_axes_of_the_caller_keep_the_callers_settings() -> None:
     with rc_context({"axes.facecolor": "black"}):
         assert plots.heat(budget()).axes[0].get_facecolor()[:3] == (1, 1, 1)
