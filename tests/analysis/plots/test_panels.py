@@ -143,14 +143,6 @@ def test_no_error_bar_runs_past_the_cap(kind: str, axis: int) -> None:
     assert max(ends) <= 20 + 1e-9
 
 
-@pytest.mark.slow
-def test_notes_say_that_bars_end_at_the_cap() -> None:
-    for kind in ("bars", "ratios", "parameters"):
-        figure = plots.plot_function(kind)(acquire())
-        assert "maximum likelihood); error bars end at the cap" in all_text(figure)
-    assert "at the cap" not in all_text(plots.bars(budget()))
-
-
 # -- values that have no place -----------------------------------------------------------------------------------------
 
 
