@@ -89,7 +89,7 @@ def student(freedom: Numbers, confidence: float = CONFIDENCE) -> Numbers:
     """
     require_probability("confidence", confidence)
     found = np.asarray(scipy.special.stdtrit(freedom, (1 + confidence) / 2), float)  # NaN where freedom is 0
-    return found if found.ndim else float(found)
+    return found if found.ndim else float(found)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -446,7 +446,7 @@ def tost(difference: Numbers, error: Numbers, freedom: Numbers, margin: float | 
         0.018
     """
     found = np.asarray(_upper_tail(np.asarray(margin, float) - np.abs(difference), error, freedom))
-    return found if found.ndim else float(found)
+    return found if found.ndim else float(found)  # type: ignore[return-value]
 
 
 def t_test(difference: float | Values, error: float | Values, freedom: float | Values) -> Values:
