@@ -22,7 +22,7 @@ from setuptools.command.editable_wheel import editable_wheel
 ROOT = Path(__file__).parent
 
 # Each lower bound is a version that passes the tests; `.ci/lowest FOLDER` installs these versions to check it.
-REPORT = ["vl-convert-python>=1.6"]  # Vega in one file, which `icy report` writes into its reports
+REPORT = ["jinja2>=3.1", "vl-convert-python>=1.6"]  # templates, and Vega in one file, for `icy report`
 SEARCH = ["optuna>=4.0"]  # its samplers and importances; SQLAlchemy comes with it
 STUDY = [
     "idna>=3.0",  # names of sites with non-ASCII letters, as browsers write them

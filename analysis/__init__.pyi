@@ -21,10 +21,10 @@ from .statistics import Equivalence as Equivalence
 from .statistics import equivalence as equivalence
 from .tables.bias import bias_table as bias_table
 from .tables.bias import difference_table as difference_table
-from .tables.differences import ResultsComparison as ResultsComparison
-from .tables.differences import compare as compare
 from .tables.e2e import end_to_end_table as end_to_end_table
 from .tables.factors import factors as factors
+from .tables.paired import ResultsComparison as ResultsComparison
+from .tables.paired import compare as compare
 from .tables.paired import paired_tests as paired_tests
 from .tables.paired import seeds_needed as seeds_needed
 from .tables.printed_table import BiasTable as BiasTable

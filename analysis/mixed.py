@@ -166,7 +166,9 @@ def mixed_effects(
     import pandas as pd
 
     columns = [*(name for one in random for name in one.split(":")), *([fixed] if fixed else [])]
-    _check_columns(results, [*columns, value])
+    for name in (*columns, value):
+        if name not in results:
+            raise InvalidSettingError(f"Column {name} is missing; the columns are {listed([*map(str, results)])}.")
     results = without_repeats(with_current_names(results))
     (values,), (is_cut,) = known_runs(
         {f"Column {value}": results[value]}, {f"Column {censored}": results.get(censored)}
@@ -186,7 +188,11 @@ def mixed_effects(
     design = (level[used].to_numpy()[:, None] == np.array(names)).astype(float)
     effects = {name: _levels(runs[used], name) for name in random}
     model = _Model(y[used], is_cut[used], design, [effect[:, None] == effect for effect in effects.values()])
-    found = dict(_bounds(y, level, bounded, log))
+    found: dict[str, dict[str, float | str]] = {}
+    for name in dict.fromkeys(level[bounded]):  # of levels with only cut runs
+        mean = float(y[level.eq(name).to_numpy()].mean())
+        limit, unknown = math.exp(mean) if log else mean, dict.fromkeys(("error", "freedom"), math.nan)
+        found[name] = {"mean": math.nan, "low": limit, "high": math.inf, **unknown, "bound": ">"}
     for name, unit in zip(names, np.eye(len(names)), strict=True):
         found[name] = _mean_row(*model.estimate(unit), log)
     order = list(dict.fromkeys(level))
@@ -221,12 +227,6 @@ def with_languages(results: pd.DataFrame) -> pd.DataFrame:
     return results.assign(options=rest, language=languages)
 
 
-def _check_columns(results: pd.DataFrame, names: Sequence[str]) -> None:
-    for name in names:
-        if name not in results:
-            raise InvalidSettingError(f"Column {name} is missing; the columns are {listed([*map(str, results)])}.")
-
-
 def _levels(runs: pd.DataFrame, name: str) -> Values:
     """Return the index of each run's level.
 
@@ -241,17 +241,6 @@ def _levels(runs: pd.DataFrame, name: str) -> Values:
             "fewer levels than runs."
         )
     return np.asarray(found)
-
-
-def _bounds(y: Values, level: pd.Series[str], bounded: Mask, log: bool) -> list[tuple[str, dict[str, float | str]]]:
-    """Return the rows of `MixedEffects.means` for levels with only cut runs."""
-    found: list[tuple[str, dict[str, float | str]]] = []
-    for name in dict.fromkeys(level[bounded]):
-        mean = float(y[level.eq(name).to_numpy()].mean())
-        limit = math.exp(mean) if log else mean
-        unknown = dict.fromkeys(("error", "freedom"), math.nan)
-        found.append((name, {"mean": math.nan, "low": limit, "high": math.inf, **unknown, "bound": ">"}))
-    return found
 
 
 def _mean_row(value: float, error: float, freedom: float, log: bool) -> dict[str, float | str]:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
-from icy.analysis.row_types import SortKey
 from icy.core.registry import SIDES
 from icy.core.text import counted, listed, natural
 from icy.languages.names import is_language, short_name
 from icy.records.long_table import EXTRA, ROW
 from icy.training.combinations import SAME_FOR_RECEIVERS
+
+Facts: TypeAlias = dict[str, Any]  # values of several types by name: arguments, or the parts of a JSON object
+Row: TypeAlias = Mapping[Any, Any]  # values of a row by column, as in `DataFrame.to_dict("records")`
+Series: TypeAlias = "pd.Series[Any]"  # a row or a column of a DataFrame
+SortKey: TypeAlias = tuple[Any, ...]
+
 
 ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")  # grammars, as in the papers' tables
 # Grammars that an architecture with a compositional bias learns well, and badly (arrows of Perkins21's tables 9 to 11).

@@ -1,19 +1,25 @@
-"""Statistics of people with few items each: intervals by person, permutation tests, printed forms, power."""
+"""Statistics of people with few items each, the people of Icy22, and distances of networks from people."""
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import scipy  # loads its parts on first use
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from icy.core.checks import LARGEST_SEED, MISSING_VALUES, number_column, real_number, whole_number
-from icy.core.errors import InvalidSettingError
+from icy.analysis.order import Facts, Row
+from icy.analysis.statistics import CONFIDENCE, Interval, Values, holm, known_runs, require_probability
+from icy.core.checks import LARGEST_SEED, MISSING_VALUES, boolean_column, number_column, real_number, whole_number
+from icy.core.errors import InvalidSettingError, quoted
 from icy.core.streams import stream
+from icy.core.text import listed
 
-from .statistics import CONFIDENCE, Interval, Values, holm, known_runs, require_probability
+from .literature.catalogue import published
 
 RESAMPLES = 10_000
 POWER_RESAMPLES = 2000  # per test of a simulated study
@@ -57,17 +63,12 @@ def cluster_bootstrap(
     if len(sums) < 2:
         return Interval(mean)
     rng = stream(seed, "cluster bootstrap")
-    means = np.concatenate(
-        [_resampled(sums, counts, rng, min(AT_ONCE, resamples - done)) for done in range(0, resamples, AT_ONCE)]
-    )
-    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    means = []
+    for done in range(0, resamples, AT_ONCE):
+        chosen = rng.integers(len(sums), size=(min(AT_ONCE, resamples - done), len(sums)))
+        means.append(sums[chosen].sum(1) / counts[chosen].sum(1))
+    low, high = np.quantile(np.concatenate(means), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Interval(mean, float(low), float(high))
-
-
-def _resampled(sums: Values, counts: NDArray[np.int64], rng: np.random.Generator, times: int) -> Values:
-    chosen = rng.integers(len(sums), size=(times, len(sums)))
-    found: Values = sums[chosen].sum(1) / counts[chosen].sum(1)
-    return found
 
 
 def exact_interval(right: int, count: int) -> Interval:
@@ -313,3 +314,203 @@ def _fast_p(ours: Values, theirs: Values, rng: np.random.Generator) -> Values:
     observed = np.abs(ours.mean(1) - theirs.mean(1))[:, None]
     found: Values = ((gaps >= observed - 1e-12).sum(1) + 1) / (POWER_RESAMPLES + 1)
     return found
+
+
+# -- the people of Icy22 as rows of the study's table, with counts derived from the printed means ----------------------
+
+
+PUBLISHED = "published"
+PEOPLE = "people (Icy22)"
+STUDY_COLUMNS = (
+    *("agent_kind", "agent", "protocol", "preset", "dataset", "grammar", "instance", "person", "metric", "split"),
+    *("value", "items", "persons", "low", "high", "printed", "version", "pilot", "settings"),
+)
+
+
+def published_people() -> pd.DataFrame:
+    """Return the published accuracies on held-out items, scores and minutes of people.
+
+    The table has a row per dataset, grammar and metric.
+
+    Accuracies are computed from counts. If several counts fit the printed numbers, `value` is their middle, and `low`
+    and `high` are the smallest and the largest. `persons` is the number of games.
+
+    Example:
+        >>> people = published_people()
+        >>> row = people[(people.dataset == "eng") & (people.grammar == "rot") & (people.metric == "exact")].iloc[0]
+        >>> round(float(row["value"] * row["items"])), int(row["persons"]), str(row["printed"])
+        (1, 21, '0.02±0.03')
+    """
+    tables = pd.concat([published(f"icy22/table{number}") for number in (21, 22)])
+    return pd.DataFrame([_published_row(found) for found in tables.to_dict("records")], columns=list(STUDY_COLUMNS))
+
+
+def published_draws(rows: pd.DataFrame, resamples: int, rng: np.random.Generator, share: float = 1.0) -> Values:
+    """Draw mean accuracies of people from beta distributions of the printed mean and standard error.
+
+    Args:
+        rows: rows of `published_people` with the metric "exact".
+        resamples: number of draws.
+        rng: random generator.
+        share: the share of the people that a mean is of. Half of the people have twice the variance.
+
+    Returns:
+        Draws [resample, row], 0 to 1.
+    """
+    means = rows["value"].to_numpy(float)
+    errors = [float(str(text).partition("±")[2]) / NORMAL for text in rows["printed"]]
+    sizes = [mean * (1 - mean) / (error**2 / share) - 1 for mean, error in zip(means, errors, strict=True)]
+    draws = [rng.beta(m * n, (1 - m) * n, resamples) for m, n in zip(means, sizes, strict=True)]
+    return np.stack(draws, 1)
+
+
+def _published_row(cell: Row) -> Facts:
+    exact = cell["measure"] == "acc_holdout"
+    least, most = (cell[name] / cell["items"] if exact else math.nan for name in ("correct_min", "correct_max"))
+    row = {
+        "agent_kind": PUBLISHED,
+        "agent": PEOPLE,
+        "protocol": "played",
+        "preset": PUBLISHED,
+        "dataset": cell["dataset"],
+        "grammar": cell["grammar"],
+        "metric": "exact" if exact else cell["measure"],
+        "split": "held-out" if exact else "game",
+        "value": (least + most) / 2 if exact else cell["mean"],
+        "items": cell["items"] if exact else math.nan,
+        "persons": cell["n"],
+        "low": least,
+        "high": most,
+        "printed": cell["printed"],
+    }
+    return {**dict.fromkeys(STUDY_COLUMNS), **row}
+
+
+# -- distance between the held-out accuracies of a network and of people, and of people from one another ---------------
+
+
+log = logging.getLogger(__name__)
+DRAWS = 4000
+HUMAN = "human"  # kind of agent in the rows of a study
+
+Condition = tuple[str, str]  # a dataset and a grammar
+
+
+@dataclass(frozen=True)
+class PeopleAccuracies:
+    """Accuracies of people on held-out items in several conditions.
+
+    Attributes:
+        conditions: dataset and grammar of each condition.
+        means: mean accuracy [condition], 0 to 1.
+        draws: resampled means of all people [resample, condition].
+        halves: resampled means of two halves of the people, each [resample, condition].
+    """
+
+    conditions: tuple[Condition, ...]
+    means: Values
+    draws: Values
+    halves: tuple[Values, Values]
+
+    def part(self, dataset: str) -> PeopleAccuracies:
+        """Return the conditions of one dataset.
+
+        Raises:
+            InvalidSettingError: no condition has this dataset.
+        """
+        own = [place for place, (name, _) in enumerate(self.conditions) if name == dataset]
+        if not own:
+            known = ", ".join(dict.fromkeys(name for name, _ in self.conditions))
+            raise InvalidSettingError(f"The people have no results of the dataset '{dataset}'; they have: {known}.")
+        halves = self.halves[0][:, own], self.halves[1][:, own]
+        return PeopleAccuracies(tuple(self.conditions[i] for i in own), self.means[own], self.draws[:, own], halves)
+
+    def ceiling(self) -> Interval:
+        """Return the distance between two halves of the people: the median over splits, and the 95 % interval.
+
+        The accuracies of a half vary more than the accuracies of all people. So a network with the true accuracies of
+        people, measured without error, has about half of this distance.
+        """
+        far = rms(self.halves[0] - self.halves[1])
+        low, middle, high = np.quantile(far, [(1 - CONFIDENCE) / 2, 0.5, (1 + CONFIDENCE) / 2])
+        return Interval(float(middle), float(low), float(high))
+
+
+def rms(differences: Values) -> Values:
+    """Return the root mean square of differences over the last axis."""
+    return np.asarray(np.sqrt((differences**2).mean(-1)))
+
+
+def published_accuracies(resamples: int = DRAWS) -> PeopleAccuracies:
+    """Return the people of Icy22: the middle of the counts that fit tables 21 and 22.
+
+    Draws come from beta distributions with the printed mean and standard error. A half of the people has half of the
+    weight of all people.
+
+    Args:
+        resamples: number of draws.
+    """
+    rows = published_people()
+    rows = rows[rows["metric"] == "exact"]
+    conditions = tuple((str(d), str(g)) for d, g in zip(rows["dataset"], rows["grammar"], strict=True))
+    rng = stream(0, "people")
+    draws, first, second = (published_draws(rows, resamples, rng, share) for share in (1.0, 0.5, 0.5))
+    return PeopleAccuracies(conditions, rows["value"].to_numpy(float), draws, (first, second))
+
+
+def study_accuracies(rows: pd.DataFrame) -> PeopleAccuracies:
+    """Return the people of a study. Draws are a bootstrap over persons, and halves are random splits of persons.
+
+    Args:
+        rows: rows of the study table, as `icy study export` writes them.
+
+    Raises:
+        InvalidSettingError: a condition has fewer than two persons, the rows have no people, or a value is not an
+            accuracy.
+    """
+    own = rows[(rows["agent_kind"] == HUMAN) & (rows["metric"] == "exact") & (rows["split"] == "held-out")]
+    numbers = pd.to_numeric(own["value"], errors="coerce")
+    if len(wrong := own["value"][~numbers.between(0, 1)]):
+        raise InvalidSettingError(f"An accuracy of people is a number from 0 to 1, not {quoted(wrong.iloc[0])}.")
+    agents = sorted(set(own["agent"].astype(str)))
+    if len(agents) > 1 or ("pilot" in own and boolean_column("Column pilot", own["pilot"]).any()):
+        log.warning("The people are %s: choose the games of one study, without its pilot.", listed(agents))
+    # Sorted, so that the draws do not depend on the order of the rows.
+    own = own.assign(value=numbers).sort_values("value")
+    groups = {(str(d), str(g)): part["value"].to_numpy(float) for (d, g), part in own.groupby(["dataset", "grammar"])}
+    if not groups:
+        raise InvalidSettingError("These rows have no answers of people to held-out items.")
+    for (dataset, grammar), values in groups.items():
+        if len(values) < 2:
+            raise InvalidSettingError(f"Only one person played {grammar} of {dataset}; a distance needs two or more.")
+    rng = stream(0, "people")
+    draws = [values[rng.integers(len(values), size=(DRAWS, len(values)))].mean(1) for values in groups.values()]
+    # The means of two halves of each group, for many random splits.
+    mixed = [rng.permuted(np.tile(values, (DRAWS, 1)), axis=1) for values in groups.values()]
+    first = np.stack([values[:, : values.shape[1] // 2].mean(1) for values in mixed], 1)
+    second = np.stack([values[:, values.shape[1] // 2 :].mean(1) for values in mixed], 1)
+    means = np.array([values.mean() for values in groups.values()])
+    return PeopleAccuracies(tuple(groups), means, np.stack(draws, 1), (first, second))
+
+
+def people_distance(accuracies: Values, people: PeopleAccuracies) -> Interval:
+    """Return the root mean square difference between the accuracies of a network and of people.
+
+    The 95 % interval is a bootstrap of both: of the network's instances, and of people.
+
+    Args:
+        accuracies: accuracies of the network [instance, condition], 0 to 1, in the order of `people.conditions`.
+        people: the people.
+    """
+    rng = stream(0, "network")
+    chosen = accuracies[rng.integers(len(accuracies), size=(len(people.draws), len(accuracies)))].mean(1)
+    low, high = np.quantile(rms(chosen - people.draws), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Interval(float(rms(accuracies.mean(0) - people.means)), float(low), float(high))
+
+
+def grammars_of(people: PeopleAccuracies) -> dict[str, Sequence[str]]:
+    """Return the grammars of each dataset."""
+    found: dict[str, list[str]] = {}
+    for dataset, grammar in people.conditions:
+        found.setdefault(dataset, []).append(grammar)
+    return dict(found)

@@ -7,7 +7,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy  # loads its parts on first use; stats takes half a second
@@ -20,6 +20,7 @@ from icy.core.text import listed
 log_ = logging.getLogger(__name__)
 Values: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
+Numbers = TypeVar("Numbers", float, Values)  # a number, or an array of any shape
 CONFIDENCE = 0.95
 LEAST_RATIO = 0.01  # smaller ratios, 0 included, are raised to this before their logarithm is taken
 FEWEST_KNOWN = 3  # least number of runs without a cut, if others were cut; two give an interval of a factor above 27
@@ -72,15 +73,7 @@ def require_probability(name: str, value: float) -> None:
         raise InvalidSettingError(f"{name} must be a probability between 0 and 1; not {quoted(value)}.")
 
 
-@overload
-def student(freedom: float, confidence: float = CONFIDENCE) -> float: ...
-
-
-@overload
-def student(freedom: Values, confidence: float = CONFIDENCE) -> Values: ...
-
-
-def student(freedom: float | Values, confidence: float = CONFIDENCE) -> float | Values:
+def student(freedom: Numbers, confidence: float = CONFIDENCE) -> Numbers:
     """Return half the width of a confidence interval by Student's t, in standard errors; NaN if `freedom` is 0.
 
     Args:
@@ -96,7 +89,7 @@ def student(freedom: float | Values, confidence: float = CONFIDENCE) -> float | 
     """
     require_probability("confidence", confidence)
     found = np.asarray(scipy.special.stdtrit(freedom, (1 + confidence) / 2), float)  # NaN where freedom is 0
-    return found if found.ndim else float(found)
+    return found if found.ndim else float(found)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -439,17 +432,7 @@ def equivalence(
     return Equivalence(float(effect), float(low), float(high), p, apart, margin, welch, (len(one), len(other)))
 
 
-@overload
-def tost(difference: float, error: float, freedom: float, margin: float) -> float: ...
-
-
-@overload
-def tost(difference: Values, error: Values, freedom: Values, margin: float | Values) -> Values: ...
-
-
-def tost(
-    difference: float | Values, error: float | Values, freedom: float | Values, margin: float | Values
-) -> float | Values:
+def tost(difference: Numbers, error: Numbers, freedom: Numbers, margin: float | Values) -> Numbers:
     """Return the p-value of two one-sided t-tests that a true difference is within a margin; NaN if unknown.
 
     Args:
@@ -463,7 +446,7 @@ def tost(
         0.018
     """
     found = np.asarray(_upper_tail(np.asarray(margin, float) - np.abs(difference), error, freedom))
-    return found if found.ndim else float(found)
+    return found if found.ndim else float(found)  # type: ignore[return-value]
 
 
 def t_test(difference: float | Values, error: float | Values, freedom: float | Values) -> Values:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from icy.analysis.row_types import Facts
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted, natural
 
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.ticker import Formatter
+
+    from icy.analysis.order import Facts
 
     from .figures import ShownFigure
 
@@ -112,12 +113,11 @@ def grammar_looks(grammars: Iterable[str]) -> dict[str, Look]:
     used = [GRAMMARS[name].color for name in names if name in GRAMMARS]
     colors = sorted(COLORS[:7], key=lambda color: color in used)  # unused colors first
     places = {name: i for i, name in enumerate(name for name in names if name not in GRAMMARS)}
-    return {name: GRAMMARS[name] if name in GRAMMARS else _nth(places[name], colors) for name in names}
-
-
-def _nth(place: int, colors: Sequence[str]) -> Look:
-    dash, marker = DASHES[place % len(DASHES)], MARKERS[place % len(MARKERS)]
-    return Look(colors[place % len(colors)], dash, marker, hollow=True)
+    others = {
+        name: Look(colors[i % len(colors)], DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)], hollow=True)
+        for name, i in places.items()
+    }
+    return {name: GRAMMARS[name] if name in GRAMMARS else others[name] for name in names}
 
 
 def family(model: str) -> str:
@@ -238,17 +238,28 @@ def panels(
 
 
 def grids(
-    blocks: Sequence[tuple[str, int]], width: float, heights: Sequence[float], most: int | None = None, **more: Any
+    blocks: Sequence[tuple[str, int]],
+    panels: Sequence[str],
+    axes: Axes | Sequence[Axes] | None,
+    width: float,
+    heights: Sequence[float],
+    most: int | None = None,
+    **more: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """Return a new figure with a named grid of panels per block, and all its panels.
+    """Return a figure and all its panels: the caller's `axes`, or a new figure with a named grid of panels per block.
 
     Args:
         blocks: name and number of panels of each block; "" for no name.
+        panels: names of all panels.
+        axes: axes to draw on, one per panel; None for a new figure.
         width: width of the figure, in inches.
         heights: height of one panel of each block, in inches.
         most: maximum number of panels side by side; by default as many as there is room for.
         **more: passed to `Figure.subplots`.
     """
+    if axes is not None:
+        own = given_axes(panels, axes)
+        return figure_of(own[0]), own
     counts = [count for _, count in blocks]
     names = [wrapped(name, 0.9 * width, MEDIUM) for name, _ in blocks]  # bold letters are wider
     wide = [min(across(count, width), most or count) for count in counts]

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
-from icy.analysis.order import LETTERS, in_order
-from icy.analysis.row_types import Facts, Series
+from icy.analysis.order import LETTERS, Facts, Series, in_order
+from icy.analysis.tables.references import equal_rows
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.core.files import whole_file
 from icy.core.machine import circumstances, now
@@ -188,24 +187,15 @@ class Atlas:
             InvalidSettingError: the atlas has no results under this setting; the message lists its settings.
         """
         first = long.iloc[0]
-        same = np.ones(len(self.table), dtype=bool)
-        for name in SETTING:
-            value, column = first[name], self.table[name]
-            same &= (column.isna() if pd.isna(value) else column.eq(value)).to_numpy()
+        same = equal_rows(self.table, first, SETTING)
         if not same.any():
-            side = first["role"]
+            side, settings = first["role"], self.settings()
+            known = dict.fromkeys(_setting(row) for _, row in settings[settings["role"] == side].iterrows())
             raise InvalidSettingError(
-                f"The {self.name} has no {side}s under {_setting(first)}; it has {self._offers(side)}. "
+                f"The {self.name} has no {side}s under {_setting(first)}; it has {'; '.join(known) or 'none'}. "
                 "Use one of these settings, or compare with your own results folder."
             )
         return self.table[same]
-
-    def _offers(self, side: str) -> str:
-        settings = self.settings()
-        return (
-            "; ".join(dict.fromkeys(_setting(row) for _, row in settings[settings["role"] == side].iterrows()))
-            or "none"
-        )
 
     def place(self, result: Results) -> Placement:
         """Compare a result with the models of the atlas: its ranks and its nearest neighbors.

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from icy.analysis import style
+from icy.analysis.order import Facts
 from icy.analysis.plots.panels import ResultBlock
-from icy.analysis.row_types import Facts
 from icy.analysis.statistics import CONFIDENCE, holm, t_test
 from icy.analysis.table_cells import LEAST_RATIO
 from icy.core.text import counted
@@ -186,11 +186,9 @@ class Placement:
             best = "fewest steps" if self.measure == "ratio" else "highest accuracy"
             among = f"{name} among {len(self.rest(str(name)))} of the {self.atlas}"
             found.append((f"{among}: {self.setting}; rank 1 is the {best}", ranks))
-            found.append((f"Nearest in bias space ({self._unit()})", near))
+            of = "log2 of the ratios" if self.measure == "ratio" else "accuracies"
+            found.append((f"Nearest in bias space (root mean square of {of})", near))
         return found
-
-    def _unit(self) -> str:
-        return "root mean square of log2 of the ratios" if self.measure == "ratio" else "root mean square of accuracies"
 
     def notes(self) -> list[str]:
         """Return notes on the runs of the atlas, on missing grammars, and on cut ratios."""
@@ -253,7 +251,11 @@ def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
     for place, grammar in enumerate(names):
         _column(ax, place, others.T[grammar].dropna(), log)
     handles = [_line(ax, mine[name], placement.bars(name), name, look) for name, look in _looks(placement)]
-    handles += [_ring(ax, others[name], name, color, place) for place, (name, color) in enumerate(_nearest(placement))]
+    for place, (name, color) in enumerate(_nearest(placement)):
+        handles += ax.plot(
+            np.arange(len(names)) + RING_STEP * (place - 1), others[name], RINGS[place % len(RINGS)], color=color,
+            markerfacecolor="white", markersize=6, markeredgewidth=1.3, label=f"near: {name}", zorder=5,
+        )  # fmt: skip
     handles.append(style.Look(style.GRAY).handle("other models of the atlas", 3.2, line=False))
     ax.set_xticks(range(len(names)), names, fontsize=style.MEDIUM)
     ax.set_xlim(-0.6, len(names) - 0.4)
@@ -346,13 +348,5 @@ def _line(
     (line,) = ax.plot(
         range(len(values)), values, color=look.color, marker=look.marker, markersize=7, linewidth=style.LINE,
         linestyle=look.dash, label=name, zorder=4,
-    )  # fmt: skip
-    return line
-
-
-def _ring(ax: Axes, values: pd.Series[float], name: str, color: str, place: int) -> Line2D:
-    (line,) = ax.plot(
-        np.arange(len(values)) + RING_STEP * (place - 1), values, RINGS[place % len(RINGS)], color=color,
-        markerfacecolor="white", markersize=6, markeredgewidth=1.3, label=f"near: {name}", zorder=5,
     )  # fmt: skip
     return line

@@ -13,13 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icy.analysis.row_types import Facts
 from icy.core.errors import UnknownNameError, quoted, unknown
 from icy.core.files import read_csv_table
 from icy.core.text import listed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from icy.analysis.order import Facts
 
 
 PAPERS_CI95 = 1.96  # half the width of the papers' 95 % intervals, in standard errors
@@ -180,17 +181,17 @@ def published_names() -> list[PublishedName]:
         found += [PublishedName(name, entry, f"In {entry.id}: {entry.title}") for name in entry.aliases]
         if isinstance(entry, PublishedTable):
             found += [PublishedName(name, entry, f"An excerpt of {entry.id}") for name in entry.excerpts]
-    return sorted(found, key=_place)
+
+    def place(one: PublishedName) -> tuple[int, bool, str, int]:
+        paper, _, name = one.name.partition("/")
+        word, number = _split_number(name)
+        return list(_file()["source"]).index(paper), number is None, word if number is not None else "", number or 0
+
+    return sorted(found, key=place)
 
 
 def _entries() -> list[PublishedTable | PublishedFinding]:
     return [*_catalogue(), *published_findings()]
-
-
-def _place(one: PublishedName) -> tuple[int, bool, str, int]:
-    paper, _, name = one.name.partition("/")
-    word, number = _split_number(name)
-    return list(_file()["source"]).index(paper), number is None, word if number is not None else "", number or 0
 
 
 def _split_number(name: str) -> tuple[str, int | None]:
@@ -386,9 +387,18 @@ def _source(id: str) -> dict[str, str]:
 def _read(table: PublishedTable) -> pd.DataFrame:
     cells = read_csv_table(table.path, texts=(), missing=[""])  # "none" is not a missing value here
     text = read_csv_table(table.path, texts=None)
-    cells["printed"] = _printed(text)
-    cells["rounding"] = _rounding(cells, text["mean"])
-    cells["standard_error"] = _standard_error(cells, table.ddof)
+    usual = text["mean"] + ("±" + text["error"]).where(text["error"] != "", "")
+    cells["printed"] = text["printed"].where(text["printed"] != "", usual) if "printed" in text else usual
+    # The standard deviation of the rounding error, which is uniform over one unit of the last printed digit.
+    last = 10.0 ** -text["mean"].str.partition(".")[2].str.len()
+    place = cells["place"].fillna(last) if "place" in cells else last
+    cells["rounding"] = (place / math.sqrt(12)).where(cells["mean"].notna())
+    n = cells["n"].astype(float)
+    scale = cells["error_kind"].map({"sem": 1.0, "ci95": 1 / PAPERS_CI95, "sd": 1.0, "none": math.nan})
+    scale = scale.where(cells["error_kind"] != "sd", n**-0.5)
+    # Perkins21 and Icy22 divide the population deviation by sqrt(n); the sample deviation is unbiased for few runs.
+    unbiased = 1.0 if table.ddof == 1 else (n / (n - 1)) ** 0.5
+    cells["standard_error"] = ((cells["error"] * scale * unbiased) ** 2 + cells["rounding"] ** 2) ** 0.5
     if "bound" not in cells:
         cells["bound"] = math.nan
     for name in WHOLE:
@@ -399,25 +409,3 @@ def _read(table: PublishedTable) -> pd.DataFrame:
     keys = list(text.columns[: list(text.columns).index("measure")])
     rest = [name for name in text.columns if name not in (*keys, *NUMBERS, "place")]
     return cells[["source", "table", *keys, *NUMBERS, *rest]]
-
-
-def _printed(text: pd.DataFrame) -> pd.Series[str]:
-    """Return the numbers as printed: the column `printed` if there is one, else mean and error."""
-    usual = text["mean"] + ("±" + text["error"]).where(text["error"] != "", "")
-    return text["printed"].where(text["printed"] != "", usual) if "printed" in text else usual
-
-
-def _rounding(cells: pd.DataFrame, mean: pd.Series[str]) -> pd.Series[float]:
-    """Return the standard deviation of the rounding error, which is uniform over one unit of the last printed digit."""
-    last = 10.0 ** -mean.str.partition(".")[2].str.len()
-    place = cells["place"].fillna(last) if "place" in cells else last
-    return (place / math.sqrt(12)).where(cells["mean"].notna())
-
-
-def _standard_error(cells: pd.DataFrame, ddof: int | None) -> pd.Series[float]:
-    n = cells["n"].astype(float)
-    scale = cells["error_kind"].map({"sem": 1.0, "ci95": 1 / PAPERS_CI95, "sd": 1.0, "none": math.nan})
-    scale = scale.where(cells["error_kind"] != "sd", n**-0.5)
-    # Perkins21 and Icy22 divide the population deviation by sqrt(n); the sample deviation is unbiased for few runs.
-    unbiased = 1.0 if ddof == 1 else (n / (n - 1)) ** 0.5
-    return ((cells["error"] * scale * unbiased) ** 2 + cells["rounding"] ** 2) ** 0.5

@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from icy.analysis.order import in_order
-from icy.analysis.row_types import Row, Series
+from icy.analysis.order import Row, Series, in_order
 from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, LEAST_SPREAD, Values
 from icy.analysis.table_cells import CAP_SLACK, CUT, both_censored, number, p_text
 from icy.core.streams import stream
@@ -321,6 +320,7 @@ class Verdict:
         tests = combined_p(known["p"].to_numpy(float), rows), mean_difference_p(gaps, rows)
         passed = not failed and not any(p < 1 - CONFIDENCE for p in tests)
         found = known if len(known) else measured[measured["verdict"].ne("failed")]
+        varies = len(found) > 2 and min(found["icy"].nunique(), found["published"].nunique()) > 1
         return cls(
             word=_word(len(known), failed, sum(undecided.values()), passed),
             cells=len(cells),
@@ -337,7 +337,7 @@ class Verdict:
             mean_difference_p=tests[1],
             rows=len(set(rows)),
             difference=float((found["icy"] - found["published"]).abs().median()),
-            correlation=_correlation(found),
+            correlation=float(scipy.stats.spearmanr(found["icy"], found["published"])[0]) if varies else math.nan,
         )
 
     def __repr__(self) -> str:
@@ -399,11 +399,6 @@ def _signed(known: pd.DataFrame, relative: bool) -> Values:
     if relative:
         ours, theirs = (np.log(np.maximum(one, LEAST_RATIO)) for one in (ours, theirs))
     return np.where(np.abs(ours - theirs) < LEAST_SPREAD, 0.0, ours - theirs)
-
-
-def _correlation(cells: pd.DataFrame) -> float:
-    varies = min(cells["icy"].nunique(), cells["published"].nunique()) > 1
-    return float(scipy.stats.spearmanr(cells["icy"], cells["published"])[0]) if len(cells) > 2 and varies else math.nan
 
 
 def combined_p(p: Sequence[float] | Values, rows: Sequence[Hashable]) -> float:
@@ -473,7 +468,12 @@ def cells_as_text(cells: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for cell in cells.to_dict("records"):
         style = DECIMALS.get(cell["measure"], (3, ""))
-        away = cell["distance"]
+        away, bound = cell["distance"], cell.get("bound", math.nan)
+        theirs = number(cell["published"], cell["published_error"], *style)
+        if not math.isnan(bound):  # the run was stopped early
+            theirs = f">{bound:,.0f}"
+        elif math.isnan(cell["published"]):  # the paper only plots the number
+            theirs = "-"
         rows.append(
             {
                 "model": model_name(cell["model"], cell["hidden_size"]),
@@ -483,18 +483,10 @@ def cells_as_text(cells: pd.DataFrame) -> pd.DataFrame:
                 if cell["seeds"]
                 else "-",
                 "seeds": str(cell["seeds"]),
-                "published": _printed(cell, style),
+                "published": theirs,
                 "distance": "-" if math.isnan(away) else f"{round(away, 1) + 0.0:+.1f}",
                 "verdict": cell["verdict"],
                 "within 20 %": "left out" if cell["by_design"] else cell["equivalence"] or "-",
             }
         )
     return pd.DataFrame(rows)
-
-
-def _printed(cell: Row, style: tuple[int, str]) -> str:
-    """Format a published number: a bound if the run was stopped early; "-" if the paper only plots the number."""
-    bound = cell.get("bound")
-    if bound is not None and not math.isnan(bound):
-        return f">{bound:,.0f}"
-    return "-" if math.isnan(cell["published"]) else number(cell["published"], cell["published_error"], *style)

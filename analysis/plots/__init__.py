@@ -26,23 +26,23 @@ KINDS = {
         "heat_map",
         "A heat map of the bias table: a row per model, a column per grammar, mean and spread in each cell.",
     ),
-    "bars": ("bar_panels", "Bars with errors: groups by grammar for few models, a panel per grammar for many."),
+    "bars": ("error_bars", "Bars with errors: groups by grammar for few models, a panel per grammar for many."),
     "curves": ("learning_curves", "Accuracy over updates: a panel per model, a line per grammar, bands over seeds."),
     "ratios": (
-        "ratio_dots",
+        "error_bars",
         "Acquisition ratios on a log axis: a row per model, a dot per grammar, arrows for cut runs.",
     ),
     "tradeoff": (
-        "tradeoff_front",
+        "points",
         "Accuracy or ratio on compositional grammars against noise grammars: models ranked, best at the front.",
     ),
     "parameters": (
-        "parameter_counts",
+        "points",
         "Results against the number of parameters: a panel per grammar, a line per model.",
     ),
-    "e2e": ("e2e_curves", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),
+    "e2e": ("learning_curves", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),
     "pairings": (
-        "pairing_map",
+        "heat_map",
         "Populations: the accuracy of every pairing of a sender and a receiver, a panel per seed.",
     ),
     "chain_curves": (
@@ -54,21 +54,7 @@ KINDS = {
         "Paths of languages of chains in bias space: a panel per model, a path per first language.",
     ),
 }
-__all__ = [
-    "KINDS",
-    "bars",
-    "chain_curves",
-    "chain_paths",
-    "curves",
-    "e2e",
-    "heat",
-    "pairings",
-    "parameters",
-    "plot_function",
-    "plot_style",
-    "ratios",
-    "tradeoff",
-]
+__all__ = ["KINDS", "plot_function", "plot_style", *KINDS]
 
 
 def plot_function(kind: str) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""The bias table as a heat map."""
+"""Heat maps: the bias table, and the accuracy of every pairing in a population."""
 
 from __future__ import annotations
 
@@ -14,13 +14,19 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
+from numpy.typing import NDArray
 
 from icy.analysis import style
-from icy.analysis.row_types import Facts
+from icy.analysis.order import Facts, without_hashes
 from icy.analysis.table_cells import TableCell, checked_spread
+from icy.analysis.tables.e2e import setting
+from icy.core.errors import InvalidSettingError
+from icy.languages.meanings import MeaningSpace
 from icy.records.load import Results
+from icy.records.long_table import ROW, to_long
+from icy.records.record import Record
 
-from .panels import ResultBlock, blocks, color_ends, describe, measured, refuse_crowd
+from .panels import ResultBlock, blocks, color_ends, describe, lines_of, measured, records_of, refuse_crowd
 
 COLORS = "viridis"  # perceptually uniform, also under color blindness and in gray; bright means easy
 MISSING = {"facecolor": "#e6e6e6", "edgecolor": "#b0b0b0", "hatch": "////", "linewidth": 0}
@@ -109,7 +115,12 @@ def heat(
     parts = blocks(long)
     usual, notes = describe(long, spread)
     cells, across = _cells(parts, style.width_of(width, 0) or None, long["seed"].nunique() > 1)
-    scales = {part.measure: _colors(part.measure, parts, spread) for part in parts}
+    scales: dict[str, tuple[Normalize, Colormap]] = {}  # which all panels of a measure share
+    for measure in dict.fromkeys(part.measure for part in parts):
+        same = [part for part in parts if part.measure == measure]
+        ends = color_ends(same, spread)
+        ratio = LogNorm(*ends), colormaps[COLORS].reversed()
+        scales[measure] = ratio if same[0].is_ratio else (Normalize(*ends), colormaps[COLORS])
     if axes is None:
         tall = sum(map(cells.block, parts)) + KEY * len(scales) + (PADDING if style.CAPTIONED else ABOUT)
         refuse_crowd((across, tall), parts)
@@ -135,13 +146,6 @@ def heat(
 
 
 # -- color bars --------------------------------------------------------------------------------------------------------
-
-
-def _colors(measure: str, parts: Sequence[ResultBlock], spread: str) -> tuple[Normalize, Colormap]:
-    """Return the color scale that all panels of a measure share."""
-    same = [part for part in parts if part.measure == measure]
-    ends = color_ends(same, spread)
-    return (LogNorm(*ends), colormaps[COLORS].reversed()) if same[0].is_ratio else (Normalize(*ends), colormaps[COLORS])
 
 
 def _keys(
@@ -222,10 +226,83 @@ def _name(ax: Axes, part: ResultBlock, sizes: Cells, room: float) -> None:
     ax.xaxis.tick_top()
     ax.set_xticks(range(len(grammars)), grammars, **style.tilt(grammars, room, "left", sizes.names))
     ax.set_yticks(range(len(rows)), rows)
-    ax.tick_params(length=0, labelsize=sizes.names)
-    ax.set_xticks(np.arange(len(grammars) + 1) - 0.5, minor=True)
-    ax.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
-    ax.grid(which="minor", color="white", linewidth=min(1.2, 2 * sizes.width))
-    ax.tick_params(which="minor", length=0)
-    ax.spines[:].set_visible(False)
+    _part_cells(ax, (len(rows), len(grammars)), min(1.2, 2 * sizes.width), sizes.names)
     style.name_block(ax, part.name)
+
+
+def _part_cells(ax: Axes, shape: Sequence[int], width: float, size: float) -> None:
+    """Draw white lines between the cells of a heat map [row, column]; `size`: of the names of rows and columns."""
+    for axis, count in zip((ax.yaxis, ax.xaxis), shape, strict=True):
+        axis.set_ticks(np.arange(count + 1) - 0.5, minor=True)
+    ax.grid(which="minor", color="white", linewidth=width)
+    ax.tick_params(which="both", length=0, labelsize=size)
+    ax.spines[:].set_visible(False)
+
+
+# -- populations of senders and receivers: the accuracy of every pairing -----------------------------------------------
+
+
+CELL, MARGIN = 0.3, 0.6  # inches: the height of a cell, and of the names of a panel
+LEAST = 5.5  # least width of a figure, in inches
+
+
+@style.with_own_settings
+def pairings(
+    results: Results, *, title: str | None = None, width: float | None = None, axes: Axes | Sequence[Axes] | None = None
+) -> Figure:
+    """Draw the accuracy of every pairing of populations: a panel per seed, a row per sender, a column per receiver.
+
+    Args:
+        results: results with end-to-end runs of populations; a table does not have their pairings.
+        title: title; by default a sentence, "" for none.
+        width: width of a new figure, in inches.
+        axes: axes to draw on, one per panel; by default a new figure.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InvalidSettingError: no populations, or a wrong number of axes.
+    """
+    records = [record for record in records_of(results, "pairings") if record.get("pairings")]
+    if not records:
+        raise InvalidSettingError(
+            "These results have no populations: `icy e2e --senders 3 --receivers 3` trains one, and `icy plot e2e` "
+            "draws single pairs."
+        )
+    by_key = {record["key"]: record for record in records}
+    long = without_hashes(to_long(records))
+    varying = [name for name in ROW[1:] if long[name].nunique(dropna=False) > 1]
+    lines = lines_of(long, varying, sides=True)
+    shown = [[by_key[key] for key in line.long.sort_values("seed")["key"]] for line in lines]
+    names = [f"{line.label}, seed {record['seed']}" for line, some in zip(lines, shown, strict=True) for record in some]
+    heights = [MARGIN + CELL * max(len(record["pairings"]) for record in some) for some in shown]
+    width = style.width_of(width, max(LEAST, style.NARROWEST * max(map(len, shown))))
+    blocks = [(line.label, len(some)) for line, some in zip(lines, shown, strict=True)]
+    figure, drawn = style.grids(blocks, names, axes, width, heights)
+    norm, colors = Normalize(0, 1), colormaps[COLORS]
+    for ax, record, name in zip(drawn, [record for some in shown for record in some], names, strict=True):
+        _draw_pairings(ax, record, norm, colors)
+        ax.set_title(f"seed {record['seed']}" if axes is None else name, fontsize=style.SMALL)
+    chance = sorted({f"{MeaningSpace.of(space).chance:.2g}" for space in long["meanings"]})
+    notes = [
+        "row: sender; column: receiver; number and color: accuracy of this pairing at the end "
+        f"(by chance: {' to '.join(chance)})",
+        setting(long),
+    ]
+    usual = "How well each sender of a population is understood by each receiver"
+    style.entitle(figure, drawn, axes is None, title, usual, notes)
+    return figure
+
+
+def _draw_pairings(ax: Axes, record: Record, norm: Normalize, colors: Colormap) -> None:
+    """Draw the accuracies of one population."""
+    accuracies: NDArray[np.float64] = np.array(record["pairings"], dtype=float)
+    ax.imshow(accuracies, norm=norm, cmap=colors, aspect="auto", interpolation="nearest")
+    for (i, j), accuracy in np.ndenumerate(accuracies):
+        color = style.ink(colors(float(norm(accuracy))))
+        ax.text(j, i, f"{accuracy:.2f}", ha="center", va="center", fontsize=style.SMALL, color=color)
+    senders, receivers = accuracies.shape
+    ax.set_xticks(range(receivers), [f"r{j + 1}" for j in range(receivers)])
+    ax.set_yticks(range(senders), [f"s{i + 1}" for i in range(senders)])
+    _part_cells(ax, accuracies.shape, 1.2, style.SMALL)

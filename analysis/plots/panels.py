@@ -21,13 +21,13 @@ from icy.analysis.order import (
     LETTERS,
     NOISE,
     ORDERED,
+    SortKey,
     heading,
     in_order,
     place_of,
     place_of_model,
     without_hashes,
 )
-from icy.analysis.row_types import Series, SortKey
 from icy.analysis.table_cells import COARSE, CUT, LEAST_RATIO, SPREADS, TableCell, cell_in_row
 from icy.analysis.tables.bias import GEOMETRIC, bias_table
 from icy.core.errors import InvalidSettingError
@@ -301,7 +301,8 @@ def lines_of(long: pd.DataFrame, varying: Sequence[str], sides: bool) -> list[Li
     for _, part in long.groupby(["model", *varying], sort=False, dropna=False):
         first = part.iloc[0]
         model = str(first["model"])
-        label = ", ".join([model if sides else model.rpartition("/")[2], *_words(first, varying)])
+        words = [_word(name, first[name]) for name in varying if not pd.isna(first[name]) and first[name] != ""]
+        label = ", ".join([model if sides else model.rpartition("/")[2], *words])
         usual = [place_of(name, first[name]) for name in varying if name in ORDERED]
         found.append(((place_of_model(model), usual, natural(label)), Line(label, model, part)))
     return [line for _, line in sorted(found, key=lambda one: one[0])]
@@ -575,13 +576,8 @@ def _number(values: pd.Series[Any]) -> float | None:
     return None if found is None else float(found)
 
 
-def _words(row: Series, names: Iterable[str]) -> list[str]:
-    """Return the settings of a row as short words, such as "E=128"."""
-    shown = {name: row[name] for name in names if not pd.isna(row[name]) and row[name] != ""}
-    return [_word(name, value) for name, value in shown.items()]
-
-
 def _word(name: str, value: Any) -> str:
+    """Return a setting as short text, such as "E=128"."""
     if name in LETTERS:
         return f"{LETTERS[name]}={value}"
     return value if isinstance(value, str) else f"{heading(name)} {value:g}"

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
@@ -64,14 +63,10 @@ def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Has
     draw_translation(axes, board)
     axes.set_title("Which concept each word stands for", fontsize=style.LARGE, pad=20, loc="left")
     used = Convention("cbm", score.conventions).note("CBM")
-    about = f"{_rates(score)}\n{board.legend()}\n{used}".strip()
+    rates = [f"{name} {score.details[f'{name}_rate']:.2f}" for name in ("ambiguity", "paraphrase", "unmatched")]
+    about = f"{', '.join([f'CBM {score.value:.2f}', *rates])}\n{board.legend()}\n{used}".strip()
     axes.set_xlabel(about, fontsize=style.SMALL, color=style.DIM, loc="left")
     return style.figure_of(axes)
-
-
-def _rates(score: Score) -> str:
-    rates = ("ambiguity", "paraphrase", "unmatched")
-    return ", ".join([f"CBM {score.value:.2f}", *(f"{r} {score.details[f'{r}_rate']:.2f}" for r in rates)])
 
 
 @dataclass(frozen=True)
@@ -99,7 +94,11 @@ class Board:
     @classmethod
     def of(cls, score: Score, groups: Mapping[Hashable, int] | None = None) -> Board:
         """Lay out the heaviest words and concepts of a score: matched pairs in the order of concepts, then the rest."""
-        every, translation = (_pairs(score.details[name]) for name in ("pairs", "translation"))
+        columns = ["word", "concept", "weight"]
+        every, translation = (
+            list(zip(*(score.details[name][column].tolist() for column in columns), strict=True))
+            for name in ("pairs", "translation")
+        )
         matched = heapq.nlargest(MOST, translation, key=itemgetter(2))
         matched.sort(key=translation.index)
         words, concepts = (
@@ -137,10 +136,6 @@ class Board:
         return style.COLORS[number % len(style.COLORS)]
 
 
-def _pairs(table: pd.DataFrame) -> list[Pair]:
-    return list(zip(table["word"].tolist(), table["concept"].tolist(), table["weight"].tolist(), strict=True))
-
-
 def _unmatched(every: list[Pair], translation: list[Pair], side: int) -> list[Hashable]:
     """Return the words (side 0) or the concepts (side 1) without a partner, the heaviest first."""
     matched = {pair[side] for pair in translation}
@@ -167,7 +162,8 @@ def draw_translation(axes: Axes, board: Board) -> None:
     )
     _draw_lines(axes, board, board.matched, heaviest, [board.color(pair[1]) for pair in board.matched], 0.85)
     for word, concept, weight in board.matched:
-        _write_weight(axes, weight, board.words[word], board.color(concept))
+        box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": board.color(concept), "linewidth": 0.8}
+        axes.text(WEIGHT_AT, board.words[word], str(weight), ha="center", va="center", fontsize=7, bbox=box)
     partners = {word: board.color(concept) for word, concept, _ in board.matched}
     for word, height in board.words.items():
         _mark(axes, 0, height, str(word), partners.get(word))
@@ -188,11 +184,6 @@ def _draw_lines(
     ends = [((0, board.words[word]), (1, board.concepts[concept])) for word, concept, _ in pairs]
     widths = [max(THINNEST, THICKEST * pair[2] / heaviest) for pair in pairs]
     axes.add_collection(LineCollection(ends, linewidths=widths, colors=colors, alpha=opacity, capstyle="butt"))
-
-
-def _write_weight(axes: Axes, weight: int, height: float, color: str) -> None:
-    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": color, "linewidth": 0.8}
-    axes.text(WEIGHT_AT, height, str(weight), ha="center", va="center", fontsize=7, bbox=box)
 
 
 def _mark(axes: Axes, place: int, height: float, name: str, color: str | None) -> None:

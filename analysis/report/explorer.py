@@ -12,16 +12,13 @@ import pandas as pd
 from icy.analysis import style
 from icy.analysis.atlas.atlas import MODEL, SETTING, Atlas, model_label
 from icy.analysis.atlas.placement import LISTED_NEIGHBORS, MIN_SHARED
-from icy.analysis.order import COMPOSITIONAL, NOISE, heading, in_order
-from icy.analysis.row_types import Facts, SortKey
+from icy.analysis.order import COMPOSITIONAL, NOISE, Facts, SortKey, heading, in_order
 from icy.analysis.table_cells import LEAST_RATIO, updates_text, updates_to_target
 from icy.config.specs import ProbeSpec
 from icy.core.errors import UnknownNameError
 from icy.core.registry import registry
-from icy.core.text import counted
 
-from . import charts
-from .page import escaped, save_buttons, whole_page
+from .page import charts, whole_page
 
 CHOICES = ("role", "protocol", "representation", "meanings")  # columns of SETTING that the reader chooses first
 NAMES = {
@@ -47,9 +44,21 @@ def explorer_page(atlas: Atlas) -> str:
         "shared": MIN_SHARED,
         "listed": LISTED_NEIGHBORS,
         "colours": _colors(settings),
-        "charts": {"space": charts.space()},
+        "charts": {"space": charts()["space"]},
     }
-    return whole_page(TITLE, _body(atlas, settings), data, "explorer.js")
+    choices = (*CHOICES, *further_choices(settings))
+    ratios = atlas.table[atlas.table["measure"].eq("ratio")]
+    return whole_page(
+        "explorer",
+        data,
+        title=TITLE,
+        settings=settings,
+        choices=[(name, NAMES.get(name, heading(name).capitalize())) for name in choices],
+        count=len({model["label"] for one in settings for model in one["models"]}),
+        about=atlas.about,
+        ratios=len(ratios),
+        cut=ratios["censored"].any(),
+    )
 
 
 def explorer_settings(atlas: Atlas) -> list[Facts]:
@@ -60,8 +69,11 @@ def explorer_settings(atlas: Atlas) -> list[Facts]:
     good = atlas.table[~atlas.table["failed"].astype(bool)]
     found: list[Facts] = []
     for _, part in good.groupby(SETTING, dropna=False, sort=False):
-        grammars = in_order(part["grammar"])
-        models = [_model(key, label, rows, grammars) for key, label, rows in _models(part)]
+        grammars, sizes = in_order(part["grammar"]), part["hidden_size"].nunique() > 1
+        models = [
+            _model([*map(str, key)], rows, grammars, sizes)  # type: ignore[call-overload]
+            for key, rows in part.groupby(MODEL, dropna=False, sort=False)
+        ]
         ratio = part["measure"].iloc[0] == "ratio"
         setting = {name: _plain(part.iloc[0][name]) for name in SETTING}
         compared = [g for g in grammars if g != "concat"]
@@ -74,13 +86,12 @@ def explorer_settings(atlas: Atlas) -> list[Facts]:
                 "axes": [axes for axes in (_published(compared, ratio), _principal(models, compared, ratio)) if axes],
             }
         )
-    return sorted(found, key=lambda one: (_unusual(one["setting"]), -len(one["models"])))
-
-
-def _unusual(setting: Facts) -> int:
-    """Return 0, 1 or 2: the number of protocol and space that differ from the defaults of `icy probe`."""
     usual = {"protocol": ProbeSpec.protocol, "meanings": ProbeSpec.meanings}
-    return sum(setting[name] != value for name, value in usual.items())
+
+    def place(one: Facts) -> tuple[int, int]:
+        return sum(one["setting"][name] != value for name, value in usual.items()), -len(one["models"])
+
+    return sorted(found, key=place)
 
 
 def _colors(settings: list[Facts]) -> dict[str, str]:
@@ -107,16 +118,6 @@ def further_choices(settings: list[Facts]) -> list[str]:
     return [name for name in SETTING if name in set().union(*differ)]
 
 
-def _models(part: pd.DataFrame) -> list[tuple[list[str], str, pd.DataFrame]]:
-    """Return the key, the name and the rows of each model; names include the hidden size if it varies."""
-    sizes = part["hidden_size"].nunique() > 1
-    found = []
-    for key, rows in part.groupby(MODEL, dropna=False, sort=False):
-        model, hidden, options = map(str, key)  # type: ignore[call-overload]
-        found.append(([model, hidden, options], model_label(model, hidden, options, sizes), rows))
-    return found
-
-
 def _updates(rows: pd.DataFrame) -> dict[str, str]:
     """Return the mean updates to the target by grammar, as text; empty unless the measure is a ratio."""
     ratios = rows[rows["measure"].eq("ratio")]
@@ -129,17 +130,20 @@ def _updates(rows: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def _model(key: list[str], label: str, rows: pd.DataFrame, grammars: list[str]) -> Facts:
+def _model(key: list[str], rows: pd.DataFrame, grammars: list[str], sizes: bool) -> Facts:
+    """Return a model; its name includes the hidden size if it varies (`sizes`)."""
+    label = model_label(key[0], key[1], key[2], sizes)
     values = {grammar: part["value"].dropna() for grammar, part in rows.groupby("grammar")}
+    values = {grammar: values[grammar] for grammar in grammars if grammar in values and len(values[grammar])}
     return {
         "key": json.dumps(key, separators=(",", ":"), ensure_ascii=False),  # as JSON.stringify writes it
         "label": label,
         "family": style.family(label.partition(" (")[0]),
         "parameters": _plain(rows["parameters"].iloc[0]),
         "source": _source(str(rows["model"].iloc[0])),
-        "means": {g: float(values[g].mean()) for g in grammars if g in values and len(values[g])},
+        "means": {grammar: float(own.mean()) for grammar, own in values.items()},
         "updates": _updates(rows),
-        "seeds": {g: len(values[g]) for g in grammars if g in values and len(values[g])},
+        "seeds": {grammar: len(own) for grammar, own in values.items()},
         "cut": [str(g) for g in rows[rows["censored"].astype(bool) & rows["measure"].eq("ratio")]["grammar"].unique()],
     }
 
@@ -166,13 +170,9 @@ def _published(grammars: list[str], ratio: bool) -> Facts | None:
         "name": "compositional and noise",
         "titles": [f"{measure}, mean of {' and '.join(easy)}", f"{measure}, mean of {', '.join(NOISE)}"],
         "centre": [0.0] * len(grammars),
-        "weights": [_weights(easy, grammars), _weights(list(NOISE), grammars)],
+        "weights": [[1 / len(own) if g in own else 0.0 for g in grammars] for own in (easy, NOISE)],
         "grammars": grammars,
     }
-
-
-def _weights(chosen: list[str], grammars: list[str]) -> list[float]:
-    return [1 / len(chosen) if g in chosen else 0.0 for g in grammars]
 
 
 def _principal(models: list[Facts], grammars: list[str], ratio: bool) -> Facts | None:
@@ -180,72 +180,21 @@ def _principal(models: list[Facts], grammars: list[str], ratio: bool) -> Facts |
     rows = [m["means"] for m in models if all(g in m["means"] for g in grammars)]
     if len(rows) < 3 or len(grammars) < 2:
         return None
-    table = np.array([[_coordinate(row[g], ratio) for g in grammars] for row in rows])
+    table = np.array([[math.log2(max(row[g], LEAST_RATIO)) if ratio else row[g] for g in grammars] for row in rows])
     center = table.mean(0)
     _, sizes, directions = np.linalg.svd(table - center, full_matrices=False)
     shares = sizes**2 / max(float((sizes**2).sum()), 1e-12)
     weights = [(d * np.sign(d[np.abs(d).argmax()])).tolist() for d in directions[:2]]
-    titles = [
-        f"component {n + 1} ({share:.0%}): {_largest(weights[n], grammars)}" for n, share in enumerate(shares[:2])
-    ]
+    titles = []
+    for n, (share, own) in enumerate(zip(shares, weights, strict=False)):
+        largest = sorted(zip(own, grammars, strict=True), key=lambda one: -abs(one[0]))[:3]
+        text = " ".join(f"{'+' if weight > 0 else '-'}{grammar}" for weight, grammar in largest)
+        titles.append(f"component {n + 1} ({share:.0%}): {text}")
     about = {"name": "principal components", "titles": titles, "grammars": grammars}
     return {**about, "centre": center.tolist(), "weights": weights}
-
-
-def _largest(weights: list[float], grammars: list[str]) -> str:
-    """Return the three grammars with the largest weights in a component."""
-    largest = sorted(range(len(grammars)), key=lambda at: -abs(weights[at]))[:3]
-    return " ".join(f"{'+' if weights[at] > 0 else '-'}{grammars[at]}" for at in largest)
-
-
-def _coordinate(value: float, ratio: bool) -> float:
-    return math.log2(max(value, LEAST_RATIO)) if ratio else value
 
 
 def _plain(value: Any) -> Any:
     if pd.isna(value):
         return None
     return value.item() if hasattr(value, "item") else value
-
-
-# -- page --------------------------------------------------------------------------------------------------------------
-
-
-def _body(atlas: Atlas, settings: list[Facts]) -> str:
-    about = atlas.about
-    selects = "".join(
-        f'<label>{NAMES.get(name, heading(name).capitalize())} <select data-choice="{name}"></select></label>'
-        for name in (*CHOICES, *further_choices(settings))
-    )
-    made = f"{about['runs']:,} runs, {' to '.join(dict.fromkeys(about['made']))}; {'; '.join(about['versions'])}"
-    count = len({model["label"] for one in settings for model in one["models"]})
-    intro = (
-        f"{count} senders and receivers under {counted(len(settings), 'setting')}. "
-        "Models of one setting were measured in the same way. Each model is a point: "
-        "near points learn the same grammars easily. "
-        "Choose a setting, point at a model or choose it in the table, or place your own results."
-    )
-    ratio_rows = atlas.table[atlas.table["measure"].eq("ratio")]
-    cut = "; the true ratio of a cut run (†) is larger" if ratio_rows["censored"].any() else ""
-    ratios = f"Ratios are updates divided by concat's{cut}. The updates are below. " if len(ratio_rows) else ""
-    return f"""
-<header><h1>{TITLE}</h1><p>{intro}</p></header>
-<section aria-labelledby="space-title"><h2 id="space-title">Bias space</h2>
-<p class="tools">{selects}<label>Axes <select id="axes"></select></label></p>
-<p class="note" id="setting" role="status"></p>
-<div class="beside"><figure><figcaption>Models{save_buttons("space")}</figcaption>
-<div class="scrolls" tabindex="0" role="region" aria-label="Models in bias space">
-<div id="space" class="chart"></div></div><p class="note" id="rest"></p></figure>
-<section aria-labelledby="model-title"><h2 id="model-title">Model</h2><div id="model"></div></section></div>
-<div class="drop" id="drop"><label>Place your own: drop a results.csv here, or choose one
-<input type="file" id="file" accept=".csv,text/csv"></label>
-<p class="note">The file stays in this page and is not uploaded. Its rows of the setting chosen above are placed;
-choose another setting to place its rows.</p>
-<p id="told" role="status"></p></div></section>
-<section aria-labelledby="all-title"><h2 id="all-title">All models of this setting</h2>
-<p class="tools"><label>Filter rows <input type="search" id="filter"></label><span id="count" role="status"></span></p>
-<div class="scrolls" tabindex="0" role="region" aria-label="All models"><div id="all"></div></div></section>
-<section id="about" aria-labelledby="about-title"><h2 id="about-title">About</h2><p>{escaped(made)}.</p>
-<p>{ratios}The distance of two
-models is the root mean square, over the grammars that both have, of the difference in accuracy or in log2 of the
-ratio.</p></section>"""

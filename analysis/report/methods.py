@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from icy.analysis.literature.catalogue import published_sources
-from icy.analysis.metric_conventions import conventions_of
 from icy.analysis.order import heading, in_order, text_of
+from icy.analysis.table_cells import conventions_of
 from icy.config.protocols import PROTOCOLS, SCRATCH
 from icy.core.errors import UnknownNameError
 from icy.core.machine import circumstances
@@ -87,7 +87,10 @@ def _sentences(long: pd.DataFrame) -> Iterator[str]:
     """Yield the sentences on one kind of job and protocol."""
     first, kind = long.iloc[0], kind_of_rows(long)
     protocol = "" if pd.isna(first["protocol"]) else f" under the protocol {first['protocol']}"
-    groups = [_models(str(side), part["model"]) for side, part in long.groupby("role", sort=False)]
+    groups = []
+    for side, part in long.groupby("role", sort=False):
+        names = sorted({str(name).removeprefix(f"{side}/") for name in part["model"]}, key=natural)
+        groups.append(_named(str(side) if side in (*SIDES, "pair") else "model", names))
     grammars = in_order(long["grammar"])
     learned, scratch = [name for name in grammars if name != SCRATCH], SCRATCH in grammars
     trained = f"We trained {listed(groups)} on {_named('grammar', grammars)}"
@@ -113,12 +116,6 @@ def _sentences(long: pd.DataFrame) -> Iterator[str]:
     if sources := [f"{name}: {e.source}" for name in used if (e := registry.find("metric", name)) and e.source]:
         yield f"Sources of metrics: {'; '.join(sources)}."
     yield from _dropped(long)
-
-
-def _models(side: str, models: pd.Series[Any]) -> str:
-    names = sorted({str(name).removeprefix(f"{side}/") for name in models}, key=natural)
-    noun = side if side in SIDES or side == "pair" else "model"
-    return _named(noun, names)
 
 
 def _named(noun: str, names: Sequence[str]) -> str:

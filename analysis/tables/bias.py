@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from icy.analysis.order import LETTERS, ORDER, heading, in_order, place_of, text_of
-from icy.analysis.row_types import Series, SortKey
+from icy.analysis.order import LETTERS, ORDER, Series, SortKey, heading, in_order, place_of, text_of
 from icy.analysis.statistics import LOG_SPREADS
 from icy.analysis.table_cells import (
     COARSE,
@@ -26,7 +25,6 @@ from icy.analysis.table_cells import (
     checked_spread,
 )
 from icy.config.protocols import BASELINE
-from icy.core.checks import parse_whole
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted, listed, words
 from icy.languages.meanings import MeaningSpace
@@ -90,8 +88,18 @@ def _chance(shares: Sequence[float], otherwise: str) -> str:
 
 def notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:
     """Return notes on lines below rows and on marks of cells."""
-    log = [] if on_log_scale(rows) else _log_notes(rows, spread)
-    return [*log, *_updates_note(rows), *_coarse(rows), *_unfinished(rows)]
+    cells = [(first["measure"], cell) for first, _, cells in rows for cell in cells.values()]
+    notes = [] if on_log_scale(rows) else _log_notes(rows, spread)
+    if known := counted_cells(rows):
+        cut = "; > where a run was cut" if any(cell.censored for cell in known) else ""
+        notes.append(f"{UPDATES}: mean updates to the target{cut}")
+    if coarse := [cell.resolution for _, cell in cells if cell.coarse]:
+        uncertain = f"the ratio is uncertain by up to ±{max(coarse):.0%}, more than it varies over seeds"
+        notes.append(f"{COARSE} coarse evaluations: {uncertain}")
+    if unfinished := [measure for measure, cell in cells if cell.unfinished]:
+        fast = "; seeds that learn fast end first, so these ratios are too low"
+        notes.append(UNFINISHED + fast * ("ratio" in unfinished))
+    return notes
 
 
 def log_cells(rows: Sequence[TableRow]) -> list[TableCell]:
@@ -119,32 +127,6 @@ def on_log_scale(rows: Sequence[TableRow]) -> bool:
 def counted_cells(rows: Sequence[TableRow]) -> list[TableCell]:
     """Return the cells with known updates to the target."""
     return [cell for _, _, cells in rows for cell in cells.values() if not math.isnan(cell.updates)]
-
-
-def _updates_note(rows: Sequence[TableRow]) -> list[str]:
-    """Return a note on the lines of updates; empty without them."""
-    cells = counted_cells(rows)
-    if not cells:
-        return []
-    cut = "; > where a run was cut" if any(cell.censored for cell in cells) else ""
-    return [f"{UPDATES}: mean updates to the target{cut}"]
-
-
-def _coarse(rows: Sequence[TableRow]) -> list[str]:
-    """Return a note on cells with a larger uncertainty from evaluations than from seeds; empty if there are none."""
-    found = [cell.resolution for _, _, cells in rows for cell in cells.values() if cell.coarse]
-    if not found:
-        return []
-    most = max(found)
-    return [f"{COARSE} coarse evaluations: the ratio is uncertain by up to ±{most:.0%}, more than it varies over seeds"]
-
-
-def _unfinished(rows: Sequence[TableRow]) -> list[str]:
-    """Return a note on cells with fewer seeds than their row; empty if there are none."""
-    found = [first["measure"] for first, _, cells in rows for cell in cells.values() if cell.unfinished]
-    if not found:
-        return []
-    return [UNFINISHED + ("; seeds that learn fast end first, so these ratios are too low" if "ratio" in found else "")]
 
 
 def compared_notes(compare: object, references: Collection[Reference], spread: str) -> list[str]:
@@ -253,19 +235,26 @@ def _bias_table(
 ) -> BiasTable:
     """Make a bias table of a long table; `cell` summarizes replicates as a cell; see `bias_table` for the rest."""
     checked_spread(spread)
-    _require_decimals(decimals)
+    if decimals not in range(MOST_DECIMALS + 1):
+        raise InvalidSettingError(f"decimals must be a whole number from 0 to {MOST_DECIMALS}; not {decimals!r}.")
     long = numbered(long).assign(role=lambda table: table["model"].str.replace(r"/.*", "", regex=True))
     grammars = in_order(long["grammar"])
     varying = [name for name in ("role", *ROW[1:]) if long[name].nunique(dropna=False) > 1]
     grouped = [name for name in _groups(by) if name in varying]
     other, called = compared_with(compare)
     references = cell_references(long, other, spread)
-    grouped += [name for name in varying if grouped and _constant(long, name, grouped)]
+    others = [name for name in varying if name not in (*grouped, "role")]
+    if grouped and others:  # a heading can show a column with one value in each group
+        counts = long.groupby(grouped, dropna=False)[others].nunique(dropna=False).max()
+        grouped += [name for name in others if counts[name] == 1]
     shown = [name for name in varying if name != "role" or name in grouped]
     rows = _sorted(_rows(long, shown, references, cell), grouped, sort, grammars)
     alike = [name for name in ("role", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
     arrows = mark_ends(rows, alike, grammars, spread) if mark else {}
-    labels, rows = _label_columns(rows, shown, compares=not len(long) or _has_baselines(long))
+    labels = ["model", "parameters", *map(heading, shown), "seeds", "concat updates"]
+    baselines = long["grammar"].eq(BASELINE).any() or long["baseline_steps"].notna().any()
+    if len(long) and not (baselines and kind_of_rows(long).baseline):  # such as chains, which have no baseline
+        labels, rows = labels[:-1], [(first, texts[:-1], cells) for first, texts, cells in rows]
     return BiasTable(
         _title(long, varying),
         labels,
@@ -286,11 +275,6 @@ def _bias_table(
         spread=spread,
         row_numbers=[int(first["row"]) for first, _, _ in rows],
     )
-
-
-def _require_decimals(decimals: int) -> None:
-    if decimals not in range(MOST_DECIMALS + 1):
-        raise InvalidSettingError(f"decimals must be a whole number from 0 to {MOST_DECIMALS}; not {decimals!r}.")
 
 
 def difference_table(
@@ -392,17 +376,14 @@ def _rows(
     for place, row in enumerate(firsts["row"].tolist()):
         first, own = firsts.iloc[place], cells[row]
         ratio = first["measure"] == "ratio"
-        own = {g: _with_reference(one, references.get((row, g)), ratio) for g, one in own.items()}
-        own = {g: replace(one, row_seeds=int(seeds[row]) if runs[row, g] < seeds[row] else 0) for g, one in own.items()}
+        for grammar, one in own.items():
+            reference = references.get((row, grammar))
+            if reference is not None and ratio and both_censored(one.mean, one.seeds, one.censored, reference.mean):
+                reference = replace(reference, distance=math.nan)
+            row_seeds = int(seeds[row]) if runs[row, grammar] < seeds[row] else 0
+            own[grammar] = replace(one, reference=reference, row_seeds=row_seeds)
         found.append((first, labels[place], own))
     return found
-
-
-def _with_reference(cell: TableCell, reference: Reference | None, ratio: bool) -> TableCell:
-    """Add a reference value to a cell; its distance becomes NaN if both are cut ratios."""
-    if reference is not None and ratio and both_censored(cell.mean, cell.seeds, cell.censored, reference.mean):
-        reference = replace(reference, distance=math.nan)
-    return replace(cell, reference=reference)
 
 
 def _groups(by: str | Sequence[str]) -> list[str]:
@@ -417,12 +398,6 @@ def _groups(by: str | Sequence[str]) -> list[str]:
         if name and name not in known:
             raise unknown("column to group by", name, known)
     return [name for name in names if name]
-
-
-def _constant(long: pd.DataFrame, name: str, grouped: Sequence[str]) -> bool:
-    """Return whether a column has one value within each group, so that the heading can show it."""
-    own = name not in (*grouped, "role") and long.groupby(list(grouped), dropna=False)[name].nunique(dropna=False).max()
-    return own == 1
 
 
 def _sorted(rows: list[TableRow], grouped: Sequence[str], sort: str, grammars: Sequence[str]) -> list[TableRow]:
@@ -441,16 +416,12 @@ def _sorted(rows: list[TableRow], grouped: Sequence[str], sort: str, grammars: S
         first, labels, cells = row
         if key == "model":
             return (first["model"],)
-        value = _count(labels[PARAMETERS]) if key == "parameters" else cells.get(key, EMPTY).center
+        number = pd.to_numeric(labels[PARAMETERS], errors="coerce")  # "-" for unknown
+        value = float(number) if key == "parameters" else cells.get(key, EMPTY).center
         return (pd.isna(value), -value if down else value)
 
     ordered = rows if key == "given" else sorted(rows, key=rank, reverse=down and key == "model")
     return sorted(ordered, key=lambda row: [place_of(name, row[0][name]) for name in grouped])
-
-
-def _count(label: str) -> float:
-    count = parse_whole(label)
-    return math.nan if count is None else float(count)
 
 
 # -- labels and title --------------------------------------------------------------------------------------------------
@@ -482,20 +453,6 @@ def _labels(long: pd.DataFrame, firsts: pd.DataFrame, varying: Sequence[str]) ->
         firsts["row"].map(lambda row: f"{steps[row]:.0f}" if row in steps.index else "-"),
     ]
     return [list(texts) for texts in zip(*columns, strict=True)]
-
-
-def _has_baselines(long: pd.DataFrame) -> bool:
-    """Return whether results have the updates of concat; some kinds of jobs, such as chains, have no baseline."""
-    known = long["grammar"].eq(BASELINE).any() or long["baseline_steps"].notna().any()
-    return bool(known and kind_of_rows(long).baseline)
-
-
-def _label_columns(rows: list[TableRow], shown: Sequence[str], compares: bool) -> tuple[list[str], list[TableRow]]:
-    """Return the headings of labels, and the rows; if `compares` is false, without the updates of concat."""
-    labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat updates"]
-    if compares:
-        return labels, rows
-    return labels[:-1], [(first, texts[:-1], cells) for first, texts, cells in rows]
 
 
 def parameter_counts(long: pd.DataFrame) -> Series:

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from icy.analysis.metric_conventions import conventions_of, undefined_notes, with_reason
 from icy.analysis.order import LETTERS, heading, in_order, text_of
-from icy.analysis.table_cells import TableCell, cell_of
+from icy.analysis.table_cells import TableCell, cell_of, conventions_of, undefined_notes, with_reason
 from icy.config.settings import OPEN
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
@@ -31,6 +30,18 @@ MEASURE_LABELS = {  # labels of measures, by column of the long table
     "length_by_rank": "length by rank",
     "topsim_before": "topsim before",
     "topsim": "topsim",
+}
+
+
+NOTES = {  # on columns of the long table that have values
+    "sender_accuracy": "sender and receiver accuracy: on the language of pre-training",
+    "worst_accuracy": "end-to-end accuracy of populations: mean over all pairings of a sender and a receiver",
+    "sender_agreement": "sender agreement: mean share of equal tokens in the messages of two senders",
+    "mean_length": "mean length: tokens before the end token, which is the start symbol; over meanings by frequency",
+    "length_by_rank": "length by rank: Spearman's correlation of length with frequency rank; positive if frequent "
+    "meanings have shorter messages",
+    "topsim": "",  # `_topsim_notes`
+    "topsim_before": "topsim before: before the game, of untrained models or after pre-training",
 }
 
 
@@ -152,21 +163,6 @@ def _symbols_notes(long: pd.DataFrame) -> list[str]:
     return [f"agents can say {count} and the start symbol{number}{where}; --symbols V excludes the start symbol"]
 
 
-def _length_notes(long: pd.DataFrame) -> list[str]:
-    """Return notes on the lengths of messages that senders may end early."""
-    notes = []
-    if "mean_length" in long and long["mean_length"].notna().any():
-        notes.append("mean length: tokens before the end token, which is the start symbol; over meanings by frequency")
-        if "soft" in set(long.loc[long["mean_length"].notna(), "representation"]):
-            notes.append("with soft messages the receiver reads probabilities, so greedy messages may be shorter")
-    if "length_by_rank" in long and long["length_by_rank"].notna().any():
-        notes.append(
-            "length by rank: Spearman's correlation of length with frequency rank; positive if frequent meanings have "
-            "shorter messages"
-        )
-    return notes
-
-
 def _topsim_notes(long: pd.DataFrame) -> list[str]:
     """Return notes on the conventions of topsim, and on the command that computes the same value."""
     used = conventions_of(long, "e2e").get("topsim")
@@ -187,25 +183,15 @@ def _topsim_notes(long: pd.DataFrame) -> list[str]:
 
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     notes = spread_note(long, spread)
-    played = long[~long["failed"].astype(bool)]
-    steps = sorted(played["steps"].dropna().unique())
+    steps = sorted(long.loc[~long["failed"].astype(bool), "steps"].dropna().unique())
     if steps:
-        notes.append(
-            f"after {counted(int(steps[0]), 'update')}"
-            if len(steps) == 1
-            else f"after {steps[0]} to {steps[-1]} updates"
-        )
+        whole = f"after {counted(int(steps[0]), 'update')}"
+        notes.append(whole if len(steps) == 1 else f"after {steps[0]} to {steps[-1]} updates")
     notes += _symbols_notes(long)
-    if long["sender_accuracy"].notna().any():
-        notes.append("sender and receiver accuracy: on the language of pre-training")
-    if "worst_accuracy" in long and long["worst_accuracy"].notna().any():
-        notes.append("end-to-end accuracy of populations: mean over all pairings of a sender and a receiver")
-    if "sender_agreement" in long and long["sender_agreement"].notna().any():
-        notes.append("sender agreement: mean share of equal tokens in the messages of two senders")
-    notes += _length_notes(long)
-    if long["topsim"].notna().any():
-        notes += _topsim_notes(long)
-    if "topsim_before" in long and long["topsim_before"].notna().any():
-        notes.append("topsim before: before the game, of untrained models or after pre-training")
-    notes += undefined_notes(long)
-    return [*notes, *failures(long)]
+    for name, note in NOTES.items():
+        known = long[name].notna() if name in long else pd.Series(dtype=bool)
+        if known.any():
+            notes += _topsim_notes(long) if name == "topsim" else [note]
+        if name == "mean_length" and "soft" in set(long.loc[known[known].index, "representation"]):
+            notes.append("with soft messages the receiver reads probabilities, so greedy messages may be shorter")
+    return [*notes, *undefined_notes(long), *failures(long)]

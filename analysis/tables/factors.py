@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from icy.analysis.order import text_of, without_repeats
-from icy.analysis.row_types import Facts
+from icy.analysis.order import Facts, text_of, without_repeats
 from icy.analysis.statistics import CONFIDENCE, Mask, Values, holm, log_summary, student
 from icy.config.protocols import BASELINE
 from icy.core.choices import typed_text

@@ -7,25 +7,24 @@ from dataclasses import replace
 
 import pandas as pd
 
-from icy.analysis.literature.games import references
-from icy.analysis.metric_conventions import of_columns, undefined_notes, with_reason
-from icy.analysis.table_cells import SPREADS, TableCell, cell_of, cell_of_values, checked_spread
+from icy.analysis.literature.retraining import game_key, references
+from icy.analysis.table_cells import (
+    SPREADS,
+    TableCell,
+    cell_of,
+    cell_of_values,
+    checked_spread,
+    of_columns,
+    undefined_notes,
+    with_reason,
+)
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results
 from icy.records.long_table import SYNONYMS
 
-from .by_setting import (
-    failures,
-    lines_of,
-    results_in,
-    row_numbers,
-    setting_labels,
-    spread_note,
-    whole_text,
-    with_options,
-)
-from .printed_table import BiasTable, Line
+from .by_setting import lines_of, results_in, setting_labels, setting_table, spread_note, with_options
+from .printed_table import BiasTable
 
 SCORES = {  # columns of the long table, and their headings
     "accuracy": "accuracy",
@@ -84,33 +83,27 @@ def games_table(results: Results, spread: str = "sd", *, compare: object = None,
         raise InvalidSettingError("Games are compared only with a published table (--compare cbm24/table1).")
     long = with_settings(results_in(results, spread))
     labels = _labels(long)
-    shown = {name: heading for name, heading in SCORES.items() if _is_shown(long, name)}
+    held_out = bool((long["rule_length"] > 1).any())  # else all phrases are seen
+    columns = {name: text for name, text in SCORES.items() if (held_out if name == "seen_accuracy" else name in long)}
     printed = references(compare) if compare else {}
-    lines: list[Line] = []
-    for key, part in long.groupby(list(labels), sort=False, dropna=False):
-        cells = {heading: _cell(part, name, spread) for name, heading in shown.items()}
-        row = printed.get(_row_of(part))
-        if row is not None:
-            cells = {heading: row.with_reference(name, cells[heading]) for name, heading in shown.items()}
-        lines.append(([*map(whole_text, key), str(part["seed"].nunique())], cells))
-    headings = [*labels.values(), "seeds"]
-    notes = [*NOTES, CHANCE_NOTE, *undefined_notes(long), *_further_notes(long, spread)]
-    return BiasTable(
-        "agents of multi-target games",
-        headings,
-        list(shown.values()),
-        lines,
-        notes,
-        DECIMALS,
-        compared=compare or compared or "other",
-        spread=spread,
-        conventions=of_columns(long, shown, "games"),
-        row_numbers=row_numbers(long, labels),
+
+    def cell(part: pd.DataFrame, name: str) -> TableCell:
+        found = with_reason(cell_of(part.assign(value=part[name]), spread), part, name)
+        first = part.iloc[0].to_dict() if printed else {}
+        row = printed.get(game_key({**first, "word_size": first["vocab_size"]})) if first else None
+        return found if row is None else row.with_reference(name, found)
+
+    notes = [*NOTES, CHANCE_NOTE, *undefined_notes(long), *spread_note(long, spread)]
+    good = long[~long["failed"].astype(bool)]
+    if len(good):
+        steps = sorted({int(n) for n in good["steps"]})
+        updates = " to ".join(counted(n, "update") for n in dict.fromkeys((steps[0], steps[-1])))
+        best = good["best_step"].astype(float).mean()
+        notes.append(f"after {updates}; scores of the best evaluation, on average after {best:.0f}")
+    table = setting_table(
+        "agents of multi-target games", long, labels, columns, cell, notes, DECIMALS, spread, kind="games"
     )
-
-
-def _cell(part: pd.DataFrame, name: str, spread: str) -> TableCell:
-    return with_reason(cell_of(part.assign(value=part[name]), spread), part, name)
+    return replace(table, compared=compare or compared or "other")
 
 
 def with_settings(long: pd.DataFrame) -> pd.DataFrame:
@@ -119,40 +112,12 @@ def with_settings(long: pd.DataFrame) -> pd.DataFrame:
 
 
 def _labels(long: pd.DataFrame) -> dict[str, str]:
-    varies = {name for name in LABELS if long[name].nunique(dropna=False) > 1}
+    varies = {name for name in LABELS if long[name].nunique(dropna=False) > 1} | {*ALWAYS, "message_length"}
     if (long["targets"] == long["distractors"]).all():
         varies -= {"distractors"}
-    varies = varies - {"message_length"} if _equal_lengths(long) else varies | {"message_length"}
-    labels = {name: heading for name, heading in LABELS.items() if name in varies or name in ALWAYS}
-    return labels | setting_labels(long)
-
-
-def _equal_lengths(long: pd.DataFrame) -> bool:
-    """Return whether all messages have as many words as rules have concepts."""
-    return bool((long["message_length"] == long["rule_length"]).all())
-
-
-def _is_shown(long: pd.DataFrame, name: str) -> bool:
-    if name == "seen_accuracy":  # where no rules are held out, all are seen
-        return bool((long["rule_length"] > 1).any())
-    return name in long
-
-
-def _row_of(part: pd.DataFrame) -> tuple[str, str, int, int, int]:
-    first = part.iloc[0]
-    sizes = (int(first[name]) for name in ("rule_length", "vocab_size", "message_length"))
-    return (str(first["world"]), str(first["representation"]), *sizes)  # type: ignore[return-value]
-
-
-def _further_notes(long: pd.DataFrame, spread: str) -> list[str]:
-    notes = spread_note(long, spread)
-    good = long[~long["failed"].astype(bool)]
-    if len(good):
-        steps = sorted({int(n) for n in good["steps"]})
-        updates = " to ".join(counted(n, "update") for n in dict.fromkeys((steps[0], steps[-1])))
-        best = good["best_step"].astype(float).mean()
-        notes.append(f"after {updates}; scores of the best evaluation, on average after {best:.0f}")
-    return [*notes, *failures(long)]
+    if (long["message_length"] == long["rule_length"]).all():  # as many words as concepts
+        varies -= {"message_length"}
+    return {name: heading for name, heading in LABELS.items() if name in varies} | setting_labels(long)
 
 
 def evaluation_tables(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str] = ()) -> list[BiasTable]:

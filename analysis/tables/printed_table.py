@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from icy.analysis.order import ORDERED
-from icy.analysis.row_types import Facts
+from icy.analysis.order import ORDERED, Facts
 from icy.analysis.statistics import LEAST_RATIO, Values, student
 from icy.analysis.table_cells import EMPTY, LOG_COLUMNS, OTHER_COLUMNS, Mark, TableCell
 from icy.config.protocols import SCRATCH
@@ -149,7 +148,7 @@ MINUS = re.compile(r"(?<![\w.-])-(?=[\d.])")  # a hyphen that begins a number
 
 def plain_mark(text: str, mark: Mark) -> str:
     """Mark the best cell of a column with a star, and the worst with a ring."""
-    return text + {"best": "*", "worst": "°", "": ""}[mark]
+    return text + {"best": "*", "worst": "°"}.get(mark, "")
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,12 +203,14 @@ class BiasTable:
             raise InvalidSettingError(f"The braces of the caption do not match: '{self.caption}'.")
 
     def render(self, format: str = "text") -> str:
-        """Return the table as "text", "markdown", "latex", "csv", "html" or "json".
+        """Return the table as "text", "markdown", "latex" (needs booktabs and graphicx), "csv", "html" or "json".
 
         Raises:
             InvalidSettingError: an unknown format.
         """
-        return render(self, format)
+        if format not in RENDERERS:
+            raise InvalidSettingError(f"Formats of tables are {', '.join(RENDERERS)}; not '{format}'.")
+        return RENDERERS[format](self)
 
     def save(self, path: str | Path) -> Path:
         """Write the table to a file in the format of its suffix: .txt, .md, .tex, .csv, .html or .json.
@@ -266,6 +267,10 @@ class BiasTable:
         shown = "from scratch" if column == SCRATCH else column
         return self.conventions[column].heading(column) if column in self.conventions else shown
 
+    def arrowed(self, column: str) -> str:
+        """Return the heading of a column of cells with its arrow, if it has one."""
+        return f"{self.heading(column)} {self.arrows.get(column, '')}".rstrip()
+
     def __repr__(self) -> str:
         return self.render("text")
 
@@ -287,59 +292,66 @@ class BiasTable:
         """Grammars with a reference value in at least one row."""
         return {grammar for _, cells in self.rows for grammar, cell in cells.items() if cell.reference is not None}
 
-    def head(self, grouped: bool = True) -> list[str]:
+    def head(self, grouped: bool = True, apart: bool = False) -> list[str]:
         """Return the headings of the columns.
 
         Args:
             grouped: whether rows are in groups, so that the labels in `grouped` are not columns.
+            apart: whether reference values are below the cells of a row instead of next to them.
         """
-        columns = []
-        for grammar in self.grammars:
-            heading = self.heading(grammar)
-            columns.append(f"{heading} {self.arrows[grammar]}" if grammar in self.arrows else heading)
-            columns += [self.compared] if grammar in self.referenced else []
+        others = {} if apart else dict.fromkeys(self.referenced, self.compared)
+        columns = self._joined({name: self.arrowed(name) for name in self.grammars}, others)
         return [*(self.shown_labels if grouped else self.labels), *columns]
 
-    def groups(self, marker: Marker = plain_mark) -> list[tuple[str, list[list[str]]]]:
+    def groups(self, marker: Marker = plain_mark, apart: bool = False) -> list[tuple[str, list[list[str]]]]:
         """Return the heading and the rows of each group, as text; a single group has the heading "".
 
         Args:
-            marker: function that marks the best and the worst cells.
+            marker: function that marks the best and the worst cells, and reference values on a line of their own.
+            apart: whether reference values are on a line of their own, below the cells of a row.
         """
         places = [self.labels.index(label) for label in self.grouped]
         found: dict[str, list[list[str]]] = {}
         for labels, cells in self.rows:
-            heading = ", ".join(_group_text(self.labels[place], labels[place]) for place in places if labels[place])
+            named = [(self.labels[place], labels[place]) for place in places if labels[place]]
+            # The label precedes a value, unless the value is clear alone.
+            heading = ", ".join(text if label in ORDERED else f"{label} {text}" for label, text in named)
             shown = [text for place, text in enumerate(labels) if place not in places]
+            blank = [""] * (len(shown) - 1)
+            own, others = self._texts(cells, marker, "other" if apart else "")
             lines = found.setdefault(heading, [])
-            lines.append([*shown, *self._texts(cells, marker)])
-            lines += [[f"  {label}", *[""] * (len(shown) - 1), *texts] for label, texts in self._below(cells, marker)]
+            lines.append([*shown, *self._joined(own, {} if apart else others)])
+            if apart and others:
+                lines.append([f"  {self.compared}", *blank, *(others.get(name, "") for name in self.grammars)])
+            gaps = {} if apart else dict.fromkeys(others, "")
+            for label, kind in self.below.items():
+                texts = {name: cells.get(name, EMPTY).below(kind, self.decimals, self.spread) for name in self.grammars}
+                if any(texts.values()):
+                    texts = {name: marker(text, "") for name, text in texts.items()}
+                    lines.append([f"  {label}", *blank, *self._joined(texts, gaps)])
         return list(found.items())
 
     def texts(self) -> list[list[str]]:
         """Return header and rows as text, with every label as a column."""
-        rows = [[*labels, *self._texts(cells, plain_mark)] for labels, cells in self.rows]
+        rows = [[*labels, *self._joined(*self._texts(cells, plain_mark))] for labels, cells in self.rows]
         return [self.head(grouped=False), *rows]
 
-    def _texts(self, cells: Mapping[str, TableCell], marker: Marker) -> list[str]:
-        texts = []
-        for grammar in self.grammars:
-            cell = cells.get(grammar, EMPTY)
-            texts.append(marker(cell.text(self.decimals, signed=self.signed), cell.mark))
-            if grammar in self.referenced:
-                texts.append("-" if cell.reference is None else marker(cell.reference.text(self.decimals), ""))
-        return texts
+    def _texts(
+        self, cells: Mapping[str, TableCell], marker: Marker, mark: Mark = ""
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the text of each cell, and of each reference value with its `mark`, by grammar."""
+        own, others = {}, {}
+        for name in self.grammars:
+            cell = cells.get(name, EMPTY)
+            own[name] = marker(cell.text(self.decimals, signed=self.signed), cell.mark)
+            if name in self.referenced:
+                text = "-" if cell.reference is None else cell.reference.text(self.decimals)
+                others[name] = marker(text, mark)
+        return own, others
 
-    def _below(self, cells: Mapping[str, TableCell], marker: Marker) -> list[tuple[str, list[str]]]:
-        """Return the lines below a row, label and texts; empty lines are left out."""
-        lines = []
-        for label, kind in self.below.items():
-            texts = []
-            for grammar in self.grammars:
-                texts.append(marker(cells.get(grammar, EMPTY).below(kind, self.decimals, self.spread), ""))
-                texts += [""] if grammar in self.referenced else []
-            lines += [(label, texts)] if any(texts) else []
-        return lines
+    def _joined(self, own: Mapping[str, str], others: Mapping[str, str]) -> list[str]:
+        """Return texts of cells, each with the text of its reference value next to it, if the column has any."""
+        return [text for name in self.grammars for text in (own[name], *([others[name]] if name in others else []))]
 
     def remarks(self, marks: str) -> list[str]:
         """Return conventions of metrics, notes, and an explanation of marks and arrows; empty without footnotes.
@@ -351,31 +363,11 @@ class BiasTable:
             return []
         marked = any(cell.mark for _, cells in self.rows for cell in cells.values())
         legend = f"{marks} of a column for a compositional bias (↑ large, ↓ small values are good)"
-        named = [one.note(column) for column, one in self.conventions.items() if column in self.grammars]
-        return [*filter(None, named), *self.notes, *([legend + self._exempt()] if marked else [])]
-
-    def _exempt(self) -> str:
-        """Return a note on rows that are never marked (`icy.analysis.tables.printed_table`); "" if there are none."""
         place = self.labels.index(PARAMETERS) if PARAMETERS in self.labels else None
-        alone = place is not None and any(labels[place] == "0" for labels, _ in self.rows)
-        return "; rows without parameters, which memorize, are not marked" if alone else ""
-
-
-def _group_text(label: str, text: str) -> str:
-    """Return the value of a label as the heading of a group; the label precedes it unless the value is clear alone."""
-    return text if label in ORDERED else f"{label} {text}"
-
-
-def render(table: BiasTable, format: str) -> str:
-    """Return a table as "text", "markdown", "latex" (needs the packages booktabs and graphicx), "csv", "html" or
-    "json".
-
-    Raises:
-        InvalidSettingError: an unknown format.
-    """
-    if format not in RENDERERS:
-        raise InvalidSettingError(f"Formats of tables are {', '.join(RENDERERS)}; not '{format}'.")
-    return RENDERERS[format](table)
+        if place is not None and any(labels[place] == "0" for labels, _ in self.rows):
+            legend += "; rows without parameters, which memorize, are not marked"
+        named = [one.note(column) for column, one in self.conventions.items() if column in self.grammars]
+        return [*filter(None, named), *self.notes, *([legend] if marked else [])]
 
 
 def format_of(path: Path) -> str:
@@ -404,24 +396,21 @@ def _text(table: BiasTable) -> str:
     groups = [(h, [[*map(in_a_line, line)] for line in part]) for h, part in table.groups(plain_mark)]
     lines = [head, *(line for _, part in groups for line in part)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    rule = "  ".join("-" * width for width in widths)
-    shown = [_aligned(head, widths), rule]
+
+    def aligned(line: list[str]) -> str:
+        numbers = (cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
+        return "  ".join([line[0].ljust(widths[0]), *numbers]).rstrip()
+
+    shown = [aligned(head), "  ".join("-" * width for width in widths)]
     for heading, part in groups:
-        shown += [*filter(None, [in_a_line(heading)]), *(_aligned(line, widths) for line in part)]
+        shown += [*filter(None, [in_a_line(heading)]), *map(aligned, part)]
     text = "\n".join([in_a_line(table.shown_title), "", *shown, "", *map(in_a_line, table.remarks("* best, ° worst"))])
     return text.strip()
 
 
-def _aligned(line: list[str], widths: list[int]) -> str:
-    first, *rest = line
-    return "  ".join(
-        [first.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(rest, widths[1:], strict=True))]
-    ).rstrip()
-
-
 def _markdown(table: BiasTable) -> str:
     def marked(text: str, mark: Mark) -> str:
-        return {"best": f"**{text}**", "worst": f"*{text}*", "": text}[mark]
+        return {"best": f"**{text}**", "worst": f"*{text}*"}.get(mark, text)
 
     head, labels = [*map(markdown, table.head())], len(table.shown_labels)
     lines: list[list[str]] = []
@@ -436,28 +425,31 @@ def _markdown(table: BiasTable) -> str:
 
 def _latex(table: BiasTable) -> str:
     def marked(text: str, mark: Mark) -> str:
-        return {"best": rf"\textbf{{{_tex(text)}}}", "worst": rf"\textit{{{_tex(text)}}}", "": _tex(text)}[mark]
+        command = {"best": r"\textbf{%s}", "worst": r"\textit{%s}", "other": r"{\scriptsize %s}"}.get(mark, "%s")
+        return command % _tex(text)
 
-    labels = len(table.shown_labels)
-    head, body = _split(table.head(), labels, table)[0], []
+    labels, head = len(table.shown_labels), table.head(apart=True)
+    body: list[str] = []
     texts = {0}  # columns of labels with other text than numbers
-    for place, (heading, part) in enumerate(table.groups(marked)):
+    # A page is narrow, so reference values are below.
+    for place, (heading, part) in enumerate(table.groups(marked, apart=True)):
         texts |= {column for line in part for column in range(labels) if not NUMBER.fullmatch(line[column])}
         body += [r"\addlinespace"] if heading and place else []
         body += [rf"\multicolumn{{{len(head)}}}{{l}}{{\emph{{{_tex(heading)}}}}} \\"] if heading else []
         for line in part:
-            ours, below = _split([*map(_tex, line[:labels]), *line[labels:]], labels, table)
-            body.append(" & ".join(ours) + r" \\")
-            small = [rf"{{\scriptsize {'--' if cell == '-' else cell}}}" if cell else "" for cell in below]
-            body += [" & ".join(small) + r" \\"] if any(below[labels:]) else []
+            first = marked(line[0], "other" if line[0] == f"  {table.compared}" else "")
+            body.append(" & ".join([first, *map(_tex, line[1:labels]), *line[labels:]]) + r" \\")
     remarks = filter(None, map(without_advice, table.remarks("bold: best, italic: worst")))
     notes = " ".join(map(_tex_sentence, remarks))
     below = [r"\\[\smallskipamount]", rf"\parbox{{\linewidth}}{{\footnotesize {notes}}}"] if notes else []
+    caption = _tex(table.caption) if table.caption else _tex_sentence(table.title)
+    if _is_latex(table.caption):
+        caption = " ".join(table.caption.split())  # an empty line would end the caption
     lines = [
         r"% needs \usepackage{booktabs,graphicx}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_tex_caption(table)}}}",
+        rf"\caption{{{caption}}}",
         rf"\label{{{table.label or _tex_label(table.title)}}}",
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",  # smaller only if it is too wide
         rf"\begin{{tabular}}{{{''.join('l' if column in texts else 'r' for column in range(len(head)))}}}",
@@ -478,23 +470,6 @@ def without_advice(note: str) -> str:
     return "; ".join(clause for clause in note.split("; ") if not ADVICE.search(clause))
 
 
-def _split(line: list[str], labels: int, table: BiasTable) -> tuple[list[str], list[str]]:
-    """Split a line into its own cells and a second line of reference values, since a page is narrow.
-
-    Args:
-        line: text of labels, cells and reference values.
-        labels: number of labels.
-        table: the table of the line; without reference values the second line is empty.
-    """
-    cells, below = [], []
-    rest = iter(line[labels:])
-    for grammar in table.grammars:
-        cells.append(next(rest))
-        below.append(next(rest) if grammar in table.referenced else "")
-    named = [rf"\quad {_tex(table.compared)}", *[""] * (labels - 1), *below]
-    return [*line[:labels], *cells], named if table.referenced else []
-
-
 def _tex(text: str) -> str:
     if text == "-":  # no value
         return "--"
@@ -504,12 +479,6 @@ def _tex(text: str) -> str:
 
 def _tex_sentence(text: str) -> str:
     return _tex(text[:1].upper() + text[1:].rstrip(".")) + "."
-
-
-def _tex_caption(table: BiasTable) -> str:
-    if _is_latex(table.caption):
-        return " ".join(table.caption.split())  # an empty line would end the caption
-    return _tex(table.caption) if table.caption else _tex_sentence(table.title)
 
 
 def _is_latex(text: str) -> bool:
@@ -544,13 +513,9 @@ def _tex_label(title: str) -> str:
     return f"tab:{'-'.join(words) or 'results'}"
 
 
-def _csv(table: BiasTable) -> str:
-    return str(csv_table(flat(table)).to_csv(index=False)).rstrip("\n")
-
-
 def _html(table: BiasTable) -> str:
     def marked(text: str, mark: Mark) -> str:
-        tag = {"best": "b", "worst": "i", "": ""}[mark]
+        tag = {"best": "b", "worst": "i"}.get(mark)
         return f"<{tag}>{html(text)}</{tag}>" if tag else html(text)
 
     head, labels = table.head(), len(table.shown_labels)
@@ -575,15 +540,11 @@ def _html_cells(tag: str, cells: Sequence[str]) -> str:
     return "".join(f'<{tag} style="text-align:{side}">{cell}</{tag}>' for side, cell in zip(sides, cells, strict=True))
 
 
-def _json(table: BiasTable) -> str:
-    return json.dumps(table.to_records(), indent=1)
-
-
 RENDERERS: dict[str, Callable[[BiasTable], str]] = {
     "text": _text,
     "markdown": _markdown,
     "latex": _latex,
-    "csv": _csv,
+    "csv": lambda table: str(csv_table(flat(table)).to_csv(index=False)).rstrip("\n"),
     "html": _html,
-    "json": _json,
+    "json": lambda table: json.dumps(table.to_records(), indent=1),
 }

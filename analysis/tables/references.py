@@ -11,8 +11,7 @@ import pandas as pd
 
 from icy.analysis.literature.agreement import agreement, end_to_end_agreement, with_distance
 from icy.analysis.literature.catalogue import find_table
-from icy.analysis.order import text_of
-from icy.analysis.row_types import Series
+from icy.analysis.order import Series, text_of
 from icy.analysis.table_cells import Reference, TableCell, both_censored, cell_in_row, cell_of
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.core.text import listed
@@ -107,12 +106,12 @@ def matched_rows(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str] =
     mine, theirs = (_first(table) for table in (long, other))
     found = {}
     for row, about in mine.iterrows():
-        alike = theirs[_equal_rows(theirs, about, names)]
-        if len(alike) > 1 and _equal_rows(alike, about, LIMIT).any():
-            alike = alike[_equal_rows(alike, about, LIMIT)]
+        alike = theirs[equal_rows(theirs, about, names)]
+        if len(alike) > 1 and equal_rows(alike, about, LIMIT).any():
+            alike = alike[equal_rows(alike, about, LIMIT)]
         if len(alike) > 1:
             several = alike
-            alike = alike[_equal_rows(alike, about, [name for name in ROW if name not in (*names, "model")])]
+            alike = alike[equal_rows(alike, about, [name for name in ROW if name not in (*names, "model")])]
             if len(alike) != 1:
                 differ = [name for name in ROW if several[name].map(str).nunique() > 1]
                 name = differ[-1]
@@ -158,7 +157,8 @@ def _references(long: pd.DataFrame, other: pd.DataFrame, spread: str) -> dict[Ce
     pairs = [((row, grammar), (partners.get(row, -1), grammar)) for row, grammar in ours]
     pairs = [(own, their) for own, their in pairs if their in theirs and ours[own].seeds and theirs[their].seeds]
     ratios = set(other.loc[other["measure"] == "ratio", "row"])
-    rows = [[*_numbers(ours[own]), *_numbers(theirs[their]), 0.0] for own, their in pairs]
+    both = [(ours[own], theirs[their]) for own, their in pairs]
+    rows = [[a.mean, a.spread, a.seeds, b.mean, b.spread, b.seeds, 0.0] for a, b in both]
     names = ["icy", "icy_error", "seeds", "published", "published_error", "n", "rounding"]
     distances = with_distance(pd.DataFrame(rows, columns=names, dtype=float))["distance"]
     found = {}
@@ -170,10 +170,6 @@ def _references(long: pd.DataFrame, other: pd.DataFrame, spread: str) -> dict[Ce
         error = math.nan if log else shown[their].spread
         found[own] = Reference(cell.mean, error, distance, cell.censored > 0, "", differences[own[0]], log)
     return found
-
-
-def _numbers(cell: TableCell) -> tuple[float, float, int]:
-    return cell.mean, cell.spread, cell.seeds
 
 
 def _cells(long: pd.DataFrame, spread: str, cell: Callable[..., TableCell] = cell_of) -> dict[CellKey, TableCell]:
@@ -189,7 +185,7 @@ def _first(long: pd.DataFrame) -> pd.DataFrame:
     return long.drop_duplicates("row").set_index("row")[[*IDENTITY, *TRAINING]]
 
 
-def _equal_rows(rows: pd.DataFrame, about: Series, names: Sequence[str]) -> pd.Series[bool]:
+def equal_rows(rows: pd.DataFrame, about: Series, names: Sequence[str]) -> pd.Series[bool]:
     """Return a mask of the rows that equal `about` in the columns `names`; missing values are equal."""
     same = pd.Series(True, index=rows.index)
     for name in names:
@@ -204,6 +200,6 @@ def training_differences(
     """Return the columns of TRAINING in which each row differs from its partner."""
     mine, theirs = _first(long), _first(other)
     return {
-        row: tuple(n for n in TRAINING if not _equal_rows(theirs.loc[[partner]], mine.loc[[row]].iloc[0], [n]).all())
+        row: tuple(n for n in TRAINING if not equal_rows(theirs.loc[[partner]], mine.loc[[row]].iloc[0], [n]).all())
         for row, partner in partners.items()
     }

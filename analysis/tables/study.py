@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
+import scipy  # loads its parts on first use
 
-from icy.analysis.literature.people import PUBLISHED
-from icy.analysis.order import in_order, range_text, text_of
-from icy.analysis.people import chance_p, cluster_bootstrap, equivalence_p, exact_interval, permutation_p, printed
-from icy.analysis.row_types import Facts, Row
+from icy.analysis.order import Facts, in_order, range_text, text_of
+from icy.analysis.people import (
+    PUBLISHED,
+    chance_p,
+    cluster_bootstrap,
+    equivalence_p,
+    exact_interval,
+    permutation_p,
+    printed,
+)
 from icy.analysis.statistics import Values, holm
-from icy.analysis.table_cells import TableCell, cell_of, finite, p_text
+from icy.analysis.table_cells import TableCell, cell_of, p_text
 from icy.config.protocols import BASELINE
 from icy.core.checks import boolean_column
+from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
 from icy.records.load import Results
 
@@ -133,48 +142,36 @@ def _weighted(some: pd.DataFrame) -> float:
 # -- contrasts ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """Accuracies per person on a grammar and on the baseline.
-
-    Attributes:
-        ours: accuracies on the grammar.
-        theirs: accuracies on the baseline.
-        paired: whether they are pairs, one per instance.
-    """
-
-    ours: Values
-    theirs: Values
-    paired: bool
-
-
 def _contrasts(of_agent: pd.DataFrame, seed: int, margin: float) -> dict[str, dict[str, float]]:
     """Return the difference of every grammar from the baseline, with tests; p-values are corrected over grammars."""
     held_out = _of(of_agent, EXACT, HELD_OUT)
     base = held_out[held_out["grammar"] == BASELINE]
     pairs = {g: _pair(part, base) for g, part in held_out.groupby("grammar", sort=False) if g != BASELINE and len(base)}
-    p = {g: permutation_p(pair.ours, pair.theirs, pair.paired, seed=seed) for g, pair in pairs.items()}
+    p = {g: permutation_p(*pair, seed=seed) for g, pair in pairs.items()}
     corrected = dict(zip(p, holm(list(p.values())), strict=True))
     return {
         str(g): {
-            "difference": float(pair.ours.mean() - pair.theirs.mean()),
+            "difference": float(ours.mean() - theirs.mean()),
             "p": p[g],
             "p_holm": corrected[g],
-            "p_equal": equivalence_p(pair.ours, pair.theirs, margin, pair.paired),
-            "paired": float(pair.paired),
+            "p_equal": equivalence_p(ours, theirs, margin, paired),
+            "paired": float(paired),
         }
-        for g, pair in pairs.items()
+        for g, (ours, theirs, paired) in pairs.items()
     }
 
 
-def _pair(part: pd.DataFrame, base: pd.DataFrame) -> _Pair:
-    """Return accuracies per person. Machines play each instance once, so their accuracies are paired by instance."""
+def _pair(part: pd.DataFrame, base: pd.DataFrame) -> tuple[Values, Values, bool]:
+    """Return accuracies per person on a grammar and on the baseline, and whether they are pairs.
+
+    Machines play each instance once, so their accuracies are paired by instance.
+    """
     once = all(some["instance"].is_unique for some in (part, base))
     if once and (part["agent_kind"] != "human").all() and set(part["instance"]) == set(base["instance"]):
         ours, theirs = (some.set_index("instance")["value"].sort_index() for some in (part, base))
-        return _Pair(ours.to_numpy(float), theirs.to_numpy(float), True)
+        return ours.to_numpy(float), theirs.to_numpy(float), True
     means = [some.groupby("person")["value"].mean().to_numpy(float) for some in (part, base)]
-    return _Pair(means[0], means[1], False)
+    return means[0], means[1], False
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -192,8 +189,11 @@ def report_table(report: pd.DataFrame, value: str = "accuracy") -> BiasTable:
     grammars = in_order(list(report["grammar"].unique()))
     lines: list[Line] = []
     for key, part in report.groupby(labels, sort=False):
-        known = part[part[value].notna()]
-        cells = {row["grammar"]: _report_cell(row, value) for row in known.to_dict("records")}
+        cells = {}
+        for row in part[part[value].notna()].to_dict("records"):
+            half = (row["high"] - row["low"]) / 2 if value == "accuracy" else math.nan
+            p = row.get("p_holm", math.nan) if value == "accuracy" else math.nan
+            cells[row["grammar"]] = TableCell(float(row[value]), float(half), int(row["games"]), 0, 0, p=float(p))
         if not cells:  # such as `agreement` of people, who are not yoked to others
             continue
         lines.append(([*map(str, key), range_text(part["games"])], cells))
@@ -206,12 +206,6 @@ def report_table(report: pd.DataFrame, value: str = "accuracy") -> BiasTable:
         _report_notes(report, value),
         grouped=("dataset",),
     )
-
-
-def _report_cell(row: Row, value: str) -> TableCell:
-    half = (row["high"] - row["low"]) / 2 if value == "accuracy" and finite(row["low"]) is not None else math.nan
-    p = row.get("p_holm", math.nan) if value == "accuracy" else math.nan
-    return TableCell(float(row[value]), float(half), int(row["games"]), 0, 0, p=float(p))
 
 
 def _report_notes(report: pd.DataFrame, value: str) -> list[str]:
@@ -268,25 +262,107 @@ def simulated_table(results: Results, spread: str = "sd", *, compare: object = N
         "most": "most",
         FURTHER: "settings",
     }
-    shown = [name for name in labels if name in ("dataset", "model") or long[name].nunique() > 1]
+    labels = {n: heading for n, heading in labels.items() if n in ("dataset", "model") or long[n].nunique() > 1}
     lines: list[Line] = []
-    for key, part in long.groupby(shown, sort=False, dropna=False):
+    for key, part in long.groupby(list(labels), sort=False, dropna=False):
         cells = {str(g): cell_of(some, spread) for g, some in part.groupby("grammar", sort=False)}
         lines.append(([*("" if one == "" else text_of(one) for one in key), str(part["seed"].nunique())], cells))
-    notes = ["accuracy: share of held-out items that are exactly right", _games_note(long)]
+    games = counted(len(long), "game")
+    trained = long["trained"].mean() if "trained" in long and len(long) else math.nan
+    games += "" if math.isnan(trained) else f"; {100 * trained:.0f} % of the other items are right"
     return BiasTable(
         "Secret Spy Codes: accuracy on held-out items",
-        [*(labels[name] for name in shown), "instances"],
+        [*labels.values(), "instances"],
         in_order(list(long["grammar"].unique())),
         lines,
-        [*notes, *failures(long)],
+        ["accuracy: share of held-out items that are exactly right", games, *failures(long)],
         grouped=("dataset",),
         spread=spread,
-        row_numbers=row_numbers(long, shown),
+        row_numbers=row_numbers(long, labels),
     )
 
 
-def _games_note(long: pd.DataFrame) -> str:
-    games = counted(len(long), "game")
-    trained = long["trained"].mean() if "trained" in long and len(long) else math.nan
-    return games if math.isnan(trained) else f"{games}; {100 * trained:.0f} % of the other items are right"
+# -- the order of grammars from easy to hard, for people and for senders -----------------------------------------------
+
+
+PEOPLE = ("published", "human")  # kinds of agents that senders are compared with
+LEAST_GRAMMARS = 3  # least number of grammars for a comparison of orders
+
+
+def acquisition_order(report: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
+    """Compare senders with people by their order of grammars, from easy to hard.
+
+    Ratios are of larger languages than people learn, and are not accuracies, so only orders are compared. Kendall's
+    tau-b is 1 if senders need more updates for the grammars on which people are less accurate, and -1 if they need
+    fewer. Over five grammars, 1 in 60 pairs of random orders has a tau of 1 or of -1.
+
+    Args:
+        report: report of `icy.analysis.tables.study.study_report`, with people in it.
+        long: a long table of senders under the protocol `acquire`, as `icy probe` saves it.
+
+    Returns:
+        A row per sender: `sender`, the mean ratio to concat on each grammar, and a column `tau AGENT, DATASET` for each
+        group of people.
+
+    Raises:
+        InvalidSettingError: the report has no people, or the table no ratios of senders for their grammars.
+    """
+    people = {
+        f"tau {agent}, {dataset}": part.groupby("grammar")["accuracy"].mean()
+        for (agent, dataset), part in report[report["agent_kind"].isin(PEOPLE)].groupby(
+            ["agent", "dataset"], sort=False
+        )
+    }
+    if not people:
+        raise InvalidSettingError("The report has no people to compare senders with; add --rows or --published.")
+    ratios = _ratios(long, {str(grammar) for accuracy in people.values() for grammar in accuracy.index})
+    grammars = in_order({grammar for found in ratios.values() for grammar in found})
+    rows = [
+        {
+            "sender": name,
+            **{grammar: found.get(grammar, math.nan) for grammar in grammars},
+            **{label: order_tau(accuracy.to_dict(), found) for label, accuracy in people.items()},
+        }
+        for name, found in ratios.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def _ratios(long: pd.DataFrame, grammars: set[str]) -> dict[str, dict[str, float]]:
+    """Return the mean ratios of senders to concat by grammar; the ratio of concat is 1.
+
+    Raises:
+        InvalidSettingError: the table has no ratios of senders on these grammars.
+    """
+    chosen = long[
+        long["grammar"].isin(grammars) & (long["grammar"] != BASELINE) & long["model"].str.startswith("sender/")
+    ]
+    chosen = chosen[(chosen["measure"] == "ratio") & ~chosen["failed"].astype(bool)]
+    if chosen.empty:
+        raise InvalidSettingError(
+            "These results have no acquisition ratios of senders for the grammars that people learned; "
+            "`icy probe --protocol acquire` measures them."
+        )
+    means = chosen.groupby(["model", "grammar"], sort=False)["value"].mean()
+    return {
+        str(name).removeprefix("sender/"): {BASELINE: 1.0, **part.droplevel("model").to_dict()}
+        for name, part in means.groupby("model", sort=False)
+    }
+
+
+def order_tau(accuracy: Mapping[str, float], ratio: Mapping[str, float]) -> float:
+    """Return Kendall's tau-b of two orders of grammars; NaN for fewer than three grammars, or if all are tied.
+
+    Args:
+        accuracy: accuracies by grammar; high for an easy grammar.
+        ratio: ratios by grammar; low for an easy grammar.
+
+    Example:
+        >>> round(order_tau({"concat": 0.6, "perm": 0.2, "rot": 0.0}, {"concat": 1.0, "perm": 1.1, "rot": 4.0}), 6)
+        1.0
+    """
+    shared = [grammar for grammar in accuracy if grammar in ratio]
+    if len(shared) < LEAST_GRAMMARS:
+        return math.nan
+    ours, theirs = (np.array([found[grammar] for grammar in shared]) for found in (accuracy, ratio))
+    return float(scipy.stats.kendalltau(ours, -theirs).statistic)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from icy.analysis import style
-from icy.analysis.plots.worlds import (
+from icy.analysis.plots.games import (
     GAP,
     NAME_HEIGHT,
     draw_grid,

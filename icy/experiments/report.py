@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 
 from icy.analysis.report.methods import methods
-from icy.analysis.report.page import report_page
-from icy.analysis.report.sections import Section
+from icy.analysis.report.page import Section, report_page
 from icy.analysis.tables.references import numbered
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically

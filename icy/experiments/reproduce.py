@@ -115,7 +115,7 @@ class Reproducing:
             InvalidSettingError: `icy.reproduce` cannot measure the table, or none of its cells match.
         """
         from icy.analysis.literature.catalogue import find_table, published, why_not_measured
-        from icy.analysis.literature.games import with_names
+        from icy.analysis.literature.retraining import with_names
 
         if reason := why_not_measured(spec.table):
             raise InvalidSettingError(reason)
@@ -215,7 +215,7 @@ def _probes(request: Reproducing) -> Plan:
 
 def _steps(request: Reproducing) -> Plan:
     """Plan the training of the senders in a table of published numbers of updates."""
-    from icy.analysis.literature.step_counts import step_parts
+    from icy.analysis.literature.retraining import step_parts
 
     parts = step_parts(request.wanted, request.spec.seeds)
     for part in parts:
@@ -249,7 +249,7 @@ def _pairs(request: Reproducing) -> Plan:
 
 def _agents(request: Reproducing) -> Plan:
     """Plan the agents of a table, with the kind of job that trains them."""
-    from icy.analysis.literature.agents import agent_parts
+    from icy.analysis.literature.retraining import agent_parts
 
     kind = job_kind(request.source.reproduce).load_spec()
     shared = request.shared()
@@ -264,7 +264,7 @@ def _agents(request: Reproducing) -> Plan:
 
 def _games(request: Reproducing) -> Plan:
     """Plan the agents of a table of multi-target games."""
-    from icy.analysis.literature.games import game_parts
+    from icy.analysis.literature.retraining import game_parts
 
     kind = job_kind(request.source.reproduce).load_spec()
     shared = request.shared()
@@ -342,7 +342,7 @@ def _tables_with(column: str, pattern: str) -> list[str]:
     import pandas as pd
 
     from icy.analysis.literature.catalogue import published, published_tables
-    from icy.analysis.literature.games import with_names
+    from icy.analysis.literature.retraining import with_names
 
     tables = [table for table in published_tables() if table.reproduce]
     every = {t.id: with_names(published(t.id), t.id) if t.reproduce == "games" else published(t.id) for t in tables}

@@ -152,9 +152,7 @@ class Reproduction:
         """Every requested cell, with the columns of `icy.analysis.literature.verdicts.COLUMNS`: icy's mean and error,
         the published mean and error, their distance in combined standard errors, the verdict, and the numbers behind
         these; of languages, the columns of `judge_languages`."""
-        from icy.analysis.literature.agents import judge_agents
-        from icy.analysis.literature.games import judge_games
-        from icy.analysis.literature.step_counts import judge_steps
+        from icy.analysis.literature.retraining import judge_agents, judge_games, judge_steps
         from icy.analysis.literature.verdicts import judge_cells, judge_languages
 
         if self.of_agents:
@@ -216,13 +214,13 @@ class Reproduction:
 
     def claims(self) -> pd.DataFrame:
         """Return the claims of the paper about its games, with a verdict on each."""
-        from icy.analysis.literature.games import claims, games_of_results
+        from icy.analysis.literature.retraining import claims, games_of_results
 
         return claims(games_of_results(self._games()))
 
     def floors(self) -> pd.DataFrame:
         """Return the scores of concept best matching in games, published and measured, next to chance scores."""
-        from icy.analysis.literature.games import rows_of
+        from icy.analysis.literature.retraining import rows_of
 
         floors, long = printed_floors(self.wanted), self._games()
         firsts = self.wanted.groupby("row", sort=False).first()
@@ -271,7 +269,7 @@ def printed_floors(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the chance scores ("floors") of the rows of a published table of games.
 
     Args:
-        cells: the cells, with the names of their rows (`icy.analysis.literature.games.with_names`).
+        cells: the cells, with the names of their rows (`icy.analysis.literature.retraining.with_names`).
 
     Returns:
         A row for each row of the published table that has cbm and the number of words. The columns are: `row`, the name

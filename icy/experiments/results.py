@@ -444,7 +444,7 @@ class EndToEndResult(ProbeResult):
 
     def plot(self) -> Figure:
         """Plot the curves in the style of Icy22 figure 7."""
-        from icy.analysis.plots.e2e_curves import e2e
+        from icy.analysis.plots.learning_curves import e2e
 
         return e2e(self)
 

@@ -16,9 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import icy
-from icy.analysis.emergence import EMERGED, Emergence, probed_senders
-from icy.analysis.literature.games import WHICH, claims, games_of_results, references
-from icy.analysis.plots.emergence import plot_emergence
+from icy.analysis.emergence import EMERGED, Emergence, plot_emergence, probed_senders
+from icy.analysis.literature.retraining import WHICH, claims, games_of_results, references
 from icy.analysis.style import COLORS, SMALL, head, panels, tidy
 from icy.analysis.tables.games import with_settings
 from icy.core.text import markdown_table

@@ -17,8 +17,7 @@ import pandas as pd
 import scipy
 
 from icy.analysis import style
-from icy.analysis.literature.people import PEOPLE, published_draws, published_people
-from icy.analysis.people import exact_interval
+from icy.analysis.people import PEOPLE, exact_interval, published_draws, published_people
 from icy.core.text import listed, markdown_table
 from icy.study.rows import rows_of_long
 from results.estimates import Values, percentile_interval, print_estimate, student_interval

@@ -18,7 +18,7 @@ import pandas as pd
 
 import icy
 from icy.analysis.literature.verdicts import Exactness
-from icy.analysis.plots.e2e_curves import e2e
+from icy.analysis.plots.learning_curves import e2e
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.reproduction import Reproduction
 from icy.records.long_table import to_long

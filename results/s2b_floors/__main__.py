@@ -17,7 +17,7 @@ import pandas as pd
 
 from icy.analysis.literature.agreement import NAMES, with_distance
 from icy.analysis.literature.catalogue import published
-from icy.analysis.row_types import Row
+from icy.analysis.order import Row
 from icy.analysis.statistics import CONFIDENCE, Paired, holm, paired, student, tost
 from icy.analysis.style import legend, panels, tidy
 from icy.analysis.table_cells import p_text

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import icy
-from icy.analysis.people_distance import PeopleAccuracies, published_accuracies, rms
+from icy.analysis.people import PeopleAccuracies, published_accuracies, rms
 from icy.analysis.statistics import CONFIDENCE, log_summary, student
 from icy.core.streams import stream
 from icy.core.text import listed, markdown_table

@@ -14,10 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from icy.analysis import style
-from icy.analysis.literature.people import published_people
-from icy.analysis.order import in_order
-from icy.analysis.plots.study import draw_study
-from icy.analysis.row_types import Facts
+from icy.analysis.order import Facts, in_order
+from icy.analysis.people import published_people
+from icy.analysis.plots.games import draw_study
 from icy.analysis.tables.study import contrasts_table, report_table, study_report
 from icy.core.text import markdown_table
 from icy.records.load import load_records, long_of

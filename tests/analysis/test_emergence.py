@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 import icy
-from icy.analysis.emergence import Emergence, emerged, probed_senders, sender_bias
-from icy.analysis.plots.emergence import plot_emergence
+from icy.analysis.emergence import Emergence, emerged, plot_emergence, probed_senders, sender_bias
 from icy.core.errors import InvalidSettingError
 
 

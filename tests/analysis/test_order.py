@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from typing import Any
 
-from icy.analysis.order import in_order, place_of, without_hashes
+import pandas as pd
+import pytest
+
+from icy.analysis.order import heading, in_order, place_of, text_of, without_hashes
 
 
 def test_grammars_are_in_the_papers_order_and_others_follow() -> None:
@@ -42,3 +45,17 @@ def test_tables_of_meanings_lose_their_hash_unless_two_have_the_same_name() -> N
     options = [f"existing={one}, layers=2", f"existing={two}", f"existing={other}, frequencies=zipf:1", ""]
     shown = without_hashes(pd.DataFrame({"grammar": "rot", "options": options}))
     assert shown["options"].tolist() == [*options[:2], "existing=cars, frequencies=zipf:1", ""]
+
+
+# -- how columns and their values are written --------------------------------------------------------------------------
+
+
+def test_headings_have_spaces() -> None:
+    assert heading("word_length") == "word length"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(20.0, "20"), (0.99, "0.99"), (4, "4"), ("soft", "soft"), ("", "-"), (None, "-"), (pd.NA, "-")]
+)
+def test_values_are_short(value: Any, text: str) -> None:
+    assert text_of(value) == text

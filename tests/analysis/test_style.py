@@ -29,9 +29,3 @@ def test_text_is_wrapped_to_the_width_it_has() -> None:
     lines = style.wrapped("a fairly long sentence that does not fit into one line of this width", 1.5, 8).splitlines()
     assert len(lines) > 2
     assert all(style.text_size(line, 8)[0] <= 1.5 * 72 for line in lines)
-
-
-def test_figures_show_themselves_in_a_notebook() -> None:
-    from icy.analysis import style
-
-    assert style.figure(2, 1)._repr_png_().startswith(b"\x89PNG")

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import icy
-from icy.analysis.plots.e2e_curves import e2e
+from icy.analysis.plots.learning_curves import e2e
 from icy.config.protocols import EndToEndProtocol
 from icy.config.specs import EndToEndSpec
 from icy.core.errors import IncompatibleError, StoreError

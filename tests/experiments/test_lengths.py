@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import icy
-from icy.analysis.plots.e2e_curves import e2e as draw_curves
+from icy.analysis.plots.learning_curves import e2e as draw_curves
 from icy.core.errors import IncompatibleError
 from icy.experiments.results import EndToEndResult
 from icy.models.senders.fc import FC2L

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from icy.analysis.people_distance import PeopleAccuracies
+from icy.analysis.people import PeopleAccuracies
 from icy.experiments.search.objectives import parse
 from results.search import __main__ as page
 

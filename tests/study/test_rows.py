@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import icy
-from icy.analysis.literature.people import STUDY_COLUMNS
+from icy.analysis.people import STUDY_COLUMNS
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.study.rows import COLUMNS, frame_of, items_of_records, read_rows, rows_of_game, rows_of_long
 from tests.study.game.helpers import game_of, play_out

@@ -58,8 +58,8 @@ def _factor_rows(table: pd.DataFrame, ratio: bool) -> tuple[list[str], list[list
     import pandas as pd
 
     from icy.analysis.table_cells import p_text
-    from icy.analysis.tables.differences import effect_text
     from icy.analysis.tables.factors import CUT, INTERACTIONS
+    from icy.analysis.tables.paired import effect_text
 
     rows = []
     for row in table.to_dict("records"):
@@ -185,8 +185,7 @@ def _texts(row: pd.Series[Any], setting: list[str], crossed: bool) -> list[str]:
     import pandas as pd
 
     from icy.analysis.order import text_of
-    from icy.analysis.tables.differences import effect_text
-    from icy.analysis.tables.paired import NEEDED
+    from icy.analysis.tables.paired import NEEDED, effect_text
 
     ratio = row["measure"] == "ratio"
     effect, spread, share = row["effect"], row["spread"], row["language_share"]

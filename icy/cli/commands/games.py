@@ -189,7 +189,7 @@ def show_command(
 
 def _draw_turns(player: GameAgents, turns: list[ShownTurn]) -> Figure:
     """Return a picture of the objects of turns."""
-    from icy.analysis.plots.worlds import plot_turns_of_images, plot_turns_of_values
+    from icy.analysis.plots.games import plot_turns_of_images, plot_turns_of_values
     from icy.games.comparison import images_of, values_of
 
     rules, targets = [turn.rule for turn in turns], player.setup.turns.targets

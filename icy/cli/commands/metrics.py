@@ -332,7 +332,7 @@ class _Values:
 
     def table(self, spread: str, bias: Sequence[str] = ()) -> BiasTable:
         """Return the printed table, with notes on undefined values, p-values and bias."""
-        from icy.analysis.tables.metrics import metrics_table
+        from icy.analysis.tables.by_setting import metrics_table
 
         return metrics_table(joined(self.rows), self.names, spread, [*_notes(self.rows), *bias])
 

@@ -271,7 +271,7 @@ def compare_command(
         write_atomically(saved, (found.markdown() + "\n").encode())
         note(f"Written: {saved}.")
     if drawn is not None:
-        from icy.analysis.plots.differences import differences
+        from icy.analysis.plots.error_bars import differences
 
         save_figure(differences(found), drawn)
     _print(found, seeds, format_)

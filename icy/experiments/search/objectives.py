@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icy.analysis.people_distance import PeopleAccuracies, people_distance
+from icy.analysis.people import PeopleAccuracies, people_distance
 from icy.analysis.statistics import Interval, log_summary, student
 from icy.config.specs import SearchSpec
 from icy.core.errors import InvalidSettingError, require_known

@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from icy.analysis.people_distance import PeopleAccuracies, grammars_of, published_accuracies, study_accuracies
+from icy.analysis.people import PeopleAccuracies, grammars_of, published_accuracies, study_accuracies
 from icy.config.settings import SamplerName
 from icy.config.specs import RUNNING, ProbeSpec, RunSpec, SearchSpec, names
 from icy.core.checks import LARGEST_SEED, hidden_list, parse_whole, real_number, seed_list, whole_number

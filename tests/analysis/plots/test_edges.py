@@ -16,20 +16,18 @@ from icy.analysis import compare
 from icy.analysis.atlas.atlas import Atlas
 from icy.analysis.atlas.placement import plot_placements
 from icy.analysis.plots import chain_curves, chain_paths, pairings, plot_style
-from icy.analysis.plots.differences import differences
+from icy.analysis.plots.error_bars import differences
+from icy.analysis.plots.games import draw_study, plot_stimuli, plot_turns_of_images, plot_turns_of_values
 from icy.analysis.plots.metric_bars import plot_metrics
-from icy.analysis.plots.stimuli import plot_stimuli
-from icy.analysis.plots.study import draw_study
-from icy.analysis.plots.worlds import plot_turns_of_images, plot_turns_of_values
 from icy.analysis.tables.study import study_report
 from results.study_design.__main__ import draw_design
 from results.study_report.__main__ import draw_course
 from tests.analysis.atlas.test_placement import ABOUT, ZOO_OF_TWO, spread
 from tests.analysis.plots.helpers import written
-from tests.analysis.plots.test_differences import CUT, EASY
-from tests.analysis.plots.test_pairing_map import populations
+from tests.analysis.plots.test_error_bars import CUT, EASY
+from tests.analysis.plots.test_heat_map import populations
 from tests.analysis.plots.test_plots import few_chains
-from tests.analysis.tables.test_differences import ratios
+from tests.analysis.tables.test_paired import ratios
 from tests.analysis.tables.test_study import VALUES, rows
 from tests.analysis.test_metric_conventions import NAMES, PLOTS, scores
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from icy.analysis import plots
-from icy.analysis.plots.panels import blocks, describe, lines_of
+from icy.analysis.plots.panels import blocks, describe, lines_of, place_labels
 from icy.analysis.statistics import student
 from icy.analysis.tables.bias import bias_table
 from icy.core.errors import InvalidSettingError
@@ -143,14 +143,6 @@ def test_no_error_bar_runs_past_the_cap(kind: str, axis: int) -> None:
     assert max(ends) <= 20 + 1e-9
 
 
-@pytest.mark.slow
-def test_notes_say_that_bars_end_at_the_cap() -> None:
-    for kind in ("bars", "ratios", "parameters"):
-        figure = plots.plot_function(kind)(acquire())
-        assert "maximum likelihood); error bars end at the cap" in all_text(figure)
-    assert "at the cap" not in all_text(plots.bars(budget()))
-
-
 # -- values that have no place -----------------------------------------------------------------------------------------
 
 
@@ -193,3 +185,13 @@ def test_a_failed_run_may_have_any_value() -> None:
 def test_a_plot_that_has_no_room_says_so(kind: str) -> None:
     with pytest.raises(InvalidSettingError, match=r"leave no room for it in 1 by [\d.]+ inches: make it wider"):
         plots.plot_function(kind)(acquire(), width=1).draw_without_rendering()
+
+
+# -- labels that do not overlap ----------------------------------------------------------------------------------------
+
+
+def test_labels_at_one_place_are_set_apart() -> None:
+    ax = Figure(figsize=(4, 3)).subplots()
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    found = place_labels(ax, [(0.5, 0.5)] * 6, ["a name"] * 6)
+    assert len({text.xyann for text in found}) == 6

@@ -22,8 +22,8 @@ from icy.core.errors import InvalidSettingError
 from icy.experiments.results import ProbeResult
 from icy.records.load import select
 from tests.analysis.plots.helpers import MODELS, acquire, all_text, budget, overlapping, sized, texts, written
-from tests.analysis.plots.test_e2e_curves import played
-from tests.analysis.plots.test_pairing_map import populations
+from tests.analysis.plots.test_heat_map import populations
+from tests.analysis.plots.test_learning_curves import played
 
 
 def few_chains(folder: Path) -> ProbeResult:
@@ -201,14 +201,6 @@ def test_a_new_figure_does_not_depend_on_the_users_settings(settings: dict[str, 
 @cache
 def _usual() -> bytes:
     return _png("heat")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", SINGLE)
-def test_every_kind_of_plot_ignores_latex(kind: str) -> None:
-    with rc_context({"text.usetex": True, "font.size": 30.0}):
-        drawn = _png(kind)
-    assert drawn == _png(kind)
 
 
 def test_axes_of_the_caller_keep_the_callers_settings() -> None:

@@ -13,9 +13,9 @@ import pytest
 
 import icy
 from icy.analysis.report.explorer import explorer_page, explorer_settings
-from icy.analysis.report.page import report_page
-from icy.analysis.report.sections import Section
+from icy.analysis.report.page import Section, report_page
 from icy.analysis.tables.bias import bias_table
+from icy.analysis.tables.references import numbered
 from tests.browsers import driven, why_not
 from tests.helpers import THREE, long
 
@@ -456,7 +456,7 @@ def test_legends_move_below_when_the_window_becomes_narrow(report: Path, atlas: 
 def test_games_are_counted_in_trials(tmp_path: Path) -> None:
     table = long({"A": {"rot": [0.5, 0.5]}}).assign(job_kind="study")
     records: Any = [{"key": key, "curve": [[0, 0.4], [20, 0.5], [40, 0.6]]} for key in table["key"]]
-    section = Section("study", "games", bias_table(table), table, records)
+    section = Section("study", "games", bias_table(table), numbered(table), records)
     (tmp_path / "games.html").write_text(report_page([section], "Games", ""))
     with opened(tmp_path / "games.html") as page:
         assert page.locator("#curves-0 .role-axis-title").get_by_text("trials").count() == 1

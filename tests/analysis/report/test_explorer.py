@@ -90,15 +90,6 @@ def test_default_settings_of_probe_come_first(settings: list[dict[str, object]])
     assert first.index(("acquire", "3x4")) > first.index(("acquire", "5x10"))
 
 
-@pytest.mark.slow
-def test_only_models_of_one_setting_are_said_to_be_measured_alike(settings: list[dict[str, object]]) -> None:
-    text = explorer_page(icy.atlas())
-    assert (
-        f"senders and receivers under {len(settings)} settings. Models of one setting were measured in the same way"
-        in text
-    )
-
-
 def test_updates_are_shown_only_for_ratios() -> None:
     budget = long({"A": {"concat": 1.0, "rot": 3.0}}).assign(censored=[False] * 3 + [True], steps=[100, 90, 200, 420])
     budget["crossing"] = [95.5, 85.5, 190.5, math.nan]

@@ -10,15 +10,16 @@ import pandas as pd
 import pytest
 
 from icy.analysis.order import ORDER
-from icy.analysis.report import charts, sections
-from icy.analysis.report.sections import MOST_POINTS, Section, thinned
+from icy.analysis.report import page
+from icy.analysis.report.page import MOST_POINTS, Section, charts, thinned
 from icy.analysis.style import grammar_looks
 from icy.analysis.tables.bias import bias_table
+from icy.analysis.tables.references import numbered
 from tests.helpers import THREE, long
 
 
 def section(table: pd.DataFrame, **more: object) -> Section:
-    return Section("acquire", "models", bias_table(table), table, **more)  # type: ignore[arg-type]
+    return Section("acquire", "models", bias_table(table), numbered(table), **more)  # type: ignore[arg-type]
 
 
 def test_cells_are_those_of_the_table() -> None:
@@ -59,7 +60,7 @@ def test_runs_have_values_and_curves() -> None:
 def test_many_curves_share_the_points_of_a_section(monkeypatch: pytest.MonkeyPatch) -> None:
     table = long({str(model): {"rot": [0.5, 0.7]} for model in range(5)})
     records = [{"key": key, "curve": [[step, step / 100] for step in range(101)]} for key in table["key"]]
-    monkeypatch.setattr(sections, "ALL_POINTS", 150)
+    monkeypatch.setattr(page, "ALL_POINTS", 150)
     curves = section(table, records=records).data()["curves"]
     assert len(curves) == 10
     assert {len(xs) for xs, _ in curves} == {15}
@@ -167,7 +168,7 @@ def test_scores_are_coloured_within_their_column() -> None:
     renamed = type(made)(
         "t", made.labels, ["words"], [(labels, {"words": cells["rot"]}) for labels, cells in made.rows]
     )
-    found = Section("games", "agents", renamed, table)
+    found = Section("games", "agents", renamed, numbered(table))
     assert [cell["shade"] for cell in found.cells()] == [0.0, 1.0]
     assert json.loads(json.dumps(found.data()))["chart"] == "heat_scores"
 
@@ -183,7 +184,7 @@ def test_the_unit_of_curves_of_a_plug_in_is_its_first_name() -> None:
 
 @pytest.mark.parametrize("log", [True, False])
 def test_a_logarithmic_scale_has_no_zero_to_leave_out(log: bool) -> None:
-    encoding = charts.tradeoff(log)["encoding"]
+    encoding = charts()["tradeoff_log" if log else "tradeoff"]["encoding"]
     scales = [encoding[axis]["scale"] for axis in "xy"]
     assert scales[0] == scales[1]
     assert ("zero" in scales[0], scales[0].get("type")) == (

@@ -102,14 +102,6 @@ def test_missing_references_have_a_note() -> None:
     assert beside.text(2) == "20.00±0.00†"  # that both were cut says nothing of their distance
 
 
-def test_the_note_names_the_published_tables() -> None:
-    rows = [long({"FC2L": {"rot": [0.48, 0.49]}}), long({"FC2L": {"rot": [20.0, 20.0]}}, protocol="acquire", target=0.8,
-            measure="ratio", cap=20.0)]  # fmt: skip
-    notes = [bias_table(part, compare="published").notes[-1] for part in rows]
-    assert notes[0].startswith("next to each mean: published values of perkins21/table13, ± standard error")
-    assert notes[1].startswith("next to each mean: published values of icy22/table3, ± standard error")
-
-
 def test_models_with_other_options_are_other_models() -> None:
     deep = long({"RNNZero:GRU": {"rot": [0.5, 0.6]}}, options="layers=3")
     plain = long({"RNNZero:GRU": {"rot": [0.4, 0.5]}})

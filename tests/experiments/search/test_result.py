@@ -13,7 +13,7 @@ import torch
 
 import icy
 from icy.analysis import style
-from icy.analysis.people_distance import PeopleAccuracies
+from icy.analysis.people import PeopleAccuracies
 from icy.analysis.statistics import log_summary, student
 from icy.config.specs import SearchSpec
 from icy.core.errors import IcyError

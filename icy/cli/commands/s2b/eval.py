@@ -214,7 +214,7 @@ def stimuli_command(
     Examples:
       icy s2b stimuli --values 5 --samples 5 --plot stimuli.png
     """
-    from icy.analysis.plots.stimuli import plot_stimuli
+    from icy.analysis.plots.games import plot_stimuli
     from icy.analysis.tables.s2b import scores_table
     from icy.s2b.language_probe import CODE, disentanglement, sections_of
 

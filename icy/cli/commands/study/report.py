@@ -103,14 +103,14 @@ def report_command(
 
         _print_frame(accuracy_by_filter(found), format_)
     if acquisition:
-        from icy.analysis.tables.s2b import acquisition_order
+        from icy.analysis.tables.study import acquisition_order
         from icy.records.load import read_long
 
         _print_frame(acquisition_order(report, read_long(acquisition)), format_)
     if out:
         write_atomically(Path(out), csv_table(report).to_csv(index=False).encode())
     if figure is not None:
-        from icy.analysis.plots.study import draw_study
+        from icy.analysis.plots.games import draw_study
 
         save_figure(draw_study(report), figure)
     return DONE
@@ -138,7 +138,7 @@ def all_rows(results: tuple[str, ...], rows: tuple[str, ...], published: bool) -
     """
     import pandas as pd
 
-    from icy.analysis.literature.people import published_people
+    from icy.analysis.people import published_people
     from icy.records.load import read_long
     from icy.study.rows import read_rows, rows_of_long
 
