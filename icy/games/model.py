@@ -23,7 +23,7 @@ from icy.core.representations import Representation, get_representation
 from icy.core.streams import stream_key
 from icy.languages.meanings import MeaningSpace
 from icy.models.creation import create
-from icy.training.behavior import ROWS, Behavior, behavior_of, fixed_randomness, sums_of
+from icy.training.task_models import ROWS, Behavior, behavior_of, fixed_randomness, sums_of
 
 from .game_task import GameTask
 

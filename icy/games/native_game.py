@@ -20,7 +20,7 @@ from icy.models.base import time_last
 from icy.models.layers import flat_one_hot
 from icy.models.native import calls
 from icy.models.native.builder import NotNativeError
-from icy.models.native.module import require_same
+from icy.models.native.calls import require_same
 from icy.models.native.program import Layout, Program, chunk_for
 from icy.training.native import NativeStack, require_native, require_optimizer, require_supported
 

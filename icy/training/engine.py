@@ -22,8 +22,7 @@ from .lockstep import Checkpoints, Lockstep, in_groups
 from .native import NativeLearner
 from .probe_job import ProbeJob
 from .stack import WARM_UP
-from .task_models import make_model as make_model
-from .task_models import representation_of as representation_of
+from .task_models import make_model, representation_of
 from .tasks import Task
 from .weights import pack_weights
 

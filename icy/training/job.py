@@ -3,7 +3,7 @@
 `Job` is the interface of runs for planning, the store, runners, displays and trackers. Its parts are in two modules:
 `icy.training.job` has the choices that determine the results, and this module the cost of training, the texts
 and the records. Each subclass is a kind of job: `icy.training.probe_job.ProbeJob` trains a model,
-`icy.training.pairs.pair_job.PairJob` a sender and a receiver.
+`icy.training.pair_job.PairJob` a sender and a receiver.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import contextlib
 import math
 import time
 import traceback
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Number
 from statistics import fmean
@@ -29,9 +30,83 @@ from icy.core.text import counted, listed
 from icy.core.types import Choices, Fields
 from icy.records.check import config_fault
 from icy.records.kinds import STEPS_AND_ACCURACY, RowKey, job_kind
-from icy.records.record import CROSSINGS, INTERRUPTED, MODELS, Record, as_json, record_key, value_of
+from icy.records.record import CROSSINGS, FAILURES, INTERRUPTED, MODELS, Record, as_json, record_key, value_of
 
-from .outcomes import Outcome, Reading, Replicate, Report
+# -- results of training: replicates, readings of their evaluations, and outcomes --------------------------------------
+
+
+@dataclass(frozen=True, order=True)
+class Replicate:
+    """One model of a stack: a condition and a seed. Records have the condition in the column `grammar`.
+
+    Attributes:
+        condition: in probes and pairs, the grammar that is learned; in games, the kind of distractors; in S2B, the
+            speaker; in the recall task, the stimuli; in the study, the grammar of a game.
+        seed: seed of the initial weights and of all other random numbers; in the study, the number of an instance.
+    """
+
+    condition: str
+    seed: int
+
+    @property
+    def grammar(self) -> str:
+        """The condition, under its name before version 0.3."""
+        warnings.warn("Replicate.grammar is now Replicate.condition.", DeprecationWarning, stacklevel=2)
+        return self.condition
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One replicate's accuracy at one evaluation; `phase` names the phase if a training has several."""
+
+    replicate: Replicate
+    steps: int
+    accuracy: float
+    phase: str = ""
+
+
+@dataclass
+class Outcome:
+    """The result of a replicate, or its failure.
+
+    Attributes:
+        replicate: the replicate.
+        reason: "target", "cap", "budget" or "steps" for a result; for a failure one of FAILURES.
+        steps: number of updates, or the loop index with `steps_from_zero`.
+        accuracy: accuracy at the end; NaN if training diverged.
+        curve: a point per evaluation, with the columns of `JobKind.curve`, by default (steps, accuracy).
+        engine: how the stack was trained.
+        seconds: this replicate's share of the time of its stacks.
+        baseline_steps: updates of the baseline at the same seed, if it reached the target.
+        extra: further numbers, by their names in the record; see `JobKind.measures`.
+        error: a sentence about the failure, for reasons that are not in FAILURES.
+        files: files to keep with the record, by their path in the results folder.
+        crossing: the number of updates at which the target was reached, if it was interpolated between two checks.
+        baseline_crossing: the same number of the baseline.
+    """
+
+    replicate: Replicate
+    reason: str
+    steps: int
+    accuracy: float
+    curve: Sequence[Sequence[Any]] = ()
+    engine: str = ""
+    seconds: float = 0.0
+    baseline_steps: int | None = None
+    extra: Fields = field(default_factory=dict)
+    error: str | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    crossing: float | None = None
+    baseline_crossing: float | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the replicate failed."""
+        return self.error is not None or self.reason in FAILURES
+
+
+Report = Callable[[list[Reading]], None]
+
 
 # -- the training of a job ---------------------------------------------------------------------------------------------
 
@@ -98,7 +173,7 @@ class JobTraining(ABC):
         return self.identity.get(replicate) or self.versions(replicate)
 
     def behavior(self) -> dict[str, Fields]:
-        """Return digests of what users' code computes for fixed inputs, by name; see `icy.training.behavior`."""
+        """Return digests of what users' code computes for fixed inputs, by name; see `icy.training.task_models`."""
         return {}
 
     @property

@@ -30,9 +30,9 @@ from icy.core.representations import (
     Soft,
 )
 from icy.core.types import State
-from icy.models.native import calls, module
+from icy.models.native import calls
 from icy.models.native.builder import NotNativeError
-from icy.models.native.module import require_same
+from icy.models.native.calls import require_same
 from icy.models.native.program import Layout, Program, chunk_for
 from icy.models.stock import has_stock
 
@@ -322,7 +322,7 @@ class NativePairLearner(NativeStack):
     The numbers of a pair do not depend on the others, on the worker or on the number of threads.
 
     Args:
-        models: a pair per replicate, all of one architecture (icy.training.pairs.model).
+        models: a pair per replicate, all of one architecture (icy.training.task_models).
         loss: the loss of the pairs.
         settings: optimizer, learning rate and clipping.
         device: the CPU.
@@ -347,7 +347,7 @@ class NativePairLearner(NativeStack):
         if settings.training_readings and isinstance(self._link, nn.Module):
             raise IncompatibleError("the representation of training readings has parameters")
         try:
-            self._caller = module.PairCaller()
+            self._caller = calls.PairCaller()
             self._make_programs(pair, sample[0])
             self._described = described_link(pair.link, self._sender, getattr(loss, "link", None))
         except NotNativeError as error:
@@ -400,7 +400,7 @@ class NativePairLearner(NativeStack):
         if self._settings.training_readings:
             right = torch.zeros(replicates, dtype=torch.long, device="cpu")
             sent = losses.new_empty((replicates, batch, self._sender.places, self._sender.choices), dtype=torch.float32)
-        training = module.PairTraining(
+        training = calls.PairTraining(
             self._described, self._answers(batch), self._optimizer(), replicates, updates, batch, self._layout.padded,
             self._first["receiver"], self._first["link"], *self._addresses(replicates),
             calls.address_of_inputs(self._sender, meanings, updates * replicates * batch),
@@ -471,7 +471,7 @@ def _unsupported(link: object) -> str:
     return f"compiled code does not support the representation {getattr(link, 'name', type(link).__name__)}"
 
 
-def described_link(link: object, sender: Program, of_loss: object) -> module.Link:
+def described_link(link: object, sender: Program, of_loss: object) -> calls.Link:
     """Return the compiled code's description of a representation.
 
     Args:
@@ -487,17 +487,17 @@ def described_link(link: object, sender: Program, of_loss: object) -> module.Lin
     if type(of_loss) is not (Codebook if kind is LearnedCodebook else kind):
         raise NotNativeError("the engine does not support the loss")
     if kind is Soft:
-        return module.Link(module.RELAXED, places, choices, choices, 0, 1.0)
+        return calls.Link(calls.RELAXED, places, choices, choices, 0, 1.0)
     if kind is Discrete:
-        return module.Link(module.DRAWN, places, choices, choices, 1, 1.0)
+        return calls.Link(calls.DRAWN, places, choices, choices, 1, 1.0)
     if isinstance(link, Gumbel) and kind is Gumbel:
-        return module.Link(module.ONE_HOT, places, choices, choices, 1, link.temperature)
+        return calls.Link(calls.ONE_HOT, places, choices, choices, 1, link.temperature)
     if isinstance(link, GumbelSoftmax) and kind is GumbelSoftmax:
-        code = module.ONE_HOT if link.straight_through else module.RELAXED
-        return module.Link(code, places, choices, symbols, 1, link.tau)
+        code = calls.ONE_HOT if link.straight_through else calls.RELAXED
+        return calls.Link(code, places, choices, symbols, 1, link.tau)
     if isinstance(link, Quantized) and kind is Quantized and link.normalise == "sigmoid":
-        return module.Link(module.ROUNDED, places, choices, symbols, 0, 1.0, link.levels)
+        return calls.Link(calls.ROUNDED, places, choices, symbols, 0, 1.0, link.levels)
     if isinstance(link, LearnedCodebook) and kind is LearnedCodebook:
         count = link.word_count(symbols)
-        return module.Link(module.NEAREST, places, choices, symbols, 0, 1.0, 0.0, link.commitment, count)
+        return calls.Link(calls.NEAREST, places, choices, symbols, 0, 1.0, 0.0, link.commitment, count)
     raise NotNativeError(_unsupported(link))

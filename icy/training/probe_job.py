@@ -156,7 +156,7 @@ class LanguageJob(Job):
 
         They are computed with the initial weights of the first seed.
         """
-        from .behavior import model_behavior  # imports torch
+        from .task_models import model_behavior  # imports torch
 
         task = self.task
         tasks = [task] if isinstance(task, Task) else [task.alone(side, task.representation) for side in SIDES]

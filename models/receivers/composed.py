@@ -8,9 +8,8 @@ from torch import nn
 from icy.languages.meanings import MeaningSpace
 from icy.models.attention import position_codes
 from icy.models.base import MeaningScores, Receiver
-from icy.models.cells import GRUCell
+from icy.models.cells import CellFactory, GRUCell, Recurrent, WordEnds
 from icy.models.layers import LayerNorm, Linear, Message, Tanh
-from icy.models.recurrent import CellFactory, Recurrent, WordEnds
 
 from .cnn import CNN
 from .fc import FC2L, FC2Lv2

@@ -2,9 +2,8 @@
 
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import MeaningScores, Receiver
-from icy.models.cells import State
+from icy.models.cells import CellFactory, State, Stop, StopGate, WordEnds, damp, message_gates, mix
 from icy.models.layers import Linear, Message, SymbolEmbedding
-from icy.models.recurrent import CellFactory, Stop, StopGate, WordEnds, damp, message_gates, mix
 
 
 class Hier(Receiver):

@@ -5,8 +5,8 @@ from torch import Tensor
 
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import MeaningScores, Receiver
+from icy.models.cells import CellFactory, Recurrent, by_position, message_gates
 from icy.models.layers import Linear, Message, SymbolEmbedding
-from icy.models.recurrent import CellFactory, Recurrent, by_position, message_gates
 
 
 class RNN(Receiver):

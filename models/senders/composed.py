@@ -11,7 +11,7 @@ from icy.core.representations import SOFT, Representation
 from icy.languages.meanings import MeaningSpace
 from icy.models.attention import position_codes, pre_norm_layers
 from icy.models.base import Meanings, MessageScores, Sender
-from icy.models.cells import GRUCell
+from icy.models.cells import CellFactory, GRUCell, WordEnds
 from icy.models.layers import (
     AttributeEmbedding,
     LayerNorm,
@@ -23,7 +23,6 @@ from icy.models.layers import (
     linear,
 )
 from icy.models.layers import Meanings as Values
-from icy.models.recurrent import CellFactory, WordEnds
 
 from .fc import FC1L
 from .hier import HierAutoReg, HierZero

@@ -5,18 +5,19 @@ from torch import Tensor
 from icy.core.representations import DISCRETE, SOFT, Representation
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import Meanings, MessageScores, Sender, time_last
-from icy.models.cells import State, Unfed
-from icy.models.layers import Linear, MeaningEmbedding
-from icy.models.recurrent import (
+from icy.models.cells import (
     CellFactory,
     SampledFeedback,
+    State,
     Stop,
     StopGate,
     SymbolFeedback,
+    Unfed,
     WordEnds,
     apply_folded,
     mix,
 )
+from icy.models.layers import Linear, MeaningEmbedding
 
 UNFED_INPUT = 1  # published cells without an input have an input of size 1 that is always zero
 

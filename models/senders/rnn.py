@@ -5,8 +5,8 @@ from torch import Tensor
 from icy.core.representations import DISCRETE, SOFT, Representation
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import Meanings, MessageScores, Sender, time_last
+from icy.models.cells import CellFactory, Recurrent, SampledFeedback, SymbolFeedback, apply_folded
 from icy.models.layers import Linear, MeaningEmbedding
-from icy.models.recurrent import CellFactory, Recurrent, SampledFeedback, SymbolFeedback, apply_folded
 
 
 class RNNZero(Sender):

@@ -10,8 +10,8 @@ from icy.core.representations import DISCRETE, SOFT, Representation, largest, on
 from icy.languages.meanings import MeaningSpace
 from icy.models.attention import Cache, DecoderLayer, Positions, PreNormLayer, Sinusoids, at_positions, pre_norm_layers
 from icy.models.base import Meanings, MessageScores, Sender, time_last
+from icy.models.cells import SampledFeedback, SymbolFeedback, allowed
 from icy.models.layers import LayerNorm, Linear, MeaningEmbedding, SymbolEmbedding
-from icy.models.recurrent import SampledFeedback, SymbolFeedback, allowed
 
 
 class _TransDec(Sender):

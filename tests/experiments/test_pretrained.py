@@ -15,7 +15,7 @@ from icy.core.errors import InvalidSettingError, StoreError
 from icy.experiments.plan import make_plan
 from icy.records.pack import Pack
 from icy.records.record import Record, own_key
-from icy.training.pairs.pair_job import PairJob
+from icy.training.pair_job import PairJob
 
 SIZES: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 16, "seeds": 2, "workers": 1}
 GAME: dict[str, Any] = {"steps": 4, "report_every": 2, **SIZES}

@@ -9,7 +9,7 @@ import pytest
 
 from icy.core.errors import StoreError, UnknownNameError
 from icy.games.final import kept_agents
-from icy.training import cards
+from icy.training import weights
 
 CARD = {
     "model": "FC2L+FC2L", "grammar": "uniform", "seed": 123,
@@ -24,7 +24,7 @@ CARD = {
 def test_a_choice_is_checked_against_the_card_of_a_single_file(
     where: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cards, "card_of_file", lambda path, what: CARD)
+    monkeypatch.setattr(weights, "card_of_file", lambda path, what: CARD)
     file = Path("mine.safetensors")
     assert [found.label for found in kept_agents(file, **where)] == ["FC2L+FC2L, seed 123"]
     (name,) = where

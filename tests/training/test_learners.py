@@ -15,9 +15,9 @@ from torch.nn import functional as F
 from icy.config.settings import TrainingSettings, settings_for
 from icy.core.representations import SOFT
 from icy.training import learners
-from icy.training.engine import make_model
 from icy.training.gradient import REST, GradientLearner, count_right
 from icy.training.learners import Learner, accuracy
+from icy.training.task_models import make_model
 from tests.cores import both_engines, needs_native
 from tests.helpers import mark_others
 from tests.training.helpers import (

@@ -10,7 +10,7 @@ import pytest
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
-from icy.training.populations import Lengths, length_measures
+from icy.training.tasks import Lengths, length_measures
 
 SPACE = MeaningSpace(1, 4)
 ALL = np.arange(4)

@@ -24,10 +24,10 @@ from icy.core.registry import registry
 from icy.core.representations import SOFT, Gumbel, Soft, get_representation
 from icy.languages.meanings import MeaningSpace
 from icy.models.layers import Linear
-from icy.training.engine import make_model
 from icy.training.gradient import GradientLearner
 from icy.training.learners import Learner, accuracy, make_learner, supervised_loss
 from icy.training.native import NativeLearner
+from icy.training.task_models import make_model
 from icy.training.tasks import Task
 from tests.cores import needs_native
 from tests.helpers import mark_others
@@ -483,7 +483,7 @@ def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_wrong_program_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong operation changes the scores. icy notices this because it compares scores."""
-    monkeypatch.setattr("icy.models.native.operations.cells.ACTIVATIONS", {"identity": 0, "tanh": 0, "relu": 2})
+    monkeypatch.setattr("icy.models.native.lower_cells.ACTIVATIONS", {"identity": 0, "tanh": 0, "relu": 2})
     with pytest.raises(IncompatibleError, match="its traced program gives other scores"):
         ask(Stranger())
 

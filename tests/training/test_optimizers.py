@@ -15,9 +15,9 @@ from icy.config.settings import OPTIMIZERS, TrainingSettings
 from icy.core.errors import IcyError
 from icy.core.noise import Noise
 from icy.core.representations import SOFT
-from icy.training.engine import make_model
 from icy.training.gradient import Adam, AgedAdam, OfTorch
 from icy.training.learners import supervised_loss
+from icy.training.task_models import make_model
 from tests.cores import needs_native
 from tests.training.helpers import SEEDS, SETTINGS, batches, stacked, step, task, weights
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from icy.training.populations import Population, member_seed
+from icy.training.tasks import Population, member_seed
 
 SIZES = [(1, 1), (3, 3), (2, 5), (5, 2), (1, 4), (4, 1)]
 

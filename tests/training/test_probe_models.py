@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from icy.records.record import Record
-from icy.training.probe_models import spoken
+from icy.training.task_models import spoken
 
 
 class Says(nn.Module):

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from icy.core.representations import SOFT, get_representation
 from icy.models.cells import GRUCell
 from icy.models.layers import flat_one_hot
-from icy.training.engine import make_model
 from icy.training.learners import Learner, make_learner, supervised_loss
+from icy.training.task_models import make_model
 from tests.cores import both_engines, needs_native
 from tests.helpers import mark_others
 from tests.training.helpers import (

@@ -19,7 +19,7 @@ from icy.experiments.e2e import pair_jobs
 from icy.experiments.idle import idle
 from icy.experiments.probe import probe_jobs
 from icy.languages.meanings import MeaningSpace
-from icy.training.engine import make_model
+from icy.training.task_models import make_model
 from icy.training.tasks import Task
 from tests.cores import needs_native
 from tests.helpers import mark_others

@@ -14,7 +14,7 @@ from icy.core.errors import StoreError, UnknownNameError
 from icy.grammars import make_language
 from icy.records.pack import Pack
 from icy.records.record import model_file
-from icy.training.engine import make_model
+from icy.training.task_models import make_model
 from icy.training.weights import card_of, pack_weights, restore, state_of, unpack_weights
 from tests.training.helpers import SEEDS, SETTINGS, batches, stacked, step, task
 

@@ -15,9 +15,9 @@ from icy.core.types import Choices, Fields
 from icy.records.record import Record
 from icy.s2b.evaluation import evaluate
 from icy.s2b.settings import GameSettings
-from icy.training.behavior import ROWS, behavior_of, fixed_randomness, sums_of
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Replicate
+from icy.training.task_models import ROWS, behavior_of, fixed_randomness, sums_of
 
 from .agent_task import SAME_PRESETS, AgentTask, LearningMethod, core_name, find_learner, speaker_name
 from .cores.core import made_of

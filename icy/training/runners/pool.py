@@ -44,8 +44,7 @@ from icy.records.record import Record
 from icy.records.store import Store
 from icy.training.job import Job
 
-from .base import JobReport, RecordCallback, run_job
-from .remote import KILLED, EventLog, LogForwarder, RemoteRunner, Submission, packed
+from .base import KILLED, EventLog, JobReport, LogForwarder, RecordCallback, RemoteRunner, Submission, packed, run_job
 
 # -- processes of workers ----------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from icy.models.layers import Linear, linear
-from icy.models.native.trace import NotTraceableError, trace
+from icy.models.native.lower import NotTraceableError, trace
 from tests.models.native.helpers import inputs_of, make
 
 

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from icy.models.native.builder import NotNativeError
-from icy.models.native.calls import Caller
-from icy.models.native.module import NativeModule, require_same
+from icy.models.native.calls import Caller, NativeModule, require_same
 from icy.models.native.program import Program
 from tests.cores import needs_native
 from tests.models.native.helpers import inputs_of, make

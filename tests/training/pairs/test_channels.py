@@ -14,9 +14,9 @@ from icy.core.errors import InvalidSettingError
 from icy.core.representations import LearnedCodebook
 from icy.languages.language import Language
 from icy.training.job import Outcome, Replicate
-from icy.training.pairs.model import Pair, make_pair, try_pair
-from icy.training.pairs.pair_job import PairJob
-from icy.training.pairs.train import train_pairs
+from icy.training.pair_job import PairJob
+from icy.training.pair_training import train_pairs
+from icy.training.task_models import Pair, make_pair, try_pair
 from icy.training.weights import restore, unpack_weights
 from tests.training.pairs.helpers import SETTINGS, SHORT, SPACE, assert_same_curve, pair_task, run
 

@@ -13,10 +13,10 @@ from icy.config.protocols import EndToEndProtocol
 from icy.core.noise import Noise
 from icy.core.representations import SOFT, one_hot
 from icy.training.job import Outcome, Replicate
-from icy.training.pairs.game import PairStack, PlayingPair, _Tally
-from icy.training.pairs.model import make_pair
-from icy.training.pairs.pair_job import PairJob
-from icy.training.pairs.train import train_pairs
+from icy.training.pair_game import PairStack, PlayingPair, _Tally
+from icy.training.pair_job import PairJob
+from icy.training.pair_training import train_pairs
+from icy.training.task_models import make_pair
 from tests.training.pairs.helpers import SETTINGS, SHORT, assert_same_curve, pair_task, run
 
 

@@ -16,11 +16,10 @@ from icy.core.noise import Noise
 from icy.core.representations import SOFT, one_hot, with_ends
 from icy.languages.language import Language
 from icy.training.job import Outcome, Replicate
-from icy.training.pairs.game import PairStack, PlayingPair, _Tally
-from icy.training.pairs.model import make_pair
-from icy.training.pairs.pair_job import PairJob
-from icy.training.populations import Lengths, Population
-from icy.training.tasks import PairTask
+from icy.training.pair_game import PairStack, PlayingPair, _Tally
+from icy.training.pair_job import PairJob
+from icy.training.task_models import make_pair
+from icy.training.tasks import Lengths, PairTask, Population
 from tests.cores import both_engines
 from tests.training.pairs.helpers import SETTINGS, SHORT, assert_same_curve, pair_task, run
 from tests.training.resuming import killed, numbers, resumed, updates_of

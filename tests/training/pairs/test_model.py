@@ -7,7 +7,7 @@ import torch
 
 from icy.config.settings import settings_for
 from icy.core.noise import Noise, drawing_from
-from icy.training.pairs.model import make_pair
+from icy.training.task_models import make_pair
 from tests.training.pairs.helpers import SETTINGS, pair_task
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from icy.config.protocols import SCRATCH
 from icy.training.job import Replicate
-from icy.training.pairs.pair_job import PairJob
+from icy.training.pair_job import PairJob
 from tests.training.pairs.helpers import SETTINGS, SHORT, pair_task
 
 

@@ -11,10 +11,10 @@ import torch
 
 from icy.config.protocols import SCRATCH, EndToEndProtocol
 from icy.records.store import CHECKPOINTS
+from icy.training import pair_training as pairs_training
 from icy.training.job import Replicate
-from icy.training.pairs import train as pairs_training
-from icy.training.pairs.game import PairStack
-from icy.training.pairs.pair_job import PairJob
+from icy.training.pair_game import PairStack
+from icy.training.pair_job import PairJob
 from tests.cores import both_engines
 from tests.training.pairs.helpers import SETTINGS, pair_task
 from tests.training.resuming import killed, numbers, resumed, updates_of

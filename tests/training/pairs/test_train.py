@@ -13,9 +13,9 @@ from icy.config.protocols import SCRATCH, EndToEndProtocol
 from icy.core.registry import registry
 from icy.languages.meanings import MeaningSpace
 from icy.training.job import Reading, Replicate
-from icy.training.pairs.model import Pair, make_pair
-from icy.training.pairs.pair_job import PairJob
-from icy.training.pairs.train import train_pairs
+from icy.training.pair_job import PairJob
+from icy.training.pair_training import train_pairs
+from icy.training.task_models import Pair, make_pair
 from icy.training.tasks import PairEntry
 from tests.cores import both_engines
 from tests.helpers import mark_others

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from icy.training.runners.remote import EventLog
+from icy.training.runners.base import EventLog
 
 FULL = Path("/dev/full")
 

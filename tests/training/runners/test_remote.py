@@ -9,7 +9,7 @@ import pytest
 from icy.experiments.plan import Plan
 from icy.records.store import Store
 from icy.training.job import Job, Replicate
-from icy.training.runners.remote import Submission
+from icy.training.runners.base import Submission
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ from torch.nn import functional as F
 from icy.models import base
 from icy.models.kernels import cell_steps
 from icy.models.native.builder import NotNativeError
-from icy.models.native.lower import RELU, Lowering, demands, lowers
+from icy.models.native.lower import RELU, Lowering, Node, demands, lowers
 from icy.models.native.slabs import Code, Field, MatrixView, RowPanel, Slab, Steps, Stops, Tokens, Value, Zero
-from icy.models.native.trace import Node
 
 ACTIVATIONS = {"identity": 0, "tanh": 1, "relu": RELU}  # as in cells.h
 

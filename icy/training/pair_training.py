@@ -11,16 +11,16 @@ from torch import Tensor
 from icy.config.protocols import BASELINE, SCRATCH, Protocol
 from icy.core.types import Choices
 from icy.records.record import NOT_LEARNED
-from icy.training.engine import Run
-from icy.training.job import Outcome, Reading, Replicate, Report
-from icy.training.lockstep import Checkpoints, in_groups
-from icy.training.probe_job import ProbeJob
-from icy.training.weights import unpack_weights
 
-from .game import PairStack, PlayingPair
-from .model import make_pair, taught_pair
+from .engine import Run
+from .job import Outcome, Reading, Replicate, Report
+from .lockstep import Checkpoints, in_groups
+from .pair_game import PairStack, PlayingPair
 from .pair_job import LEARNING_ORDER, PairJob
 from .population_game import PopulationStack
+from .probe_job import ProbeJob
+from .task_models import make_pair, taught_pair
+from .weights import unpack_weights
 
 # -- pre-training ------------------------------------------------------------------------------------------------------
 

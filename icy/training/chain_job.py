@@ -15,10 +15,11 @@ from icy.core.types import Choices, Fields
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.languages.splits import Split
 from icy.records.record import LANGUAGES, Record
-from icy.training.job import Replicate
-from icy.training.pairs.pair_job import LEARNING_ORDER
-from icy.training.probe_job import ModelJob
-from icy.training.tasks import PairTask, Task
+
+from .job import Replicate
+from .pair_job import LEARNING_ORDER
+from .probe_job import ModelJob
+from .tasks import PairTask, Task
 
 TRANSMISSIONS = ("greedy", "sampled")
 REPLACEMENTS = ("simultaneous", "gradual")

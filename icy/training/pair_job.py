@@ -12,9 +12,10 @@ from icy.core.types import Choices, Fields
 from icy.grammars import grammar_version
 from icy.records.pack import file_in
 from icy.records.record import NOT_LEARNED, Record
-from icy.training.job import Outcome, Replicate
-from icy.training.probe_job import LanguageJob
-from icy.training.tasks import PairTask
+
+from .job import Outcome, Replicate
+from .probe_job import LanguageJob
+from .tasks import PairTask
 
 HAMMING = {"correlation": "spearman", "meaning": "hamming", "message": "hamming"}
 GAMES_ON_CPU = 4  # games that are timed for an estimate; larger stacks are hardly more efficient
@@ -140,7 +141,7 @@ class PairJob(LanguageJob):
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of the game for all pairs. The first updates are slower and not timed."""
         if self.device != "cpu":
-            from icy.training.stack import WARM_UP  # imports torch
+            from .stack import WARM_UP  # imports torch
 
             updates = max(updates, WARM_UP + 1)  # so that an update is captured before the clock starts
         protocol = replace(self.protocol, steps=2 * updates, report_every=updates)

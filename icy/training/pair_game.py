@@ -25,17 +25,17 @@ from icy.languages.language import Language
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.metrics import Table, topsim
 from icy.records.record import Record, spoken_file
-from icy.training.batches import EQUALLY, Batches, MeaningPool, draw_meanings
-from icy.training.gradient import GradientLearner
-from icy.training.job import Outcome, Reading, Replicate, Report
-from icy.training.learners import examples_at_once, make_learner
-from icy.training.lockstep import Checkpoints, Lockstep
-from icy.training.populations import length_measures
-from icy.training.tasks import PairTask
-from icy.training.weights import pack_weights
 
-from .model import Pair, make_pair, representation_of
+from .batches import EQUALLY, Batches, MeaningPool, draw_meanings
+from .gradient import GradientLearner
+from .job import Outcome, Reading, Replicate, Report
+from .learners import examples_at_once, make_learner
+from .lockstep import Checkpoints, Lockstep
 from .pair_job import GAME, PairJob
+from .task_models import Pair, make_pair
+from .task_models import link_of as representation_of
+from .tasks import PairTask, length_measures
+from .weights import pack_weights
 
 # The game uses the streams of pre-training from this batch on, so that it does not repeat the batches of pre-training.
 FAR = 2**30

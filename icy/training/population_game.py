@@ -23,15 +23,15 @@ from icy.core.types import State
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray
 from icy.records.record import spoken_file
-from icy.training.batches import EQUALLY, Batches
-from icy.training.gradient import Adam, AgedAdam, GradientLearner, OfTorch
-from icy.training.job import Outcome, Replicate
-from icy.training.learners import examples_at_once
-from icy.training.populations import Population, member_seed
-from icy.training.stack import Owners
 
-from .game import FAR, PairStack, PlayingPair, Row, emerged, finite, topsim_of
-from .model import Pair, make_pair
+from .batches import EQUALLY, Batches
+from .gradient import Adam, AgedAdam, GradientLearner, OfTorch
+from .job import Outcome, Replicate
+from .learners import examples_at_once
+from .pair_game import FAR, PairStack, PlayingPair, Row, emerged, finite, topsim_of
+from .stack import Owners
+from .task_models import Pair, make_pair
+from .tasks import Population, member_seed
 
 RECEIVER, SENDER = "receiver.", ""  # beginnings of the names of parameters; a representation belongs to its sender
 CURVE = "population_curve"  # field of a record: points of (updates, worst accuracy, agreement of the senders)
