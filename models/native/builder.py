@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from icy.core.errors import IncompatibleError
+
 from .slabs import (
     BLOCK,
     At,
@@ -37,7 +39,7 @@ class _Product(NamedTuple):
     add: bool
 
 
-class NotNativeError(Exception):
+class NotNativeError(IncompatibleError):
     """A model calls something that no operation implements; the message names it."""
 
 

@@ -28,6 +28,7 @@ PLACE_BYTES = 24  # size of `struct Place` in losses.h
 POINTER, WHOLE = ctypes.c_void_p, ctypes.c_int64
 
 CROSS_ENTROPY, STRAIGHT_THROUGH, LEAST_SQUARES, REINFORCE = range(4)  # `enum LossKind` of losses.h
+RELAXED, ONE_HOT, DRAWN, ROUNDED, NEAREST = range(5)  # `enum LinkKind` of pair.h
 OPTIMIZERS = {"adam": 0, "rmsprop": 1}  # as in program.cpp
 
 
@@ -46,14 +47,19 @@ class Optimizer(ctypes.Structure):
     _fields_ = [("rate", ctypes.c_double), ("clip", ctypes.c_double), ("step", WHOLE), ("kind", WHOLE)]
 
 
+# Fields of every description of updates: `NativeTraining`, `PairTraining` and `Game`.
+SIZES = [(n, WHOLE) for n in ("replicates", "updates", "batch", "padded")]
+PARAMETERS = [(n, POINTER) for n in ("parameters", "first_moments", "second_moments", "trained")]
+
+
 class NativeTraining(ctypes.Structure):
     """`struct Training` of program.cpp."""
 
     _fields_ = [
         ("loss", Loss),
         ("optimizer", Optimizer),
-        *((n, WHOLE) for n in ("replicates", "updates", "batch", "padded")),
-        *((n, POINTER) for n in ("parameters", "first_moments", "second_moments", "trained")),
+        *SIZES,
+        *PARAMETERS,
         *((n, POINTER) for n in ("inputs", "targets", "keys", "losses", "draws")),
         ("of_meanings", WHOLE),
     ]
@@ -71,15 +77,39 @@ class Pass(ctypes.Structure):
     ]
 
 
+class Link(ctypes.Structure):
+    """`struct Link` of pair.h."""
+
+    _fields_ = [
+        *((n, WHOLE) for n in ("kind", "places", "choices", "emitted", "noisy")),
+        *((n, ctypes.c_double) for n in ("temperature", "levels", "commitment")),
+        ("codes", WHOLE),
+    ]
+
+
+class PairTraining(ctypes.Structure):
+    """`struct PairTraining` of pair.h."""
+
+    _fields_ = [
+        ("link", Link),
+        ("loss", Loss),
+        ("optimizer", Optimizer),
+        *SIZES,
+        *((n, WHOLE) for n in ("receiver", "codes")),
+        *PARAMETERS,
+        *((n, POINTER) for n in ("meanings", "keys", "losses", "right", "sent")),
+    ]
+
+
 class Game(ctypes.Structure):
     """`struct Game` of games.h."""
 
     _fields_ = [
         *((n, POINTER) for n in ("see", "talk", "judge")),
         ("optimizer", Optimizer),
-        *((n, WHOLE) for n in ("replicates", "updates", "batch", "padded")),
+        *SIZES,
         *((n, WHOLE) for n in ("targets", "candidates", "shown", "described", "wanted")),
-        *((n, POINTER) for n in ("parameters", "first_moments", "second_moments", "trained")),
+        *PARAMETERS,
         *((n, POINTER) for n in ("seen", "judged", "keys", "losses")),
     ]
 
@@ -173,6 +203,7 @@ class Caller:
         assert library is not None
         self._train = library.function("icy_train", None, POINTER, POINTER, WHOLE, POINTER)
         self._pass = library.function("icy_pass", None, POINTER, POINTER, WHOLE, WHOLE, POINTER)
+        self._train_pair = library.function("icy_train_pair", None, POINTER, POINTER, POINTER, WHOLE, POINTER)
         self._game = library.function("icy_game", None, POINTER, WHOLE, POINTER)
         self._game_bytes = library.function("icy_game_bytes", WHOLE, POINTER)
         self._spaces: list[Tensor] = []
@@ -189,6 +220,30 @@ class Caller:
         )  # fmt: skip
         address, of_training = ctypes.addressof(native_program), ctypes.addressof(training)
         self._share(lambda i, space: self._train(address, of_training, i, space), training.replicates, size)
+
+    def train_pairs(self, sender: Program, receiver: Program, training: PairTraining) -> None:
+        """Update every pair.
+
+        Raises:
+            NotNativeError: the chunks of the programs differ, or the receiver cannot read the sender's messages.
+        """
+        one, other, link, batch = sender.native, receiver.native, training.link, training.batch
+        fitting = (sender.places, sender.choices, other.chunk) == (other.tokens, other.weighted, one.chunk)
+        if not fitting or (link.places, link.choices) != (sender.places, sender.choices):
+            raise NotNativeError("its receiver cannot read the messages of its sender")
+        chunks = sender.chunks(batch) if link.kind == DRAWN else 1
+        parts = [
+            n
+            for program in (one, other)
+            for n in (PLACE_BYTES * program.place_count, 4 * program.tape * chunks, 4 * program.weights)
+        ]
+        messages = [4 * one.chunk * link.places * link.choices] * 3
+        answers = 4 * batch * receiver.places
+        size = bytes_of(
+            4 * training.padded, *parts, *messages, 4 * batch * link.places, answers, answers, 4 * batch, ALIGNMENT
+        )
+        programs, of_training = [ctypes.addressof(p) for p in (one, other)], ctypes.addressof(training)
+        self._share(lambda i, space: self._train_pair(*programs, of_training, i, space), training.replicates, size)
 
     def play(self, game: Game) -> None:
         """Update the agents of every replicate in a game."""
@@ -497,67 +552,7 @@ def _asking(parameters: list[Tensor], inputs: Tensor) -> list[Tensor]:
     return [*parameters, inputs.requires_grad_()] if inputs.is_floating_point() else parameters
 
 
-# -- call the compiled code that trains pairs: a sender, a representation and a receiver -------------------------------
-
-
-RELAXED, ONE_HOT, DRAWN, ROUNDED, NEAREST = range(5)  # `enum LinkKind` of pair.h
-
-
-class Link(ctypes.Structure):
-    """`struct Link` of pair.h."""
-
-    _fields_ = [
-        *((n, WHOLE) for n in ("kind", "places", "choices", "emitted", "noisy")),
-        *((n, ctypes.c_double) for n in ("temperature", "levels", "commitment")),
-        ("codes", WHOLE),
-    ]
-
-
-class PairTraining(ctypes.Structure):
-    """`struct PairTraining` of pair.h."""
-
-    _fields_ = [
-        ("link", Link),
-        ("loss", Loss),
-        ("optimizer", Optimizer),
-        *((n, WHOLE) for n in ("replicates", "updates", "batch", "padded", "receiver", "codes")),
-        *((n, POINTER) for n in ("parameters", "first_moments", "second_moments", "trained")),
-        *((n, POINTER) for n in ("meanings", "keys", "losses", "right", "sent")),
-    ]
-
-
-class PairCaller(Caller):
-    """Calls the compiled code for each pair of a stack."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        library = native.load(PACKAGE)
-        assert library is not None
-        self._train_pair = library.function("icy_train_pair", None, POINTER, POINTER, POINTER, WHOLE, POINTER)
-
-    def train_pairs(self, sender: Program, receiver: Program, training: PairTraining) -> None:
-        """Update every pair.
-
-        Raises:
-            NotNativeError: the chunks of the programs differ, or the receiver cannot read the sender's messages.
-        """
-        one, other, link, batch = sender.native, receiver.native, training.link, training.batch
-        fitting = (sender.places, sender.choices, other.chunk) == (other.tokens, other.weighted, one.chunk)
-        if not fitting or (link.places, link.choices) != (sender.places, sender.choices):
-            raise NotNativeError("its receiver cannot read the messages of its sender")
-        chunks = sender.chunks(batch) if link.kind == DRAWN else 1
-        parts = [
-            n
-            for program in (one, other)
-            for n in (PLACE_BYTES * program.place_count, 4 * program.tape * chunks, 4 * program.weights)
-        ]
-        messages = [4 * one.chunk * link.places * link.choices] * 3
-        answers = 4 * batch * receiver.places
-        size = bytes_of(
-            4 * training.padded, *parts, *messages, 4 * batch * link.places, answers, answers, 4 * batch, ALIGNMENT
-        )
-        programs, of_training = [ctypes.addressof(p) for p in (one, other)], ctypes.addressof(training)
-        self._share(lambda i, space: self._train_pair(*programs, of_training, i, space), training.replicates, size)
+# -- a model run by compiled code inside PyTorch -----------------------------------------------------------------------
 
 
 class NativeModule(nn.Module):

@@ -452,6 +452,8 @@ class Lowering:
         named = {name: self._argument(value) for name, value in node.kwargs.items()}
         try:
             found = handler(self, node, parts, *arguments, **named)
+        except NotNativeError:
+            raise
         except (AssertionError, AttributeError, IndexError, TypeError, ValueError) as error:
             raise NotNativeError(f"it calls {_name(node)} differently from icy's models") from error
         for i, value in enumerate(found if isinstance(found, tuple) else (found,)):
