@@ -18,7 +18,7 @@ from icy.records.record import LANGUAGES, Record
 
 from .job import Replicate
 from .pair_job import LEARNING_ORDER
-from .probe_job import ModelJob
+from .probe_job import LanguageJob
 from .tasks import PairTask, Task
 
 TRANSMISSIONS = ("greedy", "sampled")
@@ -132,7 +132,7 @@ def bottleneck_share(given: object, space: MeaningSpace) -> float:
 
 
 @dataclass(frozen=True)
-class ChainJob(ModelJob):
+class ChainJob(LanguageJob):
     """Chains of one sender, receiver or pair, from several first languages and with several seeds.
 
     Attributes:
@@ -141,7 +141,7 @@ class ChainJob(ModelJob):
         settings: how a learner trains.
     """
 
-    task: Task | PairTask  # type: ignore[assignment]
+    task: Task | PairTask
     protocol: ChainProtocol  # type: ignore[assignment]
     settings: TrainingSettings
 

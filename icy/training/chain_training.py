@@ -32,7 +32,7 @@ from .learners import accuracy, examples_at_once
 from .lockstep import FORMAT, Checkpoint, Checkpoints, Pace, checkpoint_of, read_state, sweep_checkpoints
 from .pair_game import PairStack, PlayingPair, Row
 from .pair_job import PairJob
-from .probe_job import LanguageJob, ProbeJob
+from .probe_job import ProbeJob
 from .task_models import taught_pair
 from .tasks import PairTask
 
@@ -84,30 +84,6 @@ def tensor_of(language: Language) -> Tensor:
     return torch.from_numpy(language.messages.astype(np.int64))
 
 
-@dataclass(frozen=True)
-class TaughtJob(LanguageJob):
-    """A job of learners that have teachers.
-
-    Attributes:
-        taught: the language of each learner's teacher.
-    """
-
-    taught: Mapping[Replicate, Language] = field(default_factory=dict, kw_only=True, repr=False)
-
-    def language(self, replicate: Replicate) -> Language:
-        """Return the language of the teacher."""
-        return self.taught[replicate]
-
-    def is_baseline(self, replicate: Replicate) -> bool:
-        """Return False: learners are not compared with concat's."""
-        return False
-
-
-@dataclass(frozen=True)
-class LearnerJob(TaughtJob, ProbeJob):
-    """The learners of one generation, as replicates of a probe that learn the languages of the teachers."""
-
-
 class LearnerRun(Run):
     """Training of senders or receivers of one generation, each to the target or for the maximum number of updates.
 
@@ -122,7 +98,7 @@ class LearnerRun(Run):
 
     needs_baseline = False
 
-    def __init__(self, job: LearnerJob, passing: ChainProtocol, checkpoints: Checkpoints | None = None) -> None:
+    def __init__(self, job: ProbeJob, passing: ChainProtocol, checkpoints: Checkpoints | None = None) -> None:
         self.passing = passing
         self.lessons: dict[Replicate, Lesson] = {}
         self.seen = {learner: passing.seen(job.task.space, learner.seed) for learner in job.replicates}
@@ -204,10 +180,10 @@ class LearnerRun(Run):
         return torch.cat([self.learner.scores(part, [place])[0] for part in every.split(examples_at_once(every), 1)])
 
 
-def learner_job(job: ChainJob, side: str, taught: Mapping[Replicate, Language]) -> LearnerJob:
+def learner_job(job: ChainJob, side: str, taught: Mapping[Replicate, Language]) -> ProbeJob:
     """Return the senders or the receivers of one generation of some chains; arguments as for `learn`."""
     split = job.protocol.split(job.task.space)
-    return LearnerJob(
+    return ProbeJob(
         job.side_task(side),
         replace(LEARNING, target=job.protocol.target or 1.0, measure="held_out" if split else "accuracy"),
         job.learner_settings,
@@ -268,13 +244,6 @@ def spoken(scores: Tensor, taught: Language, seed: int, transmission: str) -> La
 Sides = Mapping[str, Mapping[Replicate, Lesson]]  # results of senders and receivers, by side and learner
 
 
-@dataclass(frozen=True)
-class InteractionJob(TaughtJob, PairJob):
-    """The pairs of one generation, as replicates of an end-to-end run."""
-
-    task: PairTask
-
-
 class Interaction(PairStack):
     """The pairs of one generation play, if there is an interaction phase. Then senders speak and receivers read this.
 
@@ -288,7 +257,7 @@ class Interaction(PairStack):
         lessons: the results of the pairs that have ended and did not diverge.
     """
 
-    def __init__(self, job: InteractionJob, passing: ChainProtocol, sides: Sides, checkpoints: Checkpoints) -> None:
+    def __init__(self, job: PairJob, passing: ChainProtocol, sides: Sides, checkpoints: Checkpoints) -> None:
         self.passing, self.sides = passing, sides
         self.lessons: dict[Replicate, Lesson] = {}
         players = []
@@ -362,7 +331,7 @@ def interact(
     """
     assert isinstance(job.task, PairTask)
     length = max(1, job.protocol.interaction)
-    pairs = InteractionJob(
+    pairs = PairJob(
         job.task,
         EndToEndProtocol(steps=length, report_every=length),
         job.settings,

@@ -1,9 +1,8 @@
 """Jobs: replicates of one row that train in one process.
 
-`Job` is the interface of runs for planning, the store, runners, displays and trackers. Its parts are in two modules:
-`icy.training.job` has the choices that determine the results, and this module the cost of training, the texts
-and the records. Each subclass is a kind of job: `icy.training.probe_job.ProbeJob` trains a model,
-`icy.training.pair_job.PairJob` a sender and a receiver.
+`Job` is the interface of runs for planning, the store, runners, displays and trackers: first the choices that determine
+the results, then the cost of training, the texts and the records. Each subclass is a kind of job:
+`icy.training.probe_job.ProbeJob` trains a model, `icy.training.pair_job.PairJob` a sender and a receiver.
 """
 
 from __future__ import annotations
@@ -108,15 +107,25 @@ class Outcome:
 Report = Callable[[list[Reading]], None]
 
 
-# -- the training of a job ---------------------------------------------------------------------------------------------
+# -- jobs --------------------------------------------------------------------------------------------------------------
 
 
 CORES = "icy.models.native"  # the package of the native cores, named here to avoid importing it
+IDENTITY = ("model", "grammar", "seed", "settings", "options")  # names in a configuration that `facts` leaves out
+# Fields of records that a configuration or the extra numbers of an outcome cannot overwrite.
+RESERVED = {
+    *("key", "config", "kind", "side", "measure", "value", "preset", "parameters", "failed", "reason", "error"),
+    *("traceback", "accuracy", "baseline_steps", "curve", "engine", "seconds", "versions", "made_by", "git", "device"),
+    *("device_name", "finished", "measures", "points", "files", *CROSSINGS),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobTraining(ABC):
-    """The part of a job that determines its numbers: replicates, configuration, versions and training; see `Job`.
+class Job(ABC):
+    """Replicates of one row, for one process. Subclasses are kinds of jobs.
+
+    A subclass defines its `kind`, its `name` and the `config` of each replicate; other methods have defaults. Its
+    method `train` trains the replicates, or the function `train` in the registration of its kind.
 
     Attributes:
         replicates: the replicates to train.
@@ -198,7 +207,7 @@ class JobTraining(ABC):
         """Return the job for another machine: without checkpoints, because these stay in the results folder."""
         return replace(self, checkpoints=False) if self.checkpoints else self
 
-    def joined(self, other: JobTraining) -> Self:
+    def joined(self, other: Job) -> Self:
         """Return the job with the additional replicates of another job of the row."""
         replicates = tuple(dict.fromkeys((*self.replicates, *other.replicates)))
         identity, made_by = {**self.identity, **other.identity}, {**self.made_by, **other.made_by}
@@ -225,50 +234,7 @@ class JobTraining(ABC):
         """Return the maximum number of updates of a replicate, given its baseline's updates; None if not known."""
         return None
 
-
-def check_engine(engine: str, device: str) -> None:
-    """Check the name of an engine.
-
-    Raises:
-        UnknownNameError: the name is unknown.
-        InvalidSettingError: a CUDA graph without a GPU, or native cores that are not available or do not run on this
-            processor.
-    """
-    require_known("engine", engine, ENGINES)
-    if engine.endswith("+graph") and device == "cpu":
-        raise InvalidSettingError("Updates can be captured as a graph only on a GPU; leave out '+graph'.")
-    why_not = native.why_not(CORES) if device == "cpu" else "they run only on a CPU" if device == "cuda" else None
-    if engine == "native" and why_not is not None:
-        raise InvalidSettingError(f"Native cores are not available here ({why_not}): choose another engine, or 'auto'.")
-
-
-def _steps_or_reason(record: Record) -> float | str:
-    """Return the updates of a baseline, or the reason for its failure."""
-    steps: float | None = record.get("baseline_crossing")
-    steps = record.get("baseline_steps") if steps is None else steps
-    if steps is None and not record["failed"]:
-        steps = record["steps"]
-    return record["reason"] if steps is None else steps
-
-
-__all__ = ["Job", "Outcome", "Reading", "Replicate", "Report", "check_config"]
-
-IDENTITY = ("model", "grammar", "seed", "settings", "options")  # names in a configuration that `facts` leaves out
-# Fields of records that a configuration or the extra numbers of an outcome cannot overwrite.
-RESERVED = {
-    *("key", "config", "kind", "side", "measure", "value", "preset", "parameters", "failed", "reason", "error"),
-    *("traceback", "accuracy", "baseline_steps", "curve", "engine", "seconds", "versions", "made_by", "git", "device"),
-    *("device_name", "finished", "measures", "points", "files", *CROSSINGS),
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job(JobTraining):
-    """Replicates of one row, for one process. Subclasses are kinds of jobs.
-
-    A subclass defines its `kind`, its `name` and the `config` of each replicate; other methods have defaults. Its
-    method `train` trains the replicates, or the function `train` in the registration of its kind.
-    """
+    # -- cost, texts and records ---------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -399,6 +365,31 @@ class Job(JobTraining):
         outside = out_of_memory(error) or isinstance(error, SurroundingsError)
         reason = INTERRUPTED if outside else "error"
         return _record_of(self, replicate, failed=True, reason=reason, error=sentence, traceback=trace)
+
+
+def check_engine(engine: str, device: str) -> None:
+    """Check the name of an engine.
+
+    Raises:
+        UnknownNameError: the name is unknown.
+        InvalidSettingError: a CUDA graph without a GPU, or native cores that are not available or do not run on this
+            processor.
+    """
+    require_known("engine", engine, ENGINES)
+    if engine.endswith("+graph") and device == "cpu":
+        raise InvalidSettingError("Updates can be captured as a graph only on a GPU; leave out '+graph'.")
+    why_not = native.why_not(CORES) if device == "cpu" else "they run only on a CPU" if device == "cuda" else None
+    if engine == "native" and why_not is not None:
+        raise InvalidSettingError(f"Native cores are not available here ({why_not}): choose another engine, or 'auto'.")
+
+
+def _steps_or_reason(record: Record) -> float | str:
+    """Return the updates of a baseline, or the reason for its failure."""
+    steps: float | None = record.get("baseline_crossing")
+    steps = record.get("baseline_steps") if steps is None else steps
+    if steps is None and not record["failed"]:
+        steps = record["steps"]
+    return record["reason"] if steps is None else steps
 
 
 class _Enough(BaseException):  # not an Exception, which `train` may catch

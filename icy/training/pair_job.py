@@ -9,7 +9,6 @@ from icy.config.protocols import SCRATCH, EndToEndProtocol
 from icy.config.settings import TrainingSettings
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
-from icy.grammars import grammar_version
 from icy.records.pack import file_in
 from icy.records.record import NOT_LEARNED, Record
 
@@ -69,7 +68,6 @@ class PairJob(LanguageJob):
     settings: TrainingSettings
     pretrained: str = ""
     saved_sides: Mapping[tuple[str, Replicate], SavedSide] = field(default_factory=dict, repr=False)
-    checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "e2e"
 
@@ -112,12 +110,6 @@ class PairJob(LanguageJob):
         if scratch and game.pop("check_growth", None) is not None:
             game["check_every"] = FORMER_GRID  # without effect, but keys of earlier records include it
         return game if scratch else self.settings.under(self.task.pretrain_representation, self.kind) | game
-
-    def versions(self, replicate: Replicate) -> dict[str, str]:
-        """Return the versions of both models, of the grammar if there is one, and of the protocol."""
-        grammar = {} if replicate.condition == SCRATCH else {"grammar": grammar_version(replicate.condition)}
-        grammar |= self.language_version(replicate)
-        return {"model": self.task.entry.full_version, **grammar, "protocol": str(self.protocol.version)}
 
     def for_travel(self) -> PairJob:
         """Return the job with its weights, for a machine without the results folder."""
