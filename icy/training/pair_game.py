@@ -130,9 +130,11 @@ class PairStack(Lockstep):
         self.job, self.players, self.settings = job, players, job.settings
         make_current(job.device)
         device = torch.device(job.device)
-        self.draws = self._make_draws(device)
+        rows = self._rows()
+        languages, seeds = [_language(job, row) for row in rows], [row.seed for row in rows]
+        self.draws = Batches(languages, seeds, device, frequencies=job.frequencies)
         self.link = representation_of(job.task, job.settings)
-        self.tally = _Tally(self.link, len(self._rows()))
+        self.tally = _Tally(self.link, len(rows))
         self._resume()
 
     @classmethod
@@ -149,20 +151,19 @@ class PairStack(Lockstep):
         """Return the replicate of each row of the stack."""
         return [player.replicate for player in self.players]
 
-    def _make_draws(self, device: torch.device) -> Batches:
-        rows = self._rows()
-        languages, seeds = [_language(self.job, row) for row in rows], [row.seed for row in rows]
-        return Batches(languages, seeds, device, frequencies=self.job.frequencies)
-
     def _models(self) -> list[Pair]:
         """Return the pair of each row before the game."""
         return [player.pair for player in self.players]
 
-    def _make_learner(self, by_gradient: Callable[..., GradientLearner] = GradientLearner) -> GradientLearner:
+    def _make_learner(self) -> GradientLearner:
         sample, _ = self.draws.batches("check", FAR, 1, 2)
         models, seeds = self._models(), [row.seed for row in self._rows()]
         how = self.settings, torch.device(self.job.device), sample[0], self.job.engine
-        return cast(GradientLearner, make_learner(models, seeds, self.tally, *how, by_gradient=by_gradient))
+        return cast(GradientLearner, make_learner(models, seeds, self.tally, *how, by_gradient=self._by_gradient()))
+
+    def _by_gradient(self) -> Callable[..., GradientLearner]:
+        """Return the class of the learner if PyTorch trains."""
+        return GradientLearner
 
     def play(self, report: Report | None) -> Iterator[Outcome]:
         """Train blocks of updates with an evaluation after each, until every pair has made its updates."""

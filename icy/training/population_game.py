@@ -24,7 +24,7 @@ from icy.languages.language import Language
 from icy.languages.meanings import IntArray
 from icy.records.record import spoken_file
 
-from .batches import EQUALLY, Batches
+from .batches import EQUALLY
 from .gradient import Adam, AgedAdam, GradientLearner, OfTorch
 from .job import Outcome, Replicate
 from .learners import examples_at_once
@@ -48,9 +48,10 @@ class PopulationLearner(GradientLearner):
         **more: further arguments of GradientLearner.
     """
 
+    parts = RECEIVER, SENDER
+
     def __init__(self, *given: Any, population: Population, **more: Any) -> None:
         self._population = population
-        self._partners: Tensor | None = None
         super().__init__(*given, **more)
 
     def _new_optimizer(self) -> Adam | OfTorch:
@@ -58,39 +59,11 @@ class PopulationLearner(GradientLearner):
             return super()._new_optimizer()
         return AgedAdam(self._stack.flat, self._stack.flat_grad, self._learning_rate)
 
-    def _owners(self, partners: Tensor, copies: int) -> Owners:
-        """Return the rows that own the parameters, for pairings [2, row] and copies of the last row."""
-        own = torch.arange(self._count, self._count + copies, device=partners.device).expand(2, -1)
+    def _owners(self, partners: Tensor) -> Owners:
+        """Return the rows that own the parameters, for pairings [2, row] and the copies of the last row."""
+        own = torch.arange(self._count, self._count + self._copies, device=partners.device).expand(2, -1)
         senders, receivers = torch.cat([partners, own], 1)
         return {RECEIVER: receivers, SENDER: senders}
-
-    def update(self, inputs: Tensor, targets: Tensor, keys: Tensor, partners: Tensor | None = None) -> None:
-        """Update once.
-
-        Args:
-            inputs: meanings of each pairing, [row, batch, ...].
-            targets: the same meanings.
-            keys: noise key of each pairing.
-            partners: rows of the sender and the receiver of each pairing, [2, row].
-        """
-        assert partners is not None
-        self._partners = partners
-        super().update(inputs, targets, keys)
-
-    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor, partners: Tensor | None = None) -> None:
-        """Update once per batch."""
-        assert self._issued is not None
-        assert partners is not None
-        self._issued(inputs, targets, keys, partners)
-
-    def _scores(self, arguments: Sequence[Tensor], keys: Tensor) -> Any:
-        assert self._partners is not None
-        owners = self._owners(self._partners, self._copies)
-        return self._stack.forward(arguments, self._stacking, keys, owners=owners)
-
-    def _clip_gradient(self, limit: float) -> None:
-        """Scale the gradient of each agent down to a norm of at most `limit`."""
-        self._stack.clip(limit, (RECEIVER, SENDER))
 
     def meet(self, partners: Tensor, meanings: Tensor) -> tuple[Tensor, Tensor]:
         """Return the scores of senders and receivers in evaluation mode.
@@ -160,18 +133,11 @@ class PopulationStack(PairStack):
         replicates = [player.replicate for player in self.players]
         return [replace(r, seed=member_seed(r.seed, k)) for r in replicates for k in numbers]
 
-    def _make_draws(self, device: torch.device) -> Batches:
-        space, rows = self.job.task.space, self._rows()
-        # No messages are read: an agent from scratch knows no language.
-        nothing = Language(space, np.zeros((space.size, space.attributes), dtype=np.uint8), self.job.task.vocab_size)
-        seeds = [row.seed for row in rows]
-        return Batches([nothing] * len(rows), seeds, device, frequencies=self.job.frequencies)
-
     def _models(self) -> list[Pair]:
         return [make_pair(self.job.task, row.seed, self.settings) for row in self._rows()]
 
-    def _make_learner(self, by_gradient: Callable[..., GradientLearner] = GradientLearner) -> GradientLearner:
-        return super()._make_learner(partial(PopulationLearner, population=self.population))
+    def _by_gradient(self) -> Callable[..., GradientLearner]:
+        return partial(PopulationLearner, population=self.population)
 
     # -- updates -------------------------------------------------------------------------------------------------------
 

@@ -199,15 +199,14 @@ class Builder:
                 *(slab, view.rows, size, 1.0),
             )
 
-        def back() -> None:
-            for p, slab in enumerate(panel.grads or []):
+        @self.gradient_of(panel)
+        def back(grads: list[Slab]) -> None:
+            for p, slab in enumerate(grads):
                 to = view.at(0, p * size, Space.GRADIENTS)
                 self.emit(
                     *(Code.COPY_OUT, view.rows, to, view.by_row, view.by_column, slab, view.rows, size, 1.0), back=True
                 )
 
-        if panel.trained:
-            self.add_backward(view.rows, back)
         return panel
 
     def _zeros(self, value: Zero, parts: int) -> RowPanel:
@@ -225,12 +224,10 @@ class Builder:
         panel.users = 1 << 20
         self.emit(Code.INPUT, None, value.values, place, panel.slabs[0])
 
-        def back() -> None:
-            if panel.grads is not None:
-                self.emit(Code.INPUT_BACK, None, value.values, place, panel.grads[0], back=True)
+        @self.gradient_of(panel)
+        def back(grads: list[Slab]) -> None:
+            self.emit(Code.INPUT_BACK, None, value.values, place, grads[0], back=True)
 
-        if panel.trained:
-            self.add_backward(None, back)
         self._panels[value] = panel
         return panel
 

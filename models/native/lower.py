@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -356,8 +356,8 @@ def _last_step(operation: Operation) -> tuple[Finish, Field, Field, Field]:
 
 MOST_CHOICES = 1024
 
-Handler = AnyFunction
-HANDLERS: dict[object, Handler] = {}
+HANDLERS: dict[object, AnyFunction] = {}
+Handler = TypeVar("Handler", bound=AnyFunction)
 TURN = Tensor.mT.__get__  # type: ignore[attr-defined]
 # Number of parts that a function needs of each argument, from the number of parts of its result.
 Rule = Callable[[Node, int], list[tuple[object, int]]]

@@ -246,14 +246,12 @@ def _mean(low: Lowering, node: Node, parts: int, x: Value, dim: int) -> Value:
     for i, panel in enumerate(panels):
         build.emit(Code.COPY, out.rows, out.width, panel.slabs[0], out.slabs[0], 1 / len(panels), i > 0)
 
-    def back() -> None:
-        for panel in panels if out.grads else []:
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        for panel in panels:
             to, add = build.gradient_target(panel)
-            assert out.grads is not None
-            build.emit(Code.COPY, out.rows, out.width, out.grads[0], to[0], 1 / len(panels), add, back=True)
+            build.emit(Code.COPY, out.rows, out.width, grads[0], to[0], 1 / len(panels), add, back=True)
 
-    if out.trained:
-        build.add_backward(out.rows, back)
     return out
 
 

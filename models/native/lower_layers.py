@@ -297,8 +297,7 @@ def _fed_forward(low: Lowering, node: Node, parts: int, x: Value, *weights: Valu
     h = once(_norm(low, before, build.as_panel(scale), build.as_panel(shift)), 1)
     wide = once(build.linear(h, transposed(low, node, 1, widen), widen_bias, 1), 1)
     fed = build.linear(_gelu(low, node, 1, wide), transposed(low, node, 1, narrow), narrow_bias, 1)
-    found: Value = added(low, node, 1, before, fed)
-    return found
+    return added(low, node, 1, before, fed)
 
 
 # -- convolutions and pooling ------------------------------------------------------------------------------------------
@@ -411,8 +410,7 @@ def _without_start(low: Lowering, node: Node, parts: int, scores: Value) -> Valu
     places = 1 if isinstance(scores, Steps) else low.builder.as_panel(scores, parts).width // symbols
     penalty = torch.zeros(places, symbols, dtype=torch.float32, device="cpu")
     penalty[:, -1] = -torch.inf
-    found: Value = added(low, node, parts, scores, low.constant(penalty.reshape(1, -1)))
-    return found
+    return added(low, node, parts, scores, low.constant(penalty.reshape(1, -1)))
 
 
 @lowers(representations.sampled)

@@ -44,8 +44,7 @@ def _seen_otherwise(low: Lowering, node: Node, parts: int, x: Value, *_: object,
         return x if before[-1:] == after[-1:] else _reshaped(x, node.results[0])
     if isinstance(x, Steps) and before != after:
         if len(after) == 2 and after[0] == low.trace.batch:
-            found: Value = _flattened(low, node, parts, x)
-            return found
+            return _flattened(low, node, parts, x)
         raise NotNativeError("it reshapes a sequence into another")
     return x
 
@@ -55,8 +54,7 @@ def _repeated(low: Lowering, node: Node, parts: int, x: Value, *sizes: object) -
     times, shape = sizes[0] if isinstance(sizes[0], list) else sizes, node.args[0].tensor.shape
     if any(number != 1 and size != 1 for number, size in zip(times[::-1], shape[::-1], strict=False)):
         raise NotNativeError("it repeats examples or columns")
-    found: Value = _seen_otherwise(low, node, parts, x)
-    return found
+    return _seen_otherwise(low, node, parts, x)
 
 
 def _stripped(tensor: Tensor) -> tuple[int, ...]:
@@ -106,14 +104,12 @@ def _joined(low: Lowering, panels: list[RowPanel]) -> RowPanel:
         low.builder.trained and any(p.trained for p in panels), kept=not all(p.spare for p in panels),
     )  # fmt: skip
 
-    def back() -> None:
-        grads = list(out.grads or [])
-        for panel in panels if grads else []:
-            mine = [grads.pop(0) for _ in panel.slabs]
-            low.builder.pass_gradient(panel, mine, panel.rows)
+    @low.builder.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        left = iter(grads)
+        for panel in panels:
+            low.builder.pass_gradient(panel, [next(left) for _ in panel.slabs], panel.rows)
 
-    if out.trained:
-        low.builder.add_backward(out.rows, back)
     return out
 
 
@@ -121,8 +117,7 @@ def _joined(low: Lowering, panels: list[RowPanel]) -> RowPanel:
 def _without_axes(low: Lowering, node: Node, parts: int, x: Value, *_: object) -> Value:
     if isinstance(x, Steps) and len(x.steps) == 1:
         return x.steps[0]
-    found: Value = _seen_otherwise(low, node, parts, x)
-    return found
+    return _seen_otherwise(low, node, parts, x)
 
 
 @lowers(Tensor.unbind)
@@ -150,8 +145,7 @@ def _axes_swapped(low: Lowering, node: Node, parts: int, x: Value, *axes: int) -
         return x  # positions are a list on any axis
     if len(axes) == 2 and any(_repeats(low, node, x, axis) for axis in axes) and -1 not in axes:
         return x
-    found: Value = transposed(low, node, parts, x)
-    return found
+    return transposed(low, node, parts, x)
 
 
 @lowers(Tensor.new_zeros, torch.zeros_like)
@@ -211,13 +205,11 @@ def _extended(low: Lowering, node: Node, values: list[Value]) -> RowPanel:
     build.emit(Code.COPY, None, x.width, x.slabs[0], out.slabs[0], 1.0, False)
     build.emit(Code.PUT_ROW, None, row.columns, out.slabs[0], x.width, row.at(0, 0))
 
-    def back() -> None:
-        if out.grads is not None:
-            to, add = build.gradient_target(x)
-            build.emit(Code.COPY, None, x.width, out.grads[0], to[0], 1.0, add, back=True)
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        to, add = build.gradient_target(x)
+        build.emit(Code.COPY, None, x.width, grads[0], to[0], 1.0, add, back=True)
 
-    if x.trained:
-        build.add_backward(None, back)
     return out
 
 
@@ -229,23 +221,19 @@ def _stacked(low: Lowering, node: Node, values: list[Value], parts: int) -> RowP
     if parts != 1 or not all(rows):
         raise NotNativeError("it stacks examples")
     out = build.panel(sum(rows), [panels[0].width], any(p.trained for p in panels))
-    first = 0
-    starts = []
-    for panel, count in zip(panels, rows, strict=True):
-        starts.append(first)
-        to = At(out.slabs[0], first * BLOCK)
+    starts = [sum(rows[:n]) * BLOCK for n in range(len(rows))]
+    for panel, count, start in zip(panels, rows, starts, strict=True):
+        to = At(out.slabs[0], start)
         build.emit(Code.COPY_ROWS, count, panel.width, panel.slabs[0], count, to, sum(rows), False)
-        first += count
 
-    def back() -> None:
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
         for panel, count, start in zip(panels, rows, starts, strict=True):
-            if panel.trained and out.grads is not None:
+            if panel.trained:
                 to, _ = build.gradient_target(panel)
-                at = At(out.grads[0], start * BLOCK)
+                at = At(grads[0], start)
                 build.emit(Code.COPY_ROWS, count, panel.width, at, sum(rows), to[0], count, True, back=True)
 
-    if out.trained:
-        build.add_backward(1, back)
     return out
 
 
@@ -253,8 +241,7 @@ def _stacked(low: Lowering, node: Node, values: list[Value], parts: int) -> RowP
 def _one_hot_places(low: Lowering, node: Node, parts: int, tokens: Value, num_classes: int) -> Value:
     if not isinstance(tokens, Tokens) or tokens.values:
         raise NotNativeError("it makes one-hot vectors of something other than its input")
-    found: Value = _symbols(low, node, parts, tokens, num_classes)
-    return found
+    return _symbols(low, node, parts, tokens, num_classes)
 
 
 @lowers(Tensor.float, Tensor.to)
@@ -268,8 +255,7 @@ def _as_numbers(low: Lowering, node: Node, parts: int, x: Value, *_: object, **_
 @lowers(layers.flat_one_hot)
 def _one_hot(low: Lowering, node: Node, parts: int, tokens: Value, values: int, *_: object) -> Value:
     if isinstance(tokens, Steps):
-        found: Value = _flattened(low, node, parts, tokens)
-        return found
+        return _flattened(low, node, parts, tokens)
     assert isinstance(tokens, Tokens)
     return Tokens(tokens.first, tokens.places, values)
 
@@ -373,8 +359,7 @@ def added(low: Lowering, node: Node, parts: int, a: Value, b: Value | int) -> Va
 def _without_missing(low: Lowering, node: Node, parts: int, scores: Value, penalty: Value) -> Value:
     if isinstance(scores, Steps):
         raise NotNativeError("a receiver that computes the scores of each attribute apart, in a space without a grid")
-    found: Value = added(low, node, parts, scores, penalty)
-    return found
+    return added(low, node, parts, scores, penalty)
 
 
 def _over_positions(a: Value, b: Value) -> tuple[list[Value], list[Value]]:

@@ -3,8 +3,7 @@
 from torch import Tensor
 
 from icy.core.representations import DISCRETE, SOFT, Representation
-from icy.languages.meanings import MeaningSpace
-from icy.models.base import Meanings, MessageScores, Sender, time_last
+from icy.models.base import Meanings, MessageScores, Sender, Sizes, time_last
 from icy.models.cells import CellFactory, Recurrent, SampledFeedback, SymbolFeedback, apply_folded
 from icy.models.layers import Linear, MeaningEmbedding
 
@@ -17,20 +16,11 @@ class RNNZero(Sender):
 
     broadcasts = True
 
-    def __init__(
-        self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
-        cell: CellFactory,
-        layers: int = 1,
-    ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
-        self.net = Recurrent(cell, hidden_size, layers, fed=False)
-        self.out = Linear(hidden_size, self.symbols)
+    def __init__(self, *sizes: *Sizes, cell: CellFactory, layers: int = 1) -> None:
+        super().__init__(*sizes)
+        self.embed = MeaningEmbedding(self.space.attributes, self.space.values, self.hidden_size)
+        self.net = Recurrent(cell, self.hidden_size, layers, fed=False)
+        self.out = Linear(self.hidden_size, self.symbols)
 
     def forward(self, meanings: Meanings) -> MessageScores:
         start = self.embed(meanings)
@@ -56,21 +46,13 @@ class RNNAutoReg(Sender):
     broadcasts = True
 
     def __init__(
-        self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
-        cell: CellFactory,
-        layers: int = 1,
-        representation: Representation = SOFT,
+        self, *sizes: *Sizes, cell: CellFactory, layers: int = 1, representation: Representation = SOFT
     ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
-        self.feedback: SymbolFeedback | SampledFeedback = SymbolFeedback(self.symbols, hidden_size, representation)
-        self.net = Recurrent(cell, hidden_size, layers)
-        self.out = Linear(hidden_size, self.symbols)
+        super().__init__(*sizes)
+        self.embed = MeaningEmbedding(self.space.attributes, self.space.values, self.hidden_size)
+        self.feedback: SymbolFeedback | SampledFeedback = SymbolFeedback(self.symbols, self.hidden_size, representation)
+        self.net = Recurrent(cell, self.hidden_size, layers)
+        self.out = Linear(self.hidden_size, self.symbols)
 
     def forward(self, meanings: Meanings) -> MessageScores:
         start = self.embed(meanings)
@@ -90,15 +72,7 @@ class RNNSampling(RNNAutoReg):
     """Like RNNAutoReg, but it reads the token sampled from the scores. For DISCR only."""
 
     def __init__(
-        self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
-        cell: CellFactory,
-        layers: int = 1,
-        representation: Representation = DISCRETE,
+        self, *sizes: *Sizes, cell: CellFactory, layers: int = 1, representation: Representation = DISCRETE
     ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size, cell=cell, layers=layers)
-        self.feedback = SampledFeedback(self.symbols, hidden_size, representation)
+        super().__init__(*sizes, cell=cell, layers=layers)
+        self.feedback = SampledFeedback(self.symbols, self.hidden_size, representation)
