@@ -93,7 +93,9 @@ class _SRUScan(Fused):
             candidate = None
             if x is not None and room is not None:
                 candidate = room[:, : part.f.shape[1]]
-                _project(x[:, slab], blocks, [candidate, part.f, part.r, part.passed])
+                for block, place in zip(blocks, [candidate, part.f, part.r, part.passed], strict=False):
+                    assert place is not None
+                    put_product(_rows(place), _rows(x[:, slab]), block)
             _run_states(part, candidate, bias, weight)
             if part.r is not None and part.h is not None:
                 _compute_outputs(part, part.r, part.h, bias, weight)
@@ -170,13 +172,6 @@ def _blocks(matrix: Tensor | None, like: Tensor) -> tuple[Tensor, ...]:
 def _rows(part: Tensor) -> Tensor:
     """Return a view with steps and examples as one axis."""
     return part.view(len(part), -1, part.shape[-1])
-
-
-def _project(x: Tensor, blocks: Sequence[Tensor], places: list[Tensor | None]) -> None:
-    """Write x times each block into its place."""
-    for block, place in zip(blocks, places, strict=False):
-        assert place is not None
-        put_product(_rows(place), _rows(x), block)
 
 
 def _run_states(run: _Run, candidate: Tensor | None, bias: Tensor, weight: Tensor) -> None:
@@ -259,7 +254,17 @@ class _Backward:
             to_after.zero_()
             to_before = torch.zeros_like(self.to_c)
         else:
-            self._through_outputs(run, self.to_h[:, slab], run.r, run.h, to_after, to_r, to_passed, spare)
+            to_h = self.to_h[:, slab]
+            torch.addcmul(to_h, to_h, run.r, value=-1, out=to_passed)
+            if run.passed is None:
+                torch.mul(run.h, to_passed, out=to_r)
+            else:
+                torch.sub(run.h, run.passed, out=to_r).mul_(to_passed)
+            torch.sub(to_h, to_passed, out=to_after)
+            if run.shown is not None:
+                torch.mul(to_after, run.shown, out=spare)
+                to_after.addcmul_(spare, run.shown, value=-1)
+            to_after[:, :-1].addcmul_(to_r[:, 1:], self.v[1])
             to_before = torch.mul(to_r[:, 0], self.v[1][:, 0])
             self._count(1, to_r, run.before)
         self._through_states(run, to_before, to_after, to_f, spare)
@@ -267,29 +272,6 @@ class _Backward:
         if self.x is not None:
             torch.addcmul(to_after, to_after, run.f, value=-1, out=to_candidate)
             self._through_products(slab, self.x[:, slab], to_products)
-
-    def _through_outputs(
-        self,
-        run: _Run,
-        to_h: Tensor,
-        r: Tensor,
-        h: Tensor,
-        to_after: Tensor,
-        to_r: Tensor,
-        to_passed: Tensor,
-        spare: Tensor,
-    ) -> None:
-        """Compute the gradients of r, of the highway, and of the slab's states from the gradients of its outputs."""
-        torch.addcmul(to_h, to_h, r, value=-1, out=to_passed)
-        if run.passed is None:
-            torch.mul(h, to_passed, out=to_r)
-        else:
-            torch.sub(h, run.passed, out=to_r).mul_(to_passed)
-        torch.sub(to_h, to_passed, out=to_after)
-        if run.shown is not None:
-            torch.mul(to_after, run.shown, out=spare)
-            to_after.addcmul_(spare, run.shown, value=-1)
-        to_after[:, :-1].addcmul_(to_r[:, 1:], self.v[1])
 
     def _through_states(self, run: _Run, to_before: Tensor, to_after: Tensor, to_f: Tensor, factor: Tensor) -> None:
         """Complete the gradients of the states, from the last step to the first.

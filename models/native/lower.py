@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves, tree_map
 
 from icy.core.fused import while_tracing
 from icy.core.noise import Noise, drawing_from
@@ -79,7 +80,7 @@ class Node:
 
     def outputs(self) -> list["TracedOutput"]:
         """Return the traced arguments."""
-        return _outputs(self.args) + _outputs(tuple(self.kwargs.values()))
+        return [one for one in tree_leaves((self.args, self.kwargs)) if isinstance(one, TracedOutput)]
 
 
 @dataclass(frozen=True)
@@ -93,14 +94,6 @@ class TracedOutput:
     def tensor(self) -> Shaped[Tensor, "..."]:
         """The plain tensor."""
         return self.node.results[self.item]
-
-
-def _outputs(values: object) -> list["TracedOutput"]:
-    if isinstance(values, TracedOutput):
-        return [values]
-    if isinstance(values, (tuple, list)):
-        return [one for value in values for one in _outputs(value)]
-    return []
 
 
 class Traced(Tensor):
@@ -123,48 +116,31 @@ class Traced(Tensor):
         kwargs = kwargs or {}
         if function in TRACED:
             return TRACED[function](*args, **kwargs)
-        nodes = next(t.nodes for t in _traced((args, tuple(kwargs.values()))))
-        before = _versions((args, tuple(kwargs.values())))
+        tensors = [one for one in tree_leaves((args, kwargs)) if isinstance(one, Tensor)]
+        nodes = next(one.nodes for one in tensors if isinstance(one, Traced))
+        before = _versions(tensors)
         with torch._C.DisableTorchFunctionSubclass():
-            found = function(*_map(args, _plain), **{k: _map(v, _plain) for k, v in kwargs.items()})
-        if _versions((args, tuple(kwargs.values()))) != before:
+            found = function(*tree_map(_plain, args), **tree_map(_plain, kwargs))
+        if _versions(tensors) != before:
             raise NotTraceableError(f"it overwrites a tensor ({getattr(function, '__name__', function)})")
         if not (isinstance(found, Tensor) or (isinstance(found, (tuple, list)) and isinstance(found[0], Tensor))):
             if function in READS_NUMBERS:
                 raise NotTraceableError(f"it reads numbers ({getattr(function, '__name__', function)})")
             return found
-        node = Node(function, _map(args, _output), {k: _map(v, _output) for k, v in kwargs.items()})
+        node = Node(function, *tree_map(lambda one: one.output if isinstance(one, Traced) else one, (args, kwargs)))
         nodes.append(node)
         node.results = [found] if isinstance(found, Tensor) else list(found)
         wrapped = [Traced.of(TracedOutput(node, i), nodes) for i in range(len(node.results))]
         return wrapped[0] if isinstance(found, Tensor) else tuple(wrapped)
 
 
-def _traced(values: object) -> list[Traced]:
-    if isinstance(values, Traced):
-        return [values]
-    return [one for value in values for one in _traced(value)] if isinstance(values, (tuple, list)) else []
-
-
-def _versions(values: object) -> list[int]:
+def _versions(tensors: list[Tensor]) -> list[int]:
     """Return how often each tensor was overwritten."""
-    if isinstance(values, (tuple, list)):
-        return [n for value in values for n in _versions(value)]
-    return [_plain(values)._version] if isinstance(values, Tensor) else []
-
-
-def _map(value: object, function: Callable[[object], object]) -> Any:
-    if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
-        return type(value)(_map(v, function) for v in value)
-    return function(value)
+    return [_plain(one)._version for one in tensors]
 
 
 def _plain(value: object) -> Any:
     return value.output.tensor if isinstance(value, Traced) else value
-
-
-def _output(value: object) -> object:
-    return value.output if isinstance(value, Traced) else value
 
 
 @dataclass

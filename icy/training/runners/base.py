@@ -18,7 +18,6 @@ from icy.core.machine import out_of_memory, release
 from icy.core.processes import hides_interrupt
 from icy.core.progress import silence
 from icy.core.surroundings import require_training_failed, standard_state
-from icy.core.types import Fields
 from icy.records.record import Record
 from icy.records.store import Store
 from icy.training.job import Job, Reading, Replicate
@@ -294,19 +293,6 @@ class LogForwarder(logging.Handler):
         _icy_log.removeHandler(self)
 
 
-def forward_log(content: Fields, logged: set[str]) -> None:
-    """Log a worker's line in this process; if several stacks log the same line, only once.
-
-    Args:
-        content: the line, as from LogForwarder.
-        logged: lines that were logged before; updated in place.
-    """
-    text = f"{content['name']} {content['msg']}"
-    if text not in logged:
-        logged.add(text)
-        logging.getLogger(content["name"]).handle(logging.makeLogRecord(dict(content)))
-
-
 KILLED = "A worker process was killed, perhaps for lack of memory. Finished replicates are kept."
 
 
@@ -424,7 +410,10 @@ class RemoteRunner(ABC):
     def _pass_on(self, work: Submission | None, kind: str, content: Any) -> None:
         """Forward a log line, or the readings of an active submission."""
         if kind == "log":
-            forward_log(content, self._logged)
+            text = f"{content['name']} {content['msg']}"
+            if text not in self._logged:  # several stacks may log the same line
+                self._logged.add(text)
+                logging.getLogger(content["name"]).handle(logging.makeLogRecord(dict(content)))
         elif kind == "read" and work is not None and self._report is not None:
             self._report(work.job, unpacked(content))
 
