@@ -124,9 +124,6 @@ class Batches:
         self._tables = torch.from_numpy(np.concatenate([language.messages for language in languages])).to(device)
         self._first_row = torch.arange(len(languages), device=device) * self.space.size
         self._place = torch.from_numpy(self.space.strides).to(device)
-        self._values: int | Tensor = self.space.values
-        if not self.space.is_grid:
-            self._values = torch.tensor(self.space.sizes, device=device, dtype=torch.int64)
         drawn = split is not None or frequencies is not None
         self._pools = _pools(self.space, distinct, split, frequencies, device) if drawn else None
         plain = self._pools is None and device.type == "cpu" and self._tables.dtype == torch.uint8
@@ -156,7 +153,7 @@ class Batches:
         else:
             pool = self._pools.get(purpose, self._pools["training"])
             numbers = pool.draw(self._keys[purpose], first, count, size).transpose(0, 1)[:, seed_of]
-            meanings = numbers[..., None] // self._place % self._values
+            meanings = numbers[..., None] // self._place % self._sizes
         return meanings, self._tables[numbers + first_row[:, None]].long()  # nn.Embedding does not take 8-bit tokens
 
     def drawing(

@@ -30,7 +30,7 @@ from .engine import Run
 from .job import Outcome, Reading, Replicate, Report
 from .learners import accuracy, examples_at_once
 from .lockstep import FORMAT, Checkpoint, Checkpoints, Pace, checkpoint_of, read_state, sweep_checkpoints
-from .pair_game import PairStack, PlayingPair, Row
+from .pair_game import PairStack, PlayingPair, Row, finite_mean
 from .pair_job import PairJob
 from .probe_job import ProbeJob
 from .task_models import taught_pair
@@ -145,9 +145,6 @@ class LearnerRun(Run):
                 lesson = replace(lesson, language=language, communication=communication)
             self.lessons[replicate] = lesson
         return outcome
-
-    def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
-        yield from ended
 
     def _speak(self, place: int) -> Language:
         """Return the messages of a sender for all meanings."""
@@ -431,7 +428,7 @@ class Chain:
         self.languages.append(languages)
         self.updates += updates
         self.finished.clear()
-        means = dict(zip(job_kind("chain").curve, map(_mean, zip(*self.rows, strict=True)), strict=True))
+        means = dict(zip(job_kind("chain").curve, map(finite_mean, zip(*self.rows, strict=True)), strict=True))
         self.curve.append([*(means | {"generation": generation, "updates": updates}).values()])
 
     def save(self) -> None:
@@ -478,12 +475,6 @@ class LearnerCheckpoint(Checkpoint):
     def load(self) -> State | None:
         """Return the saved state; None if there is none."""
         return self.chain.running.get(self.name)
-
-
-def _mean(values: Sequence[float]) -> float:
-    """Return the mean of the values that are not NaN."""
-    known = [value for value in values if not math.isnan(value)]
-    return math.fsum(known) / len(known) if known else math.nan
 
 
 def measures(
@@ -541,7 +532,8 @@ def train_chains(job: ChainJob, report: Report | None = None) -> Iterator[Outcom
                 group.remove(chain)
                 chains.remove(chain)
                 chain.checkpoint.forget()
-                yield _failure(chain)
+                about = chain.curve, chain.engine, chain.seconds
+                yield Outcome(chain.replicate, "diverged", chain.updates, math.nan, *about)
         for chain in group:
             chains.remove(chain)
             yield _outcome(job, chain)
@@ -622,7 +614,3 @@ def _outcome(job: ChainJob, chain: Chain) -> Outcome:
         extra={name: last[name] for name in kind.measures if name in last} | {"reached": chain.reached},
         files=files,
     )
-
-
-def _failure(chain: Chain) -> Outcome:
-    return Outcome(chain.replicate, "diverged", chain.updates, math.nan, chain.curve, chain.engine, chain.seconds)

@@ -355,7 +355,7 @@ class GradientLearner:
             moment: {name: view[place].clone() for name, view in self._stack.views(flat).items()}
             for moment, flat in self._optimizer.moments.items()
         }
-        of_cpu, of_device = self._stack.random_state(place)
+        of_cpu, of_device = self._stack.random_states[place]
         random = {"cpu": of_cpu} if of_device is None else {"cpu": of_cpu, "device": of_device}
         steps = copy.deepcopy(self._optimizer.steps)
         return {"weights": self._stack.state(place), "moments": moments, "steps": steps, "random": random}
@@ -371,7 +371,7 @@ class GradientLearner:
         whole = [states[at] for at in with_copies(range(self._count), self._copies)]
         for place, state in enumerate(whole):
             self._stack.load(place, state["weights"])
-            self._stack.load_random_state(place, (state["random"]["cpu"], state["random"].get("device")))
+            self._stack.random_states[place] = state["random"]["cpu"], state["random"].get("device")
         device = self._stack.flat.device
         moments = {
             moment: {name: torch.stack([s["moments"][moment][name] for s in whole]).to(device) for name in named}

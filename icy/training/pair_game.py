@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any, cast
 
 import numpy as np
@@ -346,13 +347,13 @@ class PairStack(Lockstep):
     def _resume(self) -> None:
         """Make the learner, and resume from checkpoints if there are any."""
         replicates = [p.replicate for p in self.players]
-        stack = self.checkpoints.resumed(replicates, self._make_learner, ("tally", *RESUMED))
-        self.learner, self.updates = stack.learner, stack.updates
-        if stack.own:
+        names = "tally", *RESUMED
+        self.learner, self.updates, owns = self.checkpoints.resumed(replicates, self._make_learner, names)
+        if owns:
             self.players = [
-                replace(p, **{n: own[n] for n in RESUMED}) for p, own in zip(self.players, stack.own, strict=True)
+                replace(p, **{n: own[n] for n in RESUMED}) for p, own in zip(self.players, owns, strict=True)
             ]
-            self.tally.resume([own["tally"] for own in stack.own], torch.device(self.job.device))
+            self.tally.resume([own["tally"] for own in owns], torch.device(self.job.device))
 
 
 def _language(job: PairJob, replicate: Replicate) -> Language:
@@ -413,6 +414,12 @@ def reported_meanings(record: Record, frequencies: Frequencies | None = None) ->
         known, weights = frequencies.of_seed(space, record["seed"])
         numbers = MeaningPool([known], keys.device, [weights]).draw(*batch)[0, 0].numpy()
     return np.unique(numbers[:MEANINGS_COMPARED])
+
+
+def finite_mean(values: Iterable[float]) -> float:
+    """Return the mean of the finite values; NaN if there are none."""
+    known = [value for value in values if math.isfinite(value)]
+    return fmean(known) if known else math.nan
 
 
 def finite(value: float | None) -> float | None:

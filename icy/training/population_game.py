@@ -6,7 +6,6 @@ the parameters of sender i (with its representation) and of receiver j, and grad
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -28,7 +27,7 @@ from .batches import EQUALLY
 from .gradient import Adam, AgedAdam, GradientLearner, OfTorch
 from .job import Outcome, Replicate
 from .learners import examples_at_once
-from .pair_game import FAR, PairStack, PlayingPair, Row, emerged, finite, topsim_of
+from .pair_game import FAR, PairStack, PlayingPair, Row, emerged, finite, finite_mean, topsim_of
 from .stack import Owners
 from .task_models import Pair, make_pair
 from .tasks import Population, member_seed
@@ -199,7 +198,7 @@ class PopulationStack(PairStack):
         ]
         means = [(float(of_one.mean()), float(loss.mean())) for of_one, loss in zip(right, losses, strict=True)]
         return [
-            [self.updates, accuracy, loss, _mean(measured["sender_topsims"]), None, None]
+            [self.updates, accuracy, loss, finite_mean(measured["sender_topsims"]), None, None]
             for (accuracy, loss), measured in zip(means, self.measured, strict=True)
         ]
 
@@ -299,9 +298,3 @@ def agreement(words: Tensor) -> float | None:
     """
     shares = [float((one == other).double().mean()) for one, other in combinations(words, 2)]
     return fmean(shares) if shares else None
-
-
-def _mean(values: Sequence[float]) -> float:
-    """Return the mean of the finite values; NaN if there are none."""
-    known = [value for value in values if math.isfinite(value)]
-    return fmean(known) if known else math.nan
