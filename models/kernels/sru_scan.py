@@ -21,6 +21,7 @@ from .products import add_product, put_product
 # the same length in a stack of any size, because sums are added slab by slab: a model's results do not depend on its
 # stack.
 IN_CACHE = 2**14
+Part = Tensor | None  # None if an SRU does not have this part
 
 
 def sru_scan(
@@ -60,10 +61,10 @@ class _Run(NamedTuple):
     f: Tensor
     before: Tensor  # c before a step
     after: Tensor  # c after the step
-    r: Tensor | None
-    passed: Tensor | None  # input of the highway
-    shown: Tensor | None  # g(c), if g is not the identity
-    h: Tensor | None
+    r: Part
+    passed: Part  # input of the highway
+    shown: Part  # g(c), if g is not the identity
+    h: Part
 
     def at(self, slab: slice) -> Self:
         """Return the tensors of a slab of steps."""
@@ -75,14 +76,7 @@ class _SRUScan(Fused):
 
     @staticmethod
     def forward(
-        ctx: Context,
-        x: Tensor | None,
-        matrix: Tensor | None,
-        bias: Tensor,
-        weight: Tensor,
-        c: Tensor,
-        steps: int,
-        activation: str,
+        ctx: Context, x: Part, matrix: Part, bias: Tensor, weight: Tensor, c: Tensor, steps: int, activation: str
     ) -> Tensor:
         blocks = _blocks(matrix, c)
         run = _places(x, c, steps, activation, has_r=bias.shape[1] == 2, passes_product=len(blocks) == 4)
@@ -104,15 +98,7 @@ class _SRUScan(Fused):
         return run.after[:, -1].clone() if run.h is None else run.h
 
     @staticmethod
-    def plain(
-        x: Tensor | None,
-        matrix: Tensor | None,
-        bias: Tensor,
-        weight: Tensor,
-        c: Tensor,
-        steps: int,
-        activation: str,
-    ) -> Tensor:
+    def plain(x: Part, matrix: Part, bias: Tensor, weight: Tensor, c: Tensor, steps: int, activation: str) -> Tensor:
         has_r = bias.shape[1] == 2
         products = None if x is None or matrix is None else (x @ matrix.unsqueeze(1)).to(c.dtype)
         blocks: tuple[Tensor, ...] = () if products is None else products.split(c.shape[-1], -1)
@@ -143,7 +129,7 @@ class _SRUScan(Fused):
         return back.to_x, to_matrix, to_bias, to_weight, back.to_c, None, None
 
 
-def _places(x: Tensor | None, c: Tensor, steps: int, activation: str, has_r: bool, passes_product: bool) -> _Run:
+def _places(x: Part, c: Tensor, steps: int, activation: str, has_r: bool, passes_product: bool) -> _Run:
     """Allocate the tensors of a run, and write the first state, and x if the highway passes it on."""
     count, batch, size = c.shape
     states = c.new_empty(count, steps + 1, batch, size)
@@ -164,7 +150,7 @@ def _slabs(run: _Run) -> list[slice]:
     return [slice(first, min(first + length, steps)) for first in range(0, steps, length)]
 
 
-def _blocks(matrix: Tensor | None, like: Tensor) -> tuple[Tensor, ...]:
+def _blocks(matrix: Part, like: Tensor) -> tuple[Tensor, ...]:
     """Split the matrix into the blocks of x~, f, r and the highway; the last ones may be missing."""
     return () if matrix is None else matrix.split(like.shape[-1], -1)
 
@@ -174,7 +160,7 @@ def _rows(part: Tensor) -> Tensor:
     return part.view(len(part), -1, part.shape[-1])
 
 
-def _run_states(run: _Run, candidate: Tensor | None, bias: Tensor, weight: Tensor) -> None:
+def _run_states(run: _Run, candidate: Part, bias: Tensor, weight: Tensor) -> None:
     """Compute f and c, step by step."""
     for t in range(run.f.shape[1]):
         f, c, new_c = run.f[:, t], run.before[:, t], run.after[:, t]
@@ -226,13 +212,7 @@ class _Backward:
     """
 
     def __init__(
-        self,
-        run: _Run,
-        weight: Tensor,
-        grad: Tensor,
-        x: Tensor | None,
-        blocks: Sequence[Tensor],
-        needs_x_gradient: bool,
+        self, run: _Run, weight: Tensor, grad: Tensor, x: Part, blocks: Sequence[Tensor], needs_x_gradient: bool
     ) -> None:
         self.run, self.x, self.blocks = run, x, blocks
         self.v: tuple[Tensor, ...] = weight.unsqueeze(2).split(1, 1)  # v_f and v_r, [replicate, 1, 1, E]
