@@ -6,30 +6,27 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+import icy
 from icy.config.settings import TrainingSettings, settings_for
+from icy.core.entry import Entry
+from icy.core.registry import registry
 from icy.core.representations import SOFT
 from icy.training import learners
 from icy.training.gradient import REST, GradientLearner, count_right
-from icy.training.learners import Learner, accuracy
+from icy.training.learners import Learner, accuracy, are_probabilities
 from icy.training.task_models import make_model
 from tests.cores import both_engines, needs_native
 from tests.helpers import mark_others
-from tests.training.helpers import (
-    MODELS,
-    SEEDS,
-    SETTINGS,
-    batches,
-    stacked,
-    step,
-    task,
-    weights,
-)
+from tests.testing.helpers import Plain, PlainReceiver
+from tests.training.helpers import MODELS, SEEDS, SETTINGS, batches, stacked, step, task, weights
 
 # -- a stack equals separate runs --------------------------------------------------------------------------------------
 
@@ -189,3 +186,55 @@ def test_a_reading_of_exactly_the_target_is_the_target() -> None:
         shown[torch.randperm(batch * length)[:wrong]] = 1
         reading = accuracy(Learner(), shown.view_as(targets), targets).item()  # type: ignore[arg-type]
         assert reading == 1 - wrong / (batch * length)
+
+
+# -- a model that outputs probabilities instead of scores causes one warning -------------------------------------------
+
+
+class Softmax(Plain):
+    def forward(self, meanings: Tensor) -> Tensor:
+        return super().forward(meanings).softmax(-1)
+
+
+class SoftmaxReceiver(PlainReceiver):
+    def forward(self, message: Tensor) -> Tensor:
+        return super().forward(message.argmax(-1) if message.is_floating_point() else message).softmax(-1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_softmax_is_recognised(dtype: torch.dtype) -> None:
+    scores = torch.randn(8, 3, 5, generator=torch.Generator().manual_seed(1), dtype=dtype)
+    assert are_probabilities(scores.softmax(-1))
+    assert are_probabilities(torch.nn.functional.one_hot(scores.argmax(-1), 5).to(dtype))
+    assert not are_probabilities(scores)
+    assert not are_probabilities(scores.log_softmax(-1))
+    assert not are_probabilities(scores.sigmoid())
+    assert not are_probabilities(scores / scores.sum(-1, keepdim=True))  # sums of 1, but not all from 0 to 1
+    spoilt = scores.softmax(-1)
+    spoilt[0, 0, 0] += 0.01
+    assert not are_probabilities(spoilt)  # one row is enough
+
+
+def test_sizes_without_a_choice_are_no_probabilities() -> None:
+    assert not are_probabilities(torch.ones(3, 2, 1))
+    assert not are_probabilities(torch.ones(0, 2, 4))
+
+
+@pytest.mark.slow
+def test_a_probe_warns_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    options: dict[str, Any] = {"meanings": "2x3", "quick": True, "cap": 20, "workers": 1, "out": tmp_path}
+    with registry.holding(Entry("sender", "Softmax", Softmax, "", "")):
+        icy.probe(["sender/Softmax", "sender/FC1L"], "rot", hidden=[4, 8], **options)
+    (warning,) = (r.getMessage() for r in caplog.records if "probabilities" in r.getMessage())
+    assert warning.startswith("sender/Softmax outputs probabilities (each row sums to 1). It should output scores")
+
+
+@pytest.mark.slow
+def test_a_pair_warns_of_each_side(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        registry.holding(Entry("sender", "SoftmaxToo", Softmax, "", "")),
+        registry.holding(Entry("receiver", "SoftmaxToo", SoftmaxReceiver, "", "")),
+    ):
+        icy.end_to_end("SoftmaxToo", "SoftmaxToo", meanings="2x3", quick=True, cap=20, workers=1, out=tmp_path)
+    warned = [r.getMessage().partition(" outputs")[0] for r in caplog.records if "probabilities" in r.getMessage()]
+    assert sorted(warned) == ["receiver/SoftmaxToo", "sender/SoftmaxToo"]
