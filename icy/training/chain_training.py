@@ -139,18 +139,14 @@ class LearnerRun(Run):
             if self.task.paired:
                 lesson = replace(lesson, weights=self.learner.weights(place))
             elif self.task.side == "sender":
-                lesson = replace(lesson, language=self._speak(place))
+                scores = self._scores_of(self.task.space.all(), place)
+                said = spoken(scores, self.job.language(replicate), replicate.seed, self.passing.transmission)
+                lesson = replace(lesson, language=said)
             else:
                 language, communication = self._speak_as_obverter(place)
                 lesson = replace(lesson, language=language, communication=communication)
             self.lessons[replicate] = lesson
         return outcome
-
-    def _speak(self, place: int) -> Language:
-        """Return the messages of a sender for all meanings."""
-        learner = self.active[place]
-        scores = self._scores_of(self.task.space.all(), place)
-        return spoken(scores, self.job.language(learner), learner.seed, self.passing.transmission)
 
     def _speak_as_obverter(self, place: int) -> tuple[Language, float]:
         """Return the language that a receiver passes on, and the share of its attribute values that it reads correctly.

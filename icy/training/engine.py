@@ -284,14 +284,11 @@ class Run(Lockstep):
                 yield outcome if is_baseline else Outcome(same, "no_baseline", 0, math.nan, **failed)
             elif baseline is None:
                 self.early.append(outcome)
+            elif self.settings.interpolates:
+                steps = self.settings.checks_around(baseline)[1]
+                yield replace(outcome, baseline_steps=steps, baseline_crossing=baseline)
             else:
-                yield self._relative(outcome, baseline)
-
-    def _relative(self, outcome: Outcome, baseline: float) -> Outcome:
-        """Return an outcome with the updates of its baseline."""
-        if not self.settings.interpolates:
-            return replace(outcome, baseline_steps=int(baseline))
-        return replace(outcome, baseline_steps=self.settings.checks_around(baseline)[1], baseline_crossing=baseline)
+                yield replace(outcome, baseline_steps=int(baseline))
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 

@@ -363,8 +363,13 @@ class NativePairLearner(NativeStack):
             right = torch.zeros(replicates, dtype=torch.long, device="cpu")
             size = replicates, batch, self._sender.places, self._sender.choices
             sent = torch.empty(size, dtype=torch.float32, device="cpu")
+        places, choices, link = self._receiver.places, self._receiver.choices, self._loss.link
+        answers_loss = calls.Loss(calls.CROSS_ENTROPY, places, choices, NO_END, 1 / (places * batch), 1.0, 0.0, 0.0)
+        if isinstance(link, Discrete):
+            weights = link.reward_weight, link.entropy_weight
+            answers_loss = calls.Loss(calls.REINFORCE, places, choices, NO_END, 1.0, 1.0, *weights)
         training = calls.PairTraining(
-            self._described, self._answers(batch), receiver=self._first["receiver"], codes=self._first["link"],
+            self._described, answers_loss, receiver=self._first["receiver"], codes=self._first["link"],
             meanings=calls.address_of_inputs(self._sender, meanings, updates * replicates * batch),
             right=None if right is None else right.data_ptr(), sent=None if sent is None else sent.data_ptr(),
         )  # fmt: skip
@@ -373,14 +378,6 @@ class NativePairLearner(NativeStack):
         self._update_all(training, (updates, replicates, batch), keys, call)
         if right is not None and sent is not None:
             self._loss.note(right / (batch * answers), sent, meanings[-1])
-
-    def _answers(self, batch: int) -> calls.Loss:
-        """Return the description of the loss of the answers in a batch."""
-        places, choices = self._receiver.places, self._receiver.choices
-        if isinstance(self._loss.link, Discrete):
-            weights = self._loss.link.reward_weight, self._loss.link.entropy_weight
-            return calls.Loss(calls.REINFORCE, places, choices, NO_END, 1.0, 1.0, *weights)
-        return calls.Loss(calls.CROSS_ENTROPY, places, choices, NO_END, 1 / (places * batch), 1.0, 0.0, 0.0)
 
     @torch.no_grad()
     def run(self, meanings: Tensor, messages: Tensor | None = None) -> tuple[Tensor, ...]:

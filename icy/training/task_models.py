@@ -27,7 +27,7 @@ from icy.core.representations import (
     without_start,
 )
 from icy.core.streams import stream_key
-from icy.core.types import Choices, Fields
+from icy.core.types import Choices
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.models.creation import create
@@ -320,7 +320,10 @@ def saved_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
     first agent.
     """
     config, sides = record["config"], record["model"].split("+")
-    options = {side: _options_of(config["options"], side) for side in SIDES}
+    options: dict[str, Choices] = {side: {} for side in SIDES}
+    for name, value in config["options"].items():
+        side, _, option = name.partition(".")
+        options[side][option] = value
     task = PairTask(
         PairEntry(*(registry.get(name, side) for name, side in zip(sides, SIDES, strict=True))),
         MeaningSpace.of(config["meanings"]),
@@ -338,11 +341,6 @@ def saved_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
     require_same_behavior(record, [task.alone(side, task.representation) for side in SIDES], settings)
     pairs = [make_pair(task, record["seed"], settings) for _ in range(task.population.size)]
     return restore(pairs[0] if task.population.is_pair else nn.ModuleList(pairs), weights, record["model"])
-
-
-def _options_of(options: Fields, side: str) -> Choices:
-    """Return the options of one side of a pair."""
-    return {name.partition(".")[2]: value for name, value in options.items() if name.startswith(f"{side}.")}
 
 
 def try_pair(task: PairTask, settings: TrainingSettings) -> Pair:

@@ -92,7 +92,12 @@ class _SRUScan(Fused):
                     put_product(_rows(place), _rows(x[:, slab]), block)
             _run_states(part, candidate, bias, weight)
             if part.r is not None and part.h is not None:
-                _compute_outputs(part, part.r, part.h, bias, weight)
+                _open(part.r, bias[:, 1:, None], weight[:, 1:, None], part.before, fed=part.passed is not None)
+                shown = part.after if part.shown is None else _tanh(part.after, part.shown)
+                if part.passed is None:
+                    torch.mul(part.r, shown, out=part.h)
+                else:
+                    torch.lerp(part.passed, shown, part.r, out=part.h)
         ctx.save_for_backward(x, matrix, bias, weight, c, *run)
         ctx.settings = steps, activation
         return run.after[:, -1].clone() if run.h is None else run.h
@@ -169,16 +174,6 @@ def _run_states(run: _Run, candidate: Part, bias: Tensor, weight: Tensor) -> Non
             torch.mul(f, c, out=new_c)
         else:
             torch.lerp(candidate[:, t], c, f, out=new_c)
-
-
-def _compute_outputs(run: _Run, r: Tensor, h: Tensor, bias: Tensor, weight: Tensor) -> None:
-    """Compute r and h."""
-    _open(r, bias[:, 1:, None], weight[:, 1:, None], run.before, fed=run.passed is not None)
-    shown = run.after if run.shown is None else _tanh(run.after, run.shown)
-    if run.passed is None:
-        torch.mul(r, shown, out=h)
-    else:
-        torch.lerp(run.passed, shown, r, out=h)
 
 
 def _open(gate: Tensor, bias: Tensor, weight: Tensor, c: Tensor, fed: bool) -> None:

@@ -3,7 +3,7 @@
 import copy
 import ctypes
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
@@ -277,12 +277,16 @@ class Caller:
         while len(self._spaces) < threads or any(len(s) < size for s in self._spaces[:threads]):
             self._spaces = [torch.zeros(size, dtype=torch.uint8, device="cpu") for _ in range(threads)]
         places = [s.data_ptr() for s in self._spaces]
+
+        def run(thread: int) -> None:
+            for replicate in range(thread, replicates, threads):
+                function(replicate, places[thread])
+
         if threads == 1:
-            for i in range(replicates):
-                function(i, places[0])
+            run(0)
             return
         with ThreadPoolExecutor(threads) as pool:  # ctypes releases the lock during calls
-            list(pool.map(lambda t: _each(function, range(t, replicates, threads), places[t]), range(threads)))
+            list(pool.map(run, range(threads)))
 
     def scores(
         self,
@@ -359,19 +363,9 @@ def draw(
     return meanings, messages
 
 
-def _each(function: Callable[[int, int], None], replicates: Iterable[int], space: int) -> None:
-    for replicate in replicates:
-        function(replicate, space)
-
-
 def bytes_of(*parts: int) -> int:
     """Return the size of a workspace with these parts, in bytes."""
     return sum(-(-part // ALIGNMENT) * ALIGNMENT for part in parts)
-
-
-def _as_read(program: Program, inputs: Tensor) -> Tensor:
-    """Return inputs in the types of the compiled code: tokens in 64 bits, weights over symbols in single precision."""
-    return (inputs.float() if program.takes_weights else inputs.long()).contiguous()
 
 
 def address_of_inputs(program: Program, inputs: Shaped[Tensor, "..."], examples: int) -> int:
@@ -395,7 +389,8 @@ def _described(
     program: Program, parameters: Tensor, inputs: Tensor, keys: Tensor | None
 ) -> tuple[Tensor, Pass, tuple[Tensor, Tensor, Tensor | None]]:
     """Return the scores' memory, the description of a pass, and objects that must stay alive with it."""
-    inputs, weights = _as_read(program, inputs), program.takes_weights
+    weights = program.takes_weights
+    inputs = (inputs.float() if weights else inputs.long()).contiguous()
     replicates, batch = inputs.shape[:2]
     read = address_of_inputs(program, inputs, replicates * batch)
     one = Pass(
@@ -474,7 +469,8 @@ def require_same(caller: Caller, program: Program, model: nn.Module, training: b
     Raises:
         NotNativeError: the results differ.
     """
-    if not _stranger(model):
+    # A model with only modules of icy and PyTorch.
+    if all(type(module).__module__.partition(".")[0] in ("icy", "torch") for module in model.modules()):
         keys, _ = _keys(training)
         parameters = program.layout.pack(dict(model.named_parameters()))[None]
         _require_close(caller.scores(program, parameters, program.examples[None], keys)[0], program.expected)
@@ -494,11 +490,6 @@ def require_same(caller: Caller, program: Program, model: nn.Module, training: b
 def _require_close(found: Tensor, scores: Tensor) -> None:
     if not torch.allclose(found, scores, rtol=SCORES, atol=SCORES):
         raise NotNativeError("its traced program gives other scores")
-
-
-def _stranger(model: nn.Module) -> bool:
-    """Return whether a model has a module that is not part of icy or PyTorch."""
-    return any(type(module).__module__.partition(".")[0] not in ("icy", "torch") for module in model.modules())
 
 
 def _examples(program: Program) -> Tensor:

@@ -435,8 +435,10 @@ class Lowering:
         for i, value in enumerate(found if isinstance(found, tuple) else (found,)):
             output = TracedOutput(node, i)
             for one in value.steps if isinstance(value, Steps) else [value]:
-                if isinstance(one, (RowPanel, Stops)):
-                    self._use(one, self._users[output])
+                if isinstance(one, (RowPanel, Stops)):  # update the number of operations that read it
+                    users, known = self._users[output], id(one) in self._known
+                    one.users = one.users + users - 1 if known else one.users * users
+                    self._known.add(id(one))
             self._values[output] = value
 
     def _check_widths(self, node: Node) -> None:
@@ -447,11 +449,6 @@ class Lowering:
             if widths - {output.tensor.shape[-1] if output.tensor.dim() else 1}:
                 raise NotNativeError(f"it calls {_name(node)} with rows that it has cut differently")
 
-    def _use(self, value: RowPanel | Stops, users: int) -> None:
-        """Update the number of operations that read a value, after a function with `users` users returned it."""
-        value.users = value.users + users - 1 if id(value) in self._known else value.users * users
-        self._known.add(id(value))
-
     def _argument(self, value: object) -> object:
         if isinstance(value, TracedOutput):
             return self._values[self._same(value)]
@@ -461,11 +458,8 @@ class Lowering:
 
     def _leaf(self, node: Node) -> Value:
         (tensor,) = node.results
-        if not node.name:
-            return self._input(tensor)
-        return matrix_of(Space.PARAMETERS, self._offsets[node.name], tensor, node.name not in self._frozen)
-
-    def _input(self, tensor: Tensor) -> Value:
+        if node.name:
+            return matrix_of(Space.PARAMETERS, self._offsets[node.name], tensor, node.name not in self._frozen)
         if tensor.is_floating_point():
             return Steps([Weights(place, tensor.shape[-1]) for place in range(tensor.shape[-2])])
         return Tokens(0, tensor.shape[-1], 0)

@@ -164,11 +164,8 @@ def _sru(
 def _rows_of(low: Lowering, weight: Value) -> list[RowPanel]:
     if not isinstance(weight, MatrixView):
         raise NotNativeError("an SRU's state has computed weights")
-    rows = [
-        MatrixView(weight.space, weight.offset + i * weight.by_row, 1, weight.columns, weight.by_row, 1, weight.trained)
-        for i in range(weight.rows)
-    ]
-    return [low.builder.as_panel(row) for row in rows]
+    offsets = [weight.offset + i * weight.by_row for i in range(weight.rows)]
+    return [low.builder.as_panel(replace(weight, offset=one, rows=1, by_column=1)) for one in offsets]
 
 
 @lowers(cell_steps.sru_state_step)
@@ -291,13 +288,8 @@ def _chosen_places(index: list[Any], shape: torch.Size) -> dict[int, Any]:
     }
 
 
-@lowers(torch.stack)
-def _list(low: Lowering, node: Node, parts: int, values: list[Value], dim: int = 0) -> Value:
-    return Steps(values)
-
-
-@lowers(base.time_last)
-def _sequence(low: Lowering, node: Node, parts: int, values: list[Value]) -> Value:
+@lowers(torch.stack, base.time_last)
+def _sequence(low: Lowering, node: Node, parts: int, values: list[Value], dim: int = 0) -> Value:
     return Steps(values)
 
 

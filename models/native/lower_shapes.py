@@ -371,15 +371,10 @@ def _over_positions(a: Value, b: Value) -> tuple[list[Value], list[Value]]:
             return value.steps
         if not isinstance(value, MatrixView) or value.rows not in (1, count):
             raise NotNativeError("it adds something other than positions to positions")
-        return [_row_of(value, t if value.rows > 1 else 0) for t in range(count)]
+        rows = [t if value.rows > 1 else 0 for t in range(count)]
+        return [replace(value, offset=value.offset + row * value.by_row, rows=1) for row in rows]
 
     return steps(a), steps(b)
-
-
-def _row_of(view: MatrixView, place: int) -> MatrixView:
-    """Return a row of a matrix as a matrix."""
-    offset = view.offset + place * view.by_row
-    return MatrixView(view.space, offset, 1, view.columns, view.by_row, view.by_column, view.trained)
 
 
 @lowers(Tensor.div)
