@@ -270,13 +270,11 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Sequences, causal: bool = False) -> Sequences:
         """Attend from all positions at once; if `causal`, each position only sees positions up to its own."""
-        attended: Tensor = self.out(attend_by_head(self.project(x), self.heads, causal))
-        return attended
+        return self.out(attend_by_head(self.project(x), self.heads, causal))
 
     def step(self, x: Hidden, cache: Cache) -> Hidden:
         """Attend from the newest position, which sees the cached positions and itself."""
-        attended: Tensor = self.out(cache.attend_by_head(self.project(x), self.heads))
-        return attended
+        return self.out(cache.attend_by_head(self.project(x), self.heads))
 
 
 @traceable

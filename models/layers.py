@@ -5,7 +5,7 @@ code therefore runs one model or a stack of them, with one (batched) matrix prod
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float, Integer
@@ -61,6 +61,8 @@ class Linear(nn.Linear):
 
     It has PyTorch's initial weights.
     """
+
+    __call__: Callable[..., Tensor]
 
     def forward(self, x: Float[Tensor, "*#lead inputs"]) -> Float[Tensor, "*lead outputs"]:
         """Return `x W^T + b`."""

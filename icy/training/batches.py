@@ -196,26 +196,22 @@ def _pools(
     frequencies: Frequencies | None,
     device: torch.device,
 ) -> dict[str, MeaningPool]:
-    """Return the meanings for training, for the report, and for the report with equal weights."""
-    parts = [_training_and_report(space, seed, split, frequencies) for seed in seeds]
+    """Return the meanings for training, for the report, and for the report with equal weights.
+
+    Raises:
+        InvalidSettingError: the meanings that exist cannot be split.
+    """
+    parts: list[list[tuple[IntArray, Weights]]] = []
+    for seed in seeds:
+        known, of_known = (Frequencies() if frequencies is None else frequencies).of_seed(space, seed)
+        if split is None:
+            parts.append([(known, of_known)] * 2)
+        else:
+            chosen = [np.isin(known, part) for part in split.parts(space, seed, known)]
+            parts.append([(known[one], of_known[one]) for one in chosen])
     (trained_on, weights), (reported, of_reported) = (zip(*of_one, strict=True) for of_one in zip(*parts, strict=True))
     equally = MeaningPool(reported, device)
     if frequencies is None:
         return {"training": MeaningPool(trained_on, device), "report": equally, EQUALLY: equally}
     weighted = MeaningPool(trained_on, device, weights), MeaningPool(reported, device, of_reported)
     return {"training": weighted[0], "report": weighted[1], EQUALLY: equally}
-
-
-def _training_and_report(
-    space: MeaningSpace, seed: int, split: Split | None, frequencies: Frequencies | None
-) -> list[tuple[IntArray, Weights]]:
-    """Return the meanings for training and for the report of a seed, each with weights.
-
-    Raises:
-        InvalidSettingError: the meanings that exist cannot be split.
-    """
-    known, weights = (Frequencies() if frequencies is None else frequencies).of_seed(space, seed)
-    if split is None:
-        return [(known, weights)] * 2
-    chosen = [np.isin(known, part) for part in split.parts(space, seed, known)]
-    return [(known[one], weights[one]) for one in chosen]

@@ -146,15 +146,13 @@ class PopulationStack(PairStack):
             some = min(count, self.population.until_replacement(self.updates) or count)
             first = FAR + self.updates
             meanings, _ = self.draws.batches("training", first, some, self.settings.batch_size)
-            partners = torch.stack([self._partners(self.updates + n) for n in range(some)])
+            seeds = [player.replicate.seed for player in self.players]
+            drawn = ([self.population.partners(seed, self.updates + n) for seed in seeds] for n in range(some))
+            partners = torch.stack([self._in_rows(of_update) for of_update in drawn])
             self.learner.train(meanings, meanings, self.draws.noise(first, some), partners)
             self.tally.updates += some
             self.updates += some
             count -= some
-
-    def _partners(self, update: int) -> Tensor:
-        """Return the rows of the sender and the receiver of each pairing of an update, [2, row]."""
-        return self._in_rows([self.population.partners(player.replicate.seed, update) for player in self.players])
 
     def _in_rows(self, partners: Sequence[IntArray]) -> Tensor:
         """Return the rows of the sender and the receiver of each pairing, from their numbers in each population."""
@@ -218,7 +216,9 @@ class PopulationStack(PairStack):
         losses = torch.zeros_like(right)
         words: dict[int, Tensor] = {}
         for numbers in some.rounds():
-            sent, answered = self._meet(self._in_rows([numbers] * count), meanings)
+            partners, step = self._in_rows([numbers] * count), examples_at_once(meanings)
+            parts = [self.learner.meet(partners, some) for some in meanings.split(step, 1)]
+            sent, answered = (torch.cat(of_one, 1) for of_one in zip(*parts, strict=True))
             senders, receivers = torch.from_numpy(numbers)
             accuracy = (answered.argmax(-1) == meanings).double().mean((-2, -1))
             # One by one, as the last bits of a mean may depend on the size of the stack.
@@ -229,12 +229,6 @@ class PopulationStack(PairStack):
             for place, sender in enumerate(senders.tolist()):
                 words[sender] = said[:, place]
         return right, losses, torch.stack([words[sender] for sender in range(some.senders)], 1)
-
-    def _meet(self, partners: Tensor, meanings: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the scores of sender and receiver of each pairing, with few examples at once."""
-        parts = [self.learner.meet(partners, some) for some in meanings.split(examples_at_once(meanings), 1)]
-        sent, answered = zip(*parts, strict=True)
-        return torch.cat(sent, 1), torch.cat(answered, 1)
 
     def _note(self, readings: list[Row], due: Iterable[int]) -> None:
         due = list(due)

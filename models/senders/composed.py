@@ -48,8 +48,7 @@ class OneHotLinear(nn.Module):
 
     def forward(self, meanings: Values) -> Code:
         """Return W o + b."""
-        code: Tensor = self.linear(flat_one_hot(meanings, self.values, self.linear.weight.dtype))
-        return code
+        return self.linear(flat_one_hot(meanings, self.values, self.linear.weight.dtype))
 
 
 class JoinedEmbedding(nn.Module):
@@ -66,8 +65,7 @@ class JoinedEmbedding(nn.Module):
 
     def forward(self, meanings: Values) -> Code:
         """Return W [M_1; ...; M_A] + b."""
-        code: Tensor = self.linear(self.vectors(meanings).flatten(-2))
-        return code
+        return self.linear(self.vectors(meanings).flatten(-2))
 
 
 class AttributeAttention(nn.Module):

@@ -69,8 +69,7 @@ class HierZero(_HierSender):
             lower = self.lower.step(unfed_lower, mixed)
             stop = self.stop(lower, step)
             outputs.append(lower[0])
-        scores: Tensor = self.out(time_last(outputs))
-        return scores
+        return self.out(time_last(outputs))
 
 
 class HierAutoReg(_HierSender):

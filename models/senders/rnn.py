@@ -25,16 +25,14 @@ class RNNZero(Sender):
     def forward(self, meanings: Meanings) -> MessageScores:
         start = self.embed(meanings)
         if self.net.scans:
-            by_position: Tensor = self.out(self.net.scan(None, None, start, self.message_length))
-            return by_position.transpose(-3, -2)
+            return self.out(self.net.scan(None, None, start, self.message_length)).transpose(-3, -2)
         states = self.net.start(start)
         gates = self.net.first.unfed()
         outputs = []
         for _ in range(self.message_length):
             states = self.net.step(gates, states)
             outputs.append(states[-1][0])
-        scores: Tensor = self.out(time_last(outputs))
-        return scores
+        return self.out(time_last(outputs))
 
 
 class RNNAutoReg(Sender):

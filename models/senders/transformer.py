@@ -135,8 +135,7 @@ class Transformer(Sender):
         x = at_positions(torch.cat([prefix.unsqueeze(-2), earlier], -2), positions)
         for layer in self.layers:
             x = layer(x, causal=True)
-        scores: Tensor = self.out(self.norm(x))
-        return scores
+        return self.out(self.norm(x))
 
     def _decoded(self, prefix: Tensor, positions: Tensor) -> Tensor:
         layers: list[PreNormLayer] = list(self.layers)  # type: ignore[arg-type]

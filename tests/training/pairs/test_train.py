@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from icy.config.protocols import SCRATCH, EndToEndProtocol
 from icy.core.errors import InvalidSettingError
@@ -16,7 +16,6 @@ from icy.core.noise import Noise
 from icy.core.registry import registry
 from icy.core.representations import SOFT, LearnedCodebook, one_hot
 from icy.languages.language import Language
-from icy.languages.meanings import MeaningSpace
 from icy.training.job import Outcome, Reading, Replicate
 from icy.training.pair_game import PairStack, PlayingPair, _Tally
 from icy.training.pair_job import PairJob
@@ -26,6 +25,7 @@ from icy.training.tasks import PairEntry
 from icy.training.weights import restore, unpack_weights
 from tests.cores import both_engines
 from tests.helpers import mark_others
+from tests.training.helpers import Plain
 from tests.training.pairs.helpers import SETTINGS, SHORT, SPACE, assert_same_curve, pair_task, run
 
 REPRESENTATIONS = ("soft", "gumb", "discr")
@@ -67,18 +67,7 @@ def test_pre_trained_pairs_together_equal_pairs_alone(tmp_path: Path) -> None:
 
 
 def test_a_strangers_plain_modules_play(tmp_path: Path) -> None:
-    class Speaker(nn.Module):
-        def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
-            super().__init__()
-            self.values, self.shape = space.values, (message_length, vocab_size + 1)
-            self.net = nn.Linear(space.attributes * space.values, message_length * (vocab_size + 1))
-
-        def forward(self, meanings: torch.Tensor) -> torch.Tensor:
-            hot = (meanings.unsqueeze(-1) == torch.arange(self.values)).float().flatten(-2)
-            found: torch.Tensor = self.net(hot).unflatten(-1, self.shape)
-            return found
-
-    speaker = replace(registry.get("FC1L", "sender"), name="Speaker", factory=Speaker)
+    speaker = replace(registry.get("FC1L", "sender"), name="Speaker", factory=Plain)
     task = replace(pair_task("FC1L", "FC2L", "gumb"), entry=PairEntry(speaker, registry.get("FC2L", "receiver")))
     replicates = [Replicate(SCRATCH, seed) for seed in (1, 2)]
     found = run(tmp_path, replicates, task)
@@ -89,21 +78,10 @@ def test_a_strangers_plain_modules_play(tmp_path: Path) -> None:
 # -- errors ------------------------------------------------------------------------------------------------------------
 
 
-def test_without_concat_the_length_is_unknown(tmp_path: Path) -> None:
-    protocol = EndToEndProtocol(target=0.9, report_every=5)
-    found = run(tmp_path, [Replicate("perm", 1)], pair_task(), protocol, baselines={1: "not_learnt"})
-    assert found[Replicate("perm", 1)].reason == "no_baseline"
-
-
 def test_readings_are_reported(tmp_path: Path) -> None:
     seen: list[Reading] = []
-    job = PairJob(
-        pair_task(),
-        EndToEndProtocol(steps=10, report_every=5),
-        SETTINGS,
-        replicates=(Replicate(SCRATCH, 1),),
-        folder=str(tmp_path),
-    )
+    protocol, replicates = EndToEndProtocol(steps=10, report_every=5), (Replicate(SCRATCH, 1),)
+    job = PairJob(pair_task(), protocol, SETTINGS, replicates=replicates, folder=str(tmp_path))
     list(train_pairs(job, seen.extend))
     assert [r.steps for r in seen] == [5, 10]
     assert isinstance(make_pair(pair_task(), 1, SETTINGS), Pair)
@@ -114,15 +92,8 @@ def test_readings_are_reported(tmp_path: Path) -> None:
 
 def test_nothing_is_trained_after_a_known_failure_of_concat(tmp_path: Path) -> None:
     seen: list[Reading] = []
-    pairs = PairJob(
-        pair_task(),
-        EndToEndProtocol(),
-        SETTINGS,
-        replicates=(Replicate("perm", 1),),
-        baselines={1: "not_learnt"},
-        folder=str(tmp_path),
-    )
-    (outcome,) = train_pairs(pairs, seen.extend)
+    about = {"replicates": (Replicate("perm", 1),), "baselines": {1: "not_learnt"}, "folder": str(tmp_path)}
+    (outcome,) = train_pairs(PairJob(pair_task(), EndToEndProtocol(), SETTINGS, **about), seen.extend)  # type: ignore[arg-type]
     assert (outcome.reason, outcome.steps, seen) == ("no_baseline", 0, [])
 
 
