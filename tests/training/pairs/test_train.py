@@ -67,7 +67,7 @@ def test_pre_trained_pairs_together_equal_pairs_alone(tmp_path: Path) -> None:
 
 
 def test_a_strangers_plain_modules_play(tmp_path: Path) -> None:
-    speaker = replace(registry.get("FC1L", "sender"), name="Speaker", factory=Plain)
+    speaker = replace(registry.get("FC1L", "sender"), factory=Plain, defaults={"extra": nn.SiLU})
     task = replace(pair_task("FC1L", "FC2L", "gumb"), entry=PairEntry(speaker, registry.get("FC2L", "receiver")))
     replicates = [Replicate(SCRATCH, seed) for seed in (1, 2)]
     found = run(tmp_path, replicates, task)
