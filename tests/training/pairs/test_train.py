@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from icy.config.protocols import SCRATCH, EndToEndProtocol
 from icy.core.errors import InvalidSettingError
