@@ -279,9 +279,9 @@ class Run(Lockstep):
             if isinstance(baseline, str):
                 # After its baseline failed, a record must not depend on whether that was trained in the same stack or
                 # was on file, so it has no results of the replicate's training.
-                same, failed = outcome.replicate, {"engine": outcome.engine, "seconds": outcome.seconds}
-                is_baseline = same.condition == BASELINE
-                yield outcome if is_baseline else Outcome(same, "no_baseline", 0, math.nan, **failed)
+                replicate, about = outcome.replicate, ((), outcome.engine, outcome.seconds)
+                is_baseline = replicate.condition == BASELINE
+                yield outcome if is_baseline else Outcome(replicate, "no_baseline", 0, math.nan, *about)
             elif baseline is None:
                 self.early.append(outcome)
             elif self.settings.interpolates:

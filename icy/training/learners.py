@@ -11,7 +11,7 @@ import logging
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 from typing import Protocol as Interface
 
 import torch
@@ -344,7 +344,7 @@ def _native(
     why: IncompatibleError | str = "a population"
     if by_gradient is GradientLearner:
         try:
-            return NativePairLearner(models, loss, settings, device, sample)
+            return cast(Learner, NativePairLearner(models, loss, settings, device, sample))
         except IncompatibleError as error:
             why = error
     require_native(device)

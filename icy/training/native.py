@@ -167,12 +167,13 @@ class NativeLearner(NativeStack):
     def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """Update once per batch."""
         inputs, targets = (x.long().contiguous() for x in (inputs, targets))
-        shape = updates, replicates, batch = inputs.shape[:3]
+        updates, replicates, batch = inputs.shape[:3]
         examples = updates * replicates * batch
         training = self._described(batch)
         training.inputs = calls.address_of_inputs(self._training, inputs, examples)
         training.targets = address(targets, "int64", examples * self._training.places, "targets")
-        self._update_all(training, shape, keys, partial(self._caller.train, self._training))
+        call = partial(self._caller.train, self._training)
+        self._update_all(training, (updates, replicates, batch), keys, call)
 
     def train_on_draws(self, drawing: calls.Drawing, keys: Tensor, of_meanings: bool) -> None:
         """Update once per batch that compiled code draws.

@@ -395,8 +395,8 @@ class CapturedCall:
         for buffer, x in zip(buffers, inputs, strict=True):
             buffer.copy_(x)
         replay()
-        found = outputs[-1]
-        return tuple(x.clone() for x in found) if isinstance(found, tuple) else found.clone()
+        result = outputs[-1]
+        return tuple(x.clone() for x in result) if isinstance(result, tuple) else result.clone()
 
     def _prepare(self, inputs: Sequence[Tensor]) -> tuple[list[Tensor], list[Any], Replay] | None:
         buffers, outputs = [x.clone() for x in inputs], list[Any]()
