@@ -72,8 +72,8 @@ def stack_of(model: str, where: Where, place: int = 0) -> Run:
 
 def pair_stack(representation: str, pair: str, how: dict[str, Any]) -> Lockstep:
     """Return the training of pairs from scratch."""
-    from icy.training.pairs.game import PairStack, PlayingPair
-    from icy.training.pairs.model import make_pair
+    from icy.training.pair_game import PairStack, PlayingPair
+    from icy.training.task_models import make_pair
 
     sender, receiver = pair.split("+")
     job = make_job("e2e", sender=sender, receiver=receiver, representation=representation, meanings=SPACE, **how)

@@ -28,10 +28,10 @@ from icy.core.representations import get_representation
 from icy.core.text import markdown_table
 from icy.languages.meanings import MeaningSpace
 from icy.models.kernels import triton_steps
-from icy.training.engine import make_model
 from icy.training.gradient import GradientLearner
 from icy.training.learners import supervised_loss
 from icy.training.stack import WARM_UP, CapturedUpdates
+from icy.training.task_models import make_model
 from icy.training.tasks import Task
 from results.pages import describe_versions, fill_template, read_options
 

@@ -33,9 +33,14 @@ from .layers import (
 
 WIDENING = 4  # width of the feed-forward layers in units of E
 SLOWEST = 10_000  # wavelength of the slowest sinusoid, divided by 2 pi
+Hidden = Float[Tensor, "*stack batch hidden"]
+Sequences = Float[Tensor, "*stack batch length hidden"]
+Rows = Float[Tensor, "*lead hidden"]
+Query = Float[Tensor, "*lead size"]
+Projected = Float[Tensor, "*lead queries_keys_values"]
 
 
-def sinusoids(length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "length hidden"]:
+def sinusoids(length: int, like: Rows) -> Float[Tensor, "length hidden"]:
     """Return sinusoidal positions: p[t, 2i] = sin(t / 10000^(2i/E)), p[t, 2i+1] its cosine (Vaswani et al. 2017, 3.5).
 
     They are computed for each pass and not kept in a buffer, because vmap cannot stack modules with buffers.
@@ -49,7 +54,7 @@ def sinusoids(length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor,
 class Sinusoids(nn.Module):
     """Positions encoded by sinusoids."""
 
-    def forward(self, length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "length hidden"]:
+    def forward(self, length: int, like: Rows) -> Float[Tensor, "length hidden"]:
         """Return the codes of all positions; see `sinusoids`."""
         return sinusoids(length, like)
 
@@ -66,7 +71,7 @@ class LearnedPositions(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(length, size))
 
-    def forward(self, length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "*stack length hidden"]:
+    def forward(self, length: int, like: Rows) -> Float[Tensor, "*stack length hidden"]:
         """Return the codes of all positions."""
         return self.weight
 
@@ -74,7 +79,7 @@ class LearnedPositions(nn.Module):
 class NoPositions(nn.Module):
     """Codes of zeros: the model does not see positions."""
 
-    def forward(self, length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "length hidden"]:
+    def forward(self, length: int, like: Rows) -> Float[Tensor, "length hidden"]:
         """Return zeros for all positions."""
         return torch.zeros(length, like.shape[-1], dtype=like.dtype, device=like.device)
 
@@ -95,9 +100,7 @@ def position_codes(positions: str, length: int, size: int) -> Positions:
     return Sinusoids() if positions == "sinusoid" else NoPositions()
 
 
-def at_positions(
-    x: Float[Tensor, "*stack batch length hidden"], codes: Float[Tensor, "*#stack length hidden"]
-) -> Float[Tensor, "*stack batch length hidden"]:
+def at_positions(x: Sequences, codes: Float[Tensor, "*#stack length hidden"]) -> Sequences:
     """Return x plus the codes of its positions."""
     return x + (codes if codes.dim() == 2 else codes.unsqueeze(-3))
 
@@ -183,9 +186,7 @@ class Cache:
         self._rows: Tensor | None = None  # [stack * batch * heads, length, width]
         self._seen: list[Tensor] = []  # the same rows, each as passed to `attend`
 
-    def attend(
-        self, query: Float[Tensor, "*lead size"], row: Float[Tensor, "*lead width"]
-    ) -> Float[Tensor, "*lead size"]:
+    def attend(self, query: Query, row: Float[Tensor, "*lead width"]) -> Query:
         """Add a position, and return the mean of the values so far with weights softmax(keys . query)."""
         if tracing():
             self._seen.append(row)
@@ -203,9 +204,7 @@ class Cache:
         self._step += 1
         return mean.view(query.shape)
 
-    def attend_by_head(
-        self, projected: Float[Tensor, "*lead queries_keys_values"], heads: int
-    ) -> Float[Tensor, "*lead hidden"]:
+    def attend_by_head(self, projected: Projected, heads: int) -> Rows:
         """Add a position with queries, keys and values of each head; return the heads' outputs, side by side."""
         if tracing():
             self._seen.append(projected)
@@ -214,9 +213,7 @@ class Cache:
 
 
 @traceable
-def attend_over(
-    query: Float[Tensor, "*lead size"], rows: list[Float[Tensor, "*lead width"]]
-) -> Float[Tensor, "*lead size"]:
+def attend_over(query: Query, rows: list[Float[Tensor, "*lead width"]]) -> Query:
     """Return the mean of values with weights softmax(keys . query); see Cache.attend."""
     keys, values = _keys_and_values(torch.stack(rows, -2), query.shape[-1])
     weights = (keys * query.unsqueeze(-2)).sum(-1).softmax(-1)
@@ -224,9 +221,7 @@ def attend_over(
 
 
 @traceable
-def attend_newest(
-    projected: list[Float[Tensor, "*lead queries_keys_values"]], heads: int
-) -> Float[Tensor, "*lead hidden"]:
+def attend_newest(projected: list[Projected], heads: int) -> Rows:
     """Return the attention output of the last position; see Cache.attend_by_head."""
     pairs = [_query_and_row(one, heads) for one in projected]
     return attend_over(pairs[-1][0], [row for _, row in pairs]).flatten(-2)
@@ -273,23 +268,19 @@ class SelfAttention(nn.Module):
         library_projection_(self.project, 1)
         nn.init.zeros_(self.out.bias)
 
-    def forward(
-        self, x: Float[Tensor, "*stack batch length hidden"], causal: bool = False
-    ) -> Float[Tensor, "*stack batch length hidden"]:
+    def forward(self, x: Sequences, causal: bool = False) -> Sequences:
         """Attend from all positions at once; if `causal`, each position only sees positions up to its own."""
-        attended: Tensor = self.out(attend_by_head(self.project(x), self.heads, causal))
-        return attended
+        return self.out(attend_by_head(self.project(x), self.heads, causal))
 
-    def step(self, x: Float[Tensor, "*stack batch hidden"], cache: Cache) -> Float[Tensor, "*stack batch hidden"]:
+    def step(self, x: Hidden, cache: Cache) -> Hidden:
         """Attend from the newest position, which sees the cached positions and itself."""
-        attended: Tensor = self.out(cache.attend_by_head(self.project(x), self.heads))
-        return attended
+        return self.out(cache.attend_by_head(self.project(x), self.heads))
 
 
 @traceable
 def attend_by_head(
     projected: Float[Tensor, "*stack batch length queries_keys_values"], heads: int, causal: bool
-) -> Float[Tensor, "*stack batch length hidden"]:
+) -> Sequences:
     """Return the means of the values of each head, side by side; see SelfAttention."""
     by_head = _by_head(projected, heads).flatten(0, -4).transpose(1, 2)  # [batch, heads, length, 3 * width]
     query, key, value = by_head.chunk(3, -1)
@@ -310,14 +301,14 @@ def _refuse_second_derivatives(grad: Tensor) -> None:
 
 @traceable
 def feed_forward(
-    x: Float[Tensor, "*lead hidden"],
+    x: Rows,
     scale: Float[Tensor, "*stack hidden"],
     shift: Float[Tensor, "*stack hidden"],
     widen: Float[Tensor, "*stack wide hidden"],
     widen_bias: Float[Tensor, "*stack wide"],
     narrow: Float[Tensor, "*stack hidden wide"],
     narrow_bias: Float[Tensor, "*stack hidden"],
-) -> Float[Tensor, "*lead hidden"]:
+) -> Rows:
     """Return x + W2 gelu(W1 norm(x) + b1) + b2; see PreNormLayer."""
     wide = F.gelu(linear(normalise(x, scale, shift), widen, widen_bias))
     fed: Tensor = x + linear(wide, narrow, narrow_bias)
@@ -338,13 +329,11 @@ class PreNormLayer(nn.Module):
         self.attention = SelfAttention(size, heads)
         self.widen, self.narrow = Linear(size, WIDENING * size), Linear(WIDENING * size, size)
 
-    def forward(
-        self, x: Float[Tensor, "*stack batch length hidden"], causal: bool = False
-    ) -> Float[Tensor, "*stack batch length hidden"]:
+    def forward(self, x: Sequences, causal: bool = False) -> Sequences:
         """Return the outputs at all positions; if `causal`, each position only sees positions up to its own."""
         return self._fed_forward(x + self.attention(self.norm1(x), causal))
 
-    def step(self, x: Float[Tensor, "*stack batch hidden"], cache: Cache) -> Float[Tensor, "*stack batch hidden"]:
+    def step(self, x: Hidden, cache: Cache) -> Hidden:
         """Return the output at the newest position."""
         return self._fed_forward(x + self.attention.step(self.norm1(x), cache))
 
@@ -428,9 +417,7 @@ class _AfterAttention(Fused):
 
 
 @traceable
-def after_attention(
-    x: Float[Tensor, "*stack batch hidden"], *weights: Float[Tensor, "*_stack _rows _columns"]
-) -> Float[Tensor, "*stack batch hidden"]:
+def after_attention(x: Hidden, *weights: Float[Tensor, "*_stack _rows _columns"]) -> Hidden:
     """Return the output of a decoder layer from the state after self-attention; see _AfterAttention."""
     output: Tensor = apply(_AfterAttention, x, *weights)
     return output
@@ -487,9 +474,7 @@ class DecoderLayer(nn.Module):
         """Size of the cross-attention's queries and keys, with biases, and of the bias of the self-attention's keys."""
         return 2 * self.size * (self.size + 1) + self.size
 
-    def fold(
-        self, memory: Float[Tensor, "*stack batch hidden"], table: Float[Tensor, "*stack width hidden"] | None = None
-    ) -> _Folded:
+    def fold(self, memory: Hidden, table: Float[Tensor, "*stack width hidden"] | None = None) -> _Folded:
         """Return products of this layer's weights, which every step uses.
 
         Args:
@@ -521,9 +506,7 @@ class DecoderLayer(nn.Module):
             *(as_row(self.norm3.weight), as_row(self.norm3.bias)),
         )
 
-    def step(
-        self, rows: Float[Tensor, "*stack batch width"], folded: _Folded, cache: Cache
-    ) -> Float[Tensor, "*stack batch hidden"]:
+    def step(self, rows: Float[Tensor, "*stack batch width"], folded: _Folded, cache: Cache) -> Hidden:
         """Return the output at the newest position, [..., batch, hidden]."""
         query = rows_times(rows, folded.query, folded.query_shift)
         mean = cache.attend(query, rows)

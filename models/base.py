@@ -20,9 +20,11 @@ Meanings = (
     | Float[Tensor, "*#stack batch attr={self.space.attributes} value={self.space.values}"]
 )
 MessageScores = Float[Tensor, "*stack batch length={self.message_length} vocab={self.symbols}"]
+ValueScores = Float[Tensor, "*stack batch attr value"]
 MeaningScores = Float[Tensor, "*stack batch attr={self.space.attributes} value={self.space.values}"]
 
 Convention = Literal["true", "published"]
+Sizes = tuple[MeaningSpace, int, int, int]  # meanings, message length, vocabulary size and hidden size; see Model
 MISSING = -1e4  # added to the scores of values that an attribute does not have, so that their probability is 0
 
 
@@ -153,9 +155,7 @@ def _penalty(space: MeaningSpace, device: torch.device, dtype: torch.dtype) -> F
 
 
 @traceable
-def without_missing(
-    scores: Float[Tensor, "*stack batch attr value"], penalty: Float[Tensor, " attr_value"]
-) -> Float[Tensor, "*stack batch attr value"]:
+def without_missing(scores: ValueScores, penalty: Float[Tensor, " attr_value"]) -> ValueScores:
     """Return scores plus the penalties of all values, [A * K]."""
     return (scores.flatten(-2) + penalty).view(scores.shape)
 

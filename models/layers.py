@@ -5,7 +5,7 @@ code therefore runs one model or a stack of them, with one (batched) matrix prod
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float, Integer
@@ -61,6 +61,8 @@ class Linear(nn.Linear):
 
     It has PyTorch's initial weights.
     """
+
+    __call__: Callable[..., Tensor]
 
     def forward(self, x: Float[Tensor, "*#lead inputs"]) -> Float[Tensor, "*lead outputs"]:
         """Return `x W^T + b`."""
@@ -148,6 +150,8 @@ EPSILON = 1e-5  # added to variances, as in PyTorch
 Rows = Float[Tensor, "stack rows hidden"]
 Column = Float[Tensor, "stack rows 1"]
 Row = Float[Tensor, "stack 1 hidden"]
+Vector = Float[Tensor, "*stack hidden"]
+Normal = Float[Tensor, "*lead hidden"]
 
 
 def standardize(x: Rows) -> tuple[Rows, Column, Column]:
@@ -202,9 +206,7 @@ class Normalise(Fused):
 
 
 @traceable
-def normalise(
-    x: Float[Tensor, "*lead hidden"], scale: Float[Tensor, "*stack hidden"], shift: Float[Tensor, "*stack hidden"]
-) -> Float[Tensor, "*lead hidden"]:
+def normalise(x: Normal, scale: Vector, shift: Vector) -> Normal:
     """Return scale (x - mean) / sqrt(variance + epsilon) + shift, over the last axis."""
     scale, shift = as_row(scale), as_row(shift)
     normal: Tensor = apply(Normalise, x.reshape(len(scale), -1, x.shape[-1]), scale, shift)
@@ -217,7 +219,7 @@ class LayerNorm(nn.LayerNorm):
     def __init__(self, size: int) -> None:
         super().__init__(size)
 
-    def forward(self, x: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "*lead hidden"]:
+    def forward(self, x: Normal) -> Normal:
         """Normalize, scale and shift."""
         return normalise(x, self.weight, self.bias)
 

@@ -304,7 +304,7 @@ REPLACEMENTS: dict[object, AnyFunction] = {
     },
     **{getattr(torch, f"{kind}_cell"): lambda mode, *args, kind=kind: _cell(kind, _of_stack, *args) for kind in CELLS},
 }
-# The same replacements in a trace (icy.models.native.trace), by functions that native programs know.
+# The same replacements in a trace (icy.models.native.lower), by functions that native programs know.
 TRACED: dict[object, AnyFunction] = {
     F.dropout: _no_dropout,
     F.embedding: _embedding,

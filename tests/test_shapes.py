@@ -99,7 +99,7 @@ def test_what_passed_once_is_checked_again_with_other_sizes() -> None:
 
 def test_a_wrong_result_is_refused() -> None:
     from icy.core.representations import Soft
-    from icy.models.recurrent import SymbolFeedback
+    from icy.models.cells import SymbolFeedback
 
     class Summed(Soft):
         def feed_back(self, scores: Any, step: int = 0, training: bool = True) -> Any:

@@ -11,7 +11,7 @@ its records depend on a digest of all that determines its behavior and can be se
 Names of the standard library and of installed packages count only as names. The parameters of a PyTorch module count
 only with their names and shapes, since every replicate draws its own weights.
 
-`icy.training.behavior` runs a model, and so detects what cannot be seen here.
+`icy.training.task_models` runs a model, and so detects what cannot be seen here.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ register_job_kind(
         rehearse="icy.training.engine:rehearse",
         source="Perkins21; Icy22",
         measures=("train_accuracy",),
-        model="icy.training.probe_models:probe_model",
+        model="icy.training.task_models:probe_model",
     )
 )
 register_job_kind(
@@ -24,19 +24,19 @@ register_job_kind(
         "Train a sender and a receiver together.",
         spec="icy.config.specs:EndToEndSpec",
         jobs="icy.experiments.e2e:pair_jobs",
-        train="icy.training.pairs.train:train_pairs",
+        train="icy.training.pair_training:train_pairs",
         source="Perkins21 tables 6, 11, 17, 18; Icy22 table 18, figure 7",
         result="icy.experiments.results:EndToEndResult",
         table="icy.analysis.tables.e2e:end_to_end_table",
         noun="pairs",
         plot="e2e",
-        model="icy.training.pairs.model:saved_pair",
+        model="icy.training.task_models:saved_pair",
         measures=(
             *("sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim"),
             *("worst_accuracy", "sender_agreement", "mean_length", "length_by_rank"),
         ),
         curve=("steps", "accuracy", "loss", "topsim", "sender_accuracy", "receiver_accuracy"),
-        conventions="icy.training.pairs.pair_job:pair_conventions",
+        conventions="icy.training.pair_job:pair_conventions",
         # A pair's further configuration depends on whether it was pre-trained, which varies within a row.
         row=(
             *("model", "options", "meanings", "vocab_size", "word_length", "hidden_size", "representation", "protocol"),
@@ -51,9 +51,9 @@ register_job_kind(
         "Pass languages from learner to learner.",
         spec="icy.config.specs:ChainSpec",
         jobs="icy.experiments.iterate:chain_jobs",
-        train="icy.training.chains.train_chains:train_chains",
-        rehearse="icy.training.chains.train_chains:rehearse",
-        conventions="icy.training.chains.chain_job:chain_conventions",
+        train="icy.training.chain_training:train_chains",
+        rehearse="icy.training.chain_training:rehearse",
+        conventions="icy.training.chain_job:chain_conventions",
         source="Kirby et al. 2014; Griffiths and Kalish 2007",
         noun="chains",
         baseline=False,

@@ -20,9 +20,8 @@ from icy.languages.frequencies import EQUAL, Frequencies
 from icy.models.creation import cannot_use
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
-from icy.training.pairs.pair_job import PairJob
-from icy.training.populations import Lengths, Population
-from icy.training.tasks import PairEntry, PairTask
+from icy.training.pair_job import PairJob
+from icy.training.tasks import Lengths, PairEntry, PairTask, Population
 
 from .display import callbacks_of
 from .idle import without_idle
@@ -263,7 +262,7 @@ def pair_parameter_counts(task: PairTask, settings: TrainingSettings) -> dict[st
         IncompatibleError: the sides do not fit together.
     """
     from icy.models.creation import count_parameters
-    from icy.training.pairs.model import try_pair
+    from icy.training.task_models import try_pair
 
     pair = try_pair(task, settings)
     counts = [(task.population.members(side), count_parameters(getattr(pair, side))) for side in SIDES]

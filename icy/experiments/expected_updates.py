@@ -16,9 +16,9 @@ from icy.records.load import ATLAS_FILE
 from icy.records.long_table import OLD_COLUMNS
 from icy.records.record import Record
 from icy.records.store import Store
-from icy.training.chains.chain_job import ChainJob
+from icy.training.chain_job import ChainJob
 from icy.training.job import Job, Replicate
-from icy.training.pairs.pair_job import LEARNING_ORDER, PairJob
+from icy.training.pair_job import LEARNING_ORDER, PairJob
 from icy.training.probe_job import ProbeJob
 from icy.training.tasks import Task
 

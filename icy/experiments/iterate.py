@@ -15,7 +15,7 @@ from icy.core.text import words
 from icy.grammars import expand_grammars
 from icy.languages.meanings import MeaningSpace
 from icy.models.creation import cannot_use
-from icy.training.chains.chain_job import ChainJob, ChainProtocol, bottleneck_share
+from icy.training.chain_job import ChainJob, ChainProtocol, bottleneck_share
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
 from icy.training.tasks import PairTask, Task

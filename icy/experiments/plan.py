@@ -23,8 +23,7 @@ from icy.records.record import NO_BASELINE, Record
 from icy.records.store import Store, folder_of, keys_to_train
 from icy.records.versions import Part, Versions, versions_of
 from icy.training.combinations import combinations
-from icy.training.job import Job, check_config, check_engine
-from icy.training.outcomes import Replicate
+from icy.training.job import Job, Replicate, check_config, check_engine
 from icy.training.runners.base import one_thread
 
 from .idle import warn_of_idle
@@ -32,8 +31,8 @@ from .idle import warn_of_idle
 # -- the identity of code of users in a job: the versions in the keys of its records -----------------------------------
 
 # A record is used again only for the same code and the same behavior. `icy.core.code` describes the code, and
-# `icy.training.behavior` the behavior; both are stored in the record. The digest of the code and a name of the behavior
-# are among the versions of the record, and so determine its key.
+# `icy.training.task_models` the behavior; both are stored in the record. The digest of the code and a name of the
+# behavior are among the versions of the record, and so determine its key.
 
 
 log = logging.getLogger(__name__)
@@ -55,7 +54,7 @@ def with_identity(job: J, store: Store) -> J:
     users = [entry for entry in job.entries if entry.is_users]
     if not users:
         return job
-    from icy.training.behavior import behavior_name, same_behavior  # imports torch
+    from icy.training.task_models import behavior_name, same_behavior  # imports torch
 
     for module in edited_modules():  # plug-in files are imported again
         _warn(f"{module} was edited after it was imported; the imported code is used, until Python is restarted.")
@@ -255,7 +254,7 @@ def plan_rows(spec: RunSpec) -> list[Row]:
     where["keep_models"] = spec.keep_models
     store = store_of(spec)
     from icy.grammars.languages import forget_user_languages  # here, since importing a plan must not import grammars
-    from icy.training.behavior import fixed_randomness  # it imports torch
+    from icy.training.task_models import fixed_randomness  # it imports torch
 
     # With one thread, trial calls are fast, also on a busy machine, where threads would wait for each other.
     with same_code(), fixed_randomness(), one_thread():

@@ -183,14 +183,14 @@ def require_ends(task: Task, settings: TrainingSettings) -> None:
         raise IncompatibleError(
             f"{task.entry.qualified} declares that it does not take messages that end early: give a single word length."
         )
-    from icy.training.engine import representation_of
     from icy.training.learners import supervised_loss
+    from icy.training.task_models import representation_of
 
     supervised_loss(representation_of(task, settings), task.side, ends=True)
 
 
 def parameter_counts(task: Task) -> dict[str, int]:
     """Return `count_parameters` of the model of a task."""
-    from icy.training.engine import make_model
+    from icy.training.task_models import make_model
 
     return count_parameters(make_model(task, FIRST_SEED, settings_for("default")))

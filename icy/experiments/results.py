@@ -313,7 +313,7 @@ class ProbeResult:
         return restricted
 
     def _spoken(self, record: Record) -> Language:
-        from icy.training.probe_models import spoken  # imports torch
+        from icy.training.task_models import spoken  # imports torch
 
         return spoken(record, saved_model(record, self.content(str(model_file(record)))))
 

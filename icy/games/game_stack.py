@@ -198,10 +198,9 @@ class GameStack(Lockstep):
     def _resume(self) -> None:
         """Create the learner, and load the checkpoints, if any."""
         replicates = [runner.replicate for runner in self.runners]
-        loaded = self.checkpoints.resumed(replicates, self._make_learner, RESUMED)
-        self.learner, self.updates = loaded.learner, loaded.updates
-        if loaded.own:
-            self.runners = [GameProgress(r.replicate, **own) for r, own in zip(self.runners, loaded.own, strict=True)]
+        self.learner, self.updates, owns = self.checkpoints.resumed(replicates, self._make_learner, RESUMED)
+        if owns:
+            self.runners = [GameProgress(r.replicate, **own) for r, own in zip(self.runners, owns, strict=True)]
 
 
 def _as_one(batches: Shaped[Tensor, "step replicate turn *rest"]) -> Shaped[Tensor, "replicate turns *rest"]:

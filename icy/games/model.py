@@ -29,7 +29,7 @@ from icy.core.streams import stream_key
 from icy.core.types import Choices, Fields
 from icy.languages.meanings import MeaningSpace
 from icy.models.creation import create
-from icy.training.behavior import ROWS, Behavior, behavior_of, fixed_randomness, sums_of
+from icy.training.task_models import ROWS, Behavior, behavior_of, fixed_randomness, sums_of
 
 from .settings import OLD_NAMES, GamesLearningSettings, TurnSettings
 from .worlds.world import World, make_world

@@ -13,22 +13,19 @@ from torch import Tensor, nn
 
 from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
-from icy.core.native import address
 from icy.core.representations import LearnedCodebook, Representation
 from icy.core.representations.codes import attracted
 from icy.models.base import time_last
 from icy.models.layers import flat_one_hot
 from icy.models.native import calls
-from icy.models.native.builder import NotNativeError
-from icy.models.native.module import require_same
+from icy.models.native.calls import require_same
 from icy.models.native.program import Layout, Program, chunk_for
-from icy.training.native import NativeStack, require_native, require_optimizer, require_supported
+from icy.training.native import NativeStack, require_native, require_supported
 
 from .model import GameModel, Played
 from .worlds.world import World
 
 STEP = 8  # rows that a product computes at once
-WEIGHTS = "parameters", "first_moments", "second_moments", "trained"  # fields of `calls.Game`
 
 
 class Talking(nn.Module):
@@ -93,18 +90,14 @@ class NativeGame(NativeStack):
         model = models[0]
         self._model, self._task, self._world = model, model.task, world
         self._concepts = torch.tensor(world.first_concepts, dtype=torch.long, device="cpu")
-        require_native(device)
-        require_optimizer(settings)
+        require_native(device, settings.optimizer)
         self._require_concepts()
         for part in (model.sender, model.receiver, model.sender_sees, model.receiver_sees):
-            require_supported(part, device)
+            require_supported(part)
         super().__init__(models, Layout.of(model), settings)
         self._caller = calls.Caller()
         self._names = {parameter: name for name, parameter in model.named_parameters()}
-        try:
-            self._make_programs()
-        except NotNativeError as error:
-            raise IncompatibleError(str(error)) from None
+        self._make_programs()
 
     def _require_concepts(self) -> None:
         """Raise unless objects of the world look like blocks with a number per concept."""
@@ -145,21 +138,15 @@ class NativeGame(NativeStack):
         updates, replicates, batch = objects.shape[:3]
         shown, candidates = self._split(objects)
         seen, judged = shown.contiguous(), candidates.contiguous()
-        keys, losses = keys.contiguous(), torch.empty(replicates, dtype=torch.float64, device="cpu")
         turns = updates * replicates * batch
         game = calls.Game(
-            *(ctypes.addressof(program.native) for program in (self._see, self._talk, self._judge)), self._optimizer(),
-            updates=updates, replicates=replicates, batch=batch, padded=self._layout.padded,
+            *(ctypes.addressof(program.native) for program in (self._see, self._talk, self._judge)),
             targets=self._task.turns.targets, candidates=candidates.shape[-2], shown=shown.shape[-2],
             described=self._see.choices, wanted=self._talk.choices,
-            **dict(zip(WEIGHTS, self._addresses(replicates), strict=True)),
             seen=calls.address_of_inputs(self._see, seen, turns * shown.shape[-2]),
             judged=calls.address_of_inputs(self._judge, judged, turns * candidates.shape[-2]),
-            keys=address(keys, "int64", updates * replicates, "keys"), losses=losses.data_ptr(),
         )  # fmt: skip
-        self._caller.play(game)
-        self._updates += updates
-        self._last = losses
+        self._update_all(game, (updates, replicates, batch), keys, self._caller.play)
 
     def _split(self, objects: Tensor) -> tuple[Tensor, Tensor]:
         """Return the objects that the sender sees and the candidates, as numbers of concepts [..., object, attr]."""

@@ -19,9 +19,8 @@ from icy.core.noise import counter_hash
 from icy.core.streams import stream_key
 from icy.core.surroundings import standard_state
 from icy.records.record import LANGUAGES, Record, as_json
-from icy.training.cards import SavedModel, code_for_card
 from icy.training.job import Outcome, Replicate
-from icy.training.weights import pack_weights, restore
+from icy.training.weights import SavedModel, code_for_card, pack_weights, restore
 
 from .evaluation import Spoken, language_scores, matching
 from .jobs import GameJob

@@ -77,7 +77,7 @@ class Record(TypedDict, total=False):
         senders: number of senders of a population; missing for a pair (since 0.2).
         receivers: number of receivers of a population; missing for a pair (since 0.2).
         replace_every: updates between two replacements of agents, if there are any (since 0.2).
-        replacement: agents that new agents replace (since 0.2); see icy.training.populations.Population.
+        replacement: agents that new agents replace (since 0.2); see icy.training.tasks.Population.
         pairings: accuracy of each pairing of a population, a list per sender (since 0.2). In records of populations
             end_to_end_accuracy and end_to_end_loss are means over all pairings, and topsim is a mean over all senders.
         worst_accuracy: the smallest accuracy in `pairings` (since 0.2).
@@ -87,7 +87,7 @@ class Record(TypedDict, total=False):
         population_curve: points of updates, worst_accuracy and sender_agreement, one per evaluation (since 0.2).
         max_length: largest length of messages that the sender may end early; missing for messages of a fixed length
             (since 0.2).
-        length_cost: cost of a token of these messages (since 0.2); see icy.training.populations.Lengths.
+        length_cost: cost of a token of these messages (since 0.2); see icy.training.tasks.Lengths.
         mean_length: mean number of tokens before the end token, over all meanings by their frequencies (since 0.2).
         length_by_rank: Spearman's correlation of the length of a message with the rank of its meaning by frequency, if
             frequencies differ; None if all messages have the same length (since 0.2).
@@ -104,8 +104,8 @@ class Record(TypedDict, total=False):
         points: column names of the curve, if not steps and accuracy (since 0.2).
         versions: versions of the parts that determine the numbers (model, grammar, protocol), and of the software.
         made_by: the code of users that made the record, by qualified name: "code", with the digest of every part
-            (`icy.core.code`), and "behavior" for fixed inputs (`icy.training.behavior`); missing if all code is icy's
-            (since 0.2).
+            (`icy.core.code`), and "behavior" for fixed inputs (`icy.training.task_models`); missing if all code is
+            icy's (since 0.2).
         git: revision of the source, if run from a checkout.
         device: "cpu", "cuda", ...
         device_name: name of the device in the system.

@@ -254,7 +254,7 @@ class StudyJob(Job):
         task, entry = self.task, self.task.entry
         if not entry.is_users:
             return {}
-        from icy.training.behavior import fixed_randomness, model_behavior, sums_of  # imports torch
+        from icy.training.task_models import fixed_randomness, model_behavior, sums_of  # imports torch
 
         if task.learns:
             content = task.game.content

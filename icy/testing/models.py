@@ -18,9 +18,9 @@ from icy.core.representations import one_hot
 from icy.core.representations.samples import UNCOUNTED, counted
 from icy.core.streams import stream
 from icy.languages.meanings import MeaningSpace
-from icy.training.engine import make_model, representation_of
 from icy.training.gradient import Loss
 from icy.training.learners import Learner, accuracy, are_probabilities, sentence_on, supervised_loss
+from icy.training.task_models import make_model, representation_of
 from icy.training.tasks import Task
 
 from .cases import CheckFailure, NotApplicable, first_line, require, require_close

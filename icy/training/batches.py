@@ -124,9 +124,6 @@ class Batches:
         self._tables = torch.from_numpy(np.concatenate([language.messages for language in languages])).to(device)
         self._first_row = torch.arange(len(languages), device=device) * self.space.size
         self._place = torch.from_numpy(self.space.strides).to(device)
-        self._values: int | Tensor = self.space.values
-        if not self.space.is_grid:
-            self._values = torch.tensor(self.space.sizes, device=device, dtype=torch.int64)
         drawn = split is not None or frequencies is not None
         self._pools = _pools(self.space, distinct, split, frequencies, device) if drawn else None
         plain = self._pools is None and device.type == "cpu" and self._tables.dtype == torch.uint8
@@ -156,7 +153,7 @@ class Batches:
         else:
             pool = self._pools.get(purpose, self._pools["training"])
             numbers = pool.draw(self._keys[purpose], first, count, size).transpose(0, 1)[:, seed_of]
-            meanings = numbers[..., None] // self._place % self._values
+            meanings = numbers[..., None] // self._place % self._sizes
         return meanings, self._tables[numbers + first_row[:, None]].long()  # nn.Embedding does not take 8-bit tokens
 
     def drawing(
@@ -199,26 +196,22 @@ def _pools(
     frequencies: Frequencies | None,
     device: torch.device,
 ) -> dict[str, MeaningPool]:
-    """Return the meanings for training, for the report, and for the report with equal weights."""
-    parts = [_training_and_report(space, seed, split, frequencies) for seed in seeds]
+    """Return the meanings for training, for the report, and for the report with equal weights.
+
+    Raises:
+        InvalidSettingError: the meanings that exist cannot be split.
+    """
+    parts: list[list[tuple[IntArray, Weights]]] = []
+    for seed in seeds:
+        known, of_known = (Frequencies() if frequencies is None else frequencies).of_seed(space, seed)
+        if split is None:
+            parts.append([(known, of_known)] * 2)
+        else:
+            chosen = [np.isin(known, part) for part in split.parts(space, seed, known)]
+            parts.append([(known[one], of_known[one]) for one in chosen])
     (trained_on, weights), (reported, of_reported) = (zip(*of_one, strict=True) for of_one in zip(*parts, strict=True))
     equally = MeaningPool(reported, device)
     if frequencies is None:
         return {"training": MeaningPool(trained_on, device), "report": equally, EQUALLY: equally}
     weighted = MeaningPool(trained_on, device, weights), MeaningPool(reported, device, of_reported)
     return {"training": weighted[0], "report": weighted[1], EQUALLY: equally}
-
-
-def _training_and_report(
-    space: MeaningSpace, seed: int, split: Split | None, frequencies: Frequencies | None
-) -> list[tuple[IntArray, Weights]]:
-    """Return the meanings for training and for the report of a seed, each with weights.
-
-    Raises:
-        InvalidSettingError: the meanings that exist cannot be split.
-    """
-    known, weights = (Frequencies() if frequencies is None else frequencies).of_seed(space, seed)
-    if split is None:
-        return [(known, weights)] * 2
-    chosen = [np.isin(known, part) for part in split.parts(space, seed, known)]
-    return [(known[one], weights[one]) for one in chosen]

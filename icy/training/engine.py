@@ -22,8 +22,7 @@ from .lockstep import Checkpoints, Lockstep, in_groups
 from .native import NativeLearner
 from .probe_job import ProbeJob
 from .stack import WARM_UP
-from .task_models import make_model as make_model
-from .task_models import representation_of as representation_of
+from .task_models import make_model, representation_of
 from .tasks import Task
 from .weights import pack_weights
 
@@ -271,21 +270,25 @@ class Run(Lockstep):
 
     def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
         """Yield outcomes with the updates of their baselines; hold outcomes until their baseline has ended."""
+        if not self.needs_baseline:
+            yield from ended
+            return
         waiting, self.early = [*self.early, *ended], []
         for outcome in waiting:
             baseline = self.baselines.get(outcome.replicate.seed)
             if isinstance(baseline, str):
-                yield outcome if outcome.replicate.condition == BASELINE else _without_baseline(outcome)
+                # After its baseline failed, a record must not depend on whether that was trained in the same stack or
+                # was on file, so it has no results of the replicate's training.
+                replicate, about = outcome.replicate, ((), outcome.engine, outcome.seconds)
+                is_baseline = replicate.condition == BASELINE
+                yield outcome if is_baseline else Outcome(replicate, "no_baseline", 0, math.nan, *about)
             elif baseline is None:
                 self.early.append(outcome)
+            elif self.settings.interpolates:
+                steps = self.settings.checks_around(baseline)[1]
+                yield replace(outcome, baseline_steps=steps, baseline_crossing=baseline)
             else:
-                yield self._relative(outcome, baseline)
-
-    def _relative(self, outcome: Outcome, baseline: float) -> Outcome:
-        """Return an outcome with the updates of its baseline."""
-        if not self.settings.interpolates:
-            return replace(outcome, baseline_steps=int(baseline))
-        return replace(outcome, baseline_steps=self.settings.checks_around(baseline)[1], baseline_crossing=baseline)
+                yield replace(outcome, baseline_steps=int(baseline))
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
@@ -294,22 +297,13 @@ class Run(Lockstep):
 
     def _resume(self) -> None:
         """Make the learner, and resume from checkpoints if there are any."""
-        stack = self.checkpoints.resumed(self.active, self._make_learner, ("checked", *RESUMED))
-        self.learner, self.updates = stack.learner, stack.updates
-        for replicate, own in zip(self.active, stack.own, strict=bool(stack.own)):
+        names = "checked", *RESUMED
+        self.learner, self.updates, owns = self.checkpoints.resumed(self.active, self._make_learner, names)
+        for replicate, own in zip(self.active, owns, strict=bool(owns)):
             self.checked = own["checked"]
             for name in RESUMED:
                 if own[name] is not None:
                     getattr(self, name)[replicate] = own[name]
-
-
-def _without_baseline(outcome: Outcome) -> Outcome:
-    """Return the outcome of a replicate after its baseline failed, without results of the replicate's training.
-
-    These results depend on whether the baseline was trained in the same stack or was on file. A record must not depend
-    on this.
-    """
-    return Outcome(outcome.replicate, "no_baseline", 0, math.nan, engine=outcome.engine, seconds=outcome.seconds)
 
 
 def _check_shape(task: Task, model: nn.Module, inputs: Tensor, targets: Tensor) -> None:

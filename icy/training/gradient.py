@@ -203,6 +203,8 @@ class GradientLearner:
         prepare: converts inputs of the learner to inputs of the models.
     """
 
+    parts: Sequence[str] = ("",)  # beginnings of the names of parameters with a gradient norm of their own
+
     def __init__(
         self,
         models: Sequence[nn.Module],
@@ -268,8 +270,15 @@ class GradientLearner:
             return 0
         return -(-REST // (examples * self._narrowest)) if examples % FILLING else 1
 
-    def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
-        """Run one forward and backward pass, clip, and step the optimizer."""
+    def update(self, inputs: Tensor, targets: Tensor, keys: Tensor, partners: Tensor | None = None) -> None:
+        """Run one forward and backward pass, clip, and step the optimizer.
+
+        Args:
+            inputs, targets: a batch [replicate, batch, ...].
+            keys: noise keys [replicate].
+            partners: rows of the sender and the receiver of each pairing of a population, [2, row].
+        """
+        owners = None if partners is None else self._owners(partners)
         if self._copies:
             filled = with_copies(range(self._count), self._copies)
             inputs, targets, keys = inputs[filled], targets[filled], keys[filled]
@@ -278,26 +287,23 @@ class GradientLearner:
         with _products(self._tf32):
             self._stack.flat_grad.zero_()
             arguments = [inputs, targets] if self._teaches else [inputs]
-            losses = self._loss(self._scores(arguments, keys), targets, Noise(keys))
+            scores = self._stack.forward(arguments, self._stacking, keys, owners=owners)
+            losses = self._loss(scores, targets, Noise(keys))
             losses.sum().backward()  # replicates share no parameters, so each gets the gradient of its own loss
             # Detached, as the autograd graph would keep a reference to its stream.
             self._last = losses.detach()[: self._count]
             if self._clip is not None:
-                self._clip_gradient(self._clip)
+                self._stack.clip(self._clip, self.parts)
             self._optimizer.step()
 
-    def _scores(self, arguments: Sequence[Tensor], keys: Tensor) -> Any:
-        """Run all models of the stack in training mode."""
-        return self._stack.forward(arguments, self._stacking, keys)
+    def _owners(self, partners: Tensor) -> Owners:
+        """Return the rows of the stack that own the parameters in the pairings of an update."""
+        raise NotImplementedError
 
-    def _clip_gradient(self, limit: float) -> None:
-        """Scale the gradient of each replicate down to a norm of at most `limit`."""
-        self._stack.clip(limit)
-
-    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
-        """Update once per batch."""
+    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor, *partners: Tensor) -> None:
+        """Update once per batch; batches are the first axis of all arguments, as of `update`."""
         assert self._issued is not None
-        self._issued(inputs, targets, keys)
+        self._issued(inputs, targets, keys, *partners)
 
     def scores(self, inputs: Tensor, which: Sequence[int] | None = None) -> Tensor:
         """Return scores in evaluation mode, of all replicates or of some."""
@@ -349,7 +355,7 @@ class GradientLearner:
             moment: {name: view[place].clone() for name, view in self._stack.views(flat).items()}
             for moment, flat in self._optimizer.moments.items()
         }
-        of_cpu, of_device = self._stack.random_state(place)
+        of_cpu, of_device = self._stack.random_states[place]
         random = {"cpu": of_cpu} if of_device is None else {"cpu": of_cpu, "device": of_device}
         steps = copy.deepcopy(self._optimizer.steps)
         return {"weights": self._stack.state(place), "moments": moments, "steps": steps, "random": random}
@@ -365,7 +371,7 @@ class GradientLearner:
         whole = [states[at] for at in with_copies(range(self._count), self._copies)]
         for place, state in enumerate(whole):
             self._stack.load(place, state["weights"])
-            self._stack.load_random_state(place, (state["random"]["cpu"], state["random"].get("device")))
+            self._stack.random_states[place] = state["random"]["cpu"], state["random"].get("device")
         device = self._stack.flat.device
         moments = {
             moment: {name: torch.stack([s["moments"][moment][name] for s in whole]).to(device) for name in named}

@@ -1,9 +1,8 @@
 """Jobs: replicates of one row that train in one process.
 
-`Job` is the interface of runs for planning, the store, runners, displays and trackers. Its parts are in two modules:
-`icy.training.job` has the choices that determine the results, and this module the cost of training, the texts
-and the records. Each subclass is a kind of job: `icy.training.probe_job.ProbeJob` trains a model,
-`icy.training.pairs.pair_job.PairJob` a sender and a receiver.
+`Job` is the interface of runs for planning, the store, runners, displays and trackers: first the choices that determine
+the results, then the cost of training, the texts and the records. Each subclass is a kind of job:
+`icy.training.probe_job.ProbeJob` trains a model, `icy.training.pair_job.PairJob` a sender and a receiver.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ import contextlib
 import math
 import time
 import traceback
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Number
 from statistics import fmean
@@ -29,19 +29,103 @@ from icy.core.text import counted, listed
 from icy.core.types import Choices, Fields
 from icy.records.check import config_fault
 from icy.records.kinds import STEPS_AND_ACCURACY, RowKey, job_kind
-from icy.records.record import CROSSINGS, INTERRUPTED, MODELS, Record, as_json, record_key, value_of
+from icy.records.record import CROSSINGS, FAILURES, INTERRUPTED, MODELS, Record, as_json, record_key, value_of
 
-from .outcomes import Outcome, Reading, Replicate, Report
+# -- results of training: replicates, readings of their evaluations, and outcomes --------------------------------------
 
-# -- the training of a job ---------------------------------------------------------------------------------------------
+
+@dataclass(frozen=True, order=True)
+class Replicate:
+    """One model of a stack: a condition and a seed. Records have the condition in the column `grammar`.
+
+    Attributes:
+        condition: in probes and pairs, the grammar that is learned; in games, the kind of distractors; in S2B, the
+            speaker; in the recall task, the stimuli; in the study, the grammar of a game.
+        seed: seed of the initial weights and of all other random numbers; in the study, the number of an instance.
+    """
+
+    condition: str
+    seed: int
+
+    @property
+    def grammar(self) -> str:
+        """The condition, under its name before version 0.3."""
+        warnings.warn("Replicate.grammar is now Replicate.condition.", DeprecationWarning, stacklevel=2)
+        return self.condition
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One replicate's accuracy at one evaluation; `phase` names the phase if a training has several."""
+
+    replicate: Replicate
+    steps: int
+    accuracy: float
+    phase: str = ""
+
+
+@dataclass
+class Outcome:
+    """The result of a replicate, or its failure.
+
+    Attributes:
+        replicate: the replicate.
+        reason: "target", "cap", "budget" or "steps" for a result; for a failure one of FAILURES.
+        steps: number of updates, or the loop index with `steps_from_zero`.
+        accuracy: accuracy at the end; NaN if training diverged.
+        curve: a point per evaluation, with the columns of `JobKind.curve`, by default (steps, accuracy).
+        engine: how the stack was trained.
+        seconds: this replicate's share of the time of its stacks.
+        baseline_steps: updates of the baseline at the same seed, if it reached the target.
+        extra: further numbers, by their names in the record; see `JobKind.measures`.
+        error: a sentence about the failure, for reasons that are not in FAILURES.
+        files: files to keep with the record, by their path in the results folder.
+        crossing: the number of updates at which the target was reached, if it was interpolated between two checks.
+        baseline_crossing: the same number of the baseline.
+    """
+
+    replicate: Replicate
+    reason: str
+    steps: int
+    accuracy: float
+    curve: Sequence[Sequence[Any]] = ()
+    engine: str = ""
+    seconds: float = 0.0
+    baseline_steps: int | None = None
+    extra: Fields = field(default_factory=dict)
+    error: str | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    crossing: float | None = None
+    baseline_crossing: float | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the replicate failed."""
+        return self.error is not None or self.reason in FAILURES
+
+
+Report = Callable[[list[Reading]], None]
+
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
 
 
 CORES = "icy.models.native"  # the package of the native cores, named here to avoid importing it
+IDENTITY = ("model", "grammar", "seed", "settings", "options")  # names in a configuration that `facts` leaves out
+# Fields of records that a configuration or the extra numbers of an outcome cannot overwrite.
+RESERVED = {
+    *("key", "config", "kind", "side", "measure", "value", "preset", "parameters", "failed", "reason", "error"),
+    *("traceback", "accuracy", "baseline_steps", "curve", "engine", "seconds", "versions", "made_by", "git", "device"),
+    *("device_name", "finished", "measures", "points", "files", *CROSSINGS),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobTraining(ABC):
-    """The part of a job that determines its numbers: replicates, configuration, versions and training; see `Job`.
+class Job(ABC):
+    """Replicates of one row, for one process. Subclasses are kinds of jobs.
+
+    A subclass defines its `kind`, its `name` and the `config` of each replicate; other methods have defaults. Its
+    method `train` trains the replicates, or the function `train` in the registration of its kind.
 
     Attributes:
         replicates: the replicates to train.
@@ -98,7 +182,7 @@ class JobTraining(ABC):
         return self.identity.get(replicate) or self.versions(replicate)
 
     def behavior(self) -> dict[str, Fields]:
-        """Return digests of what users' code computes for fixed inputs, by name; see `icy.training.behavior`."""
+        """Return digests of what users' code computes for fixed inputs, by name; see `icy.training.task_models`."""
         return {}
 
     @property
@@ -123,7 +207,7 @@ class JobTraining(ABC):
         """Return the job for another machine: without checkpoints, because these stay in the results folder."""
         return replace(self, checkpoints=False) if self.checkpoints else self
 
-    def joined(self, other: JobTraining) -> Self:
+    def joined(self, other: Job) -> Self:
         """Return the job with the additional replicates of another job of the row."""
         replicates = tuple(dict.fromkeys((*self.replicates, *other.replicates)))
         identity, made_by = {**self.identity, **other.identity}, {**self.made_by, **other.made_by}
@@ -150,50 +234,7 @@ class JobTraining(ABC):
         """Return the maximum number of updates of a replicate, given its baseline's updates; None if not known."""
         return None
 
-
-def check_engine(engine: str, device: str) -> None:
-    """Check the name of an engine.
-
-    Raises:
-        UnknownNameError: the name is unknown.
-        InvalidSettingError: a CUDA graph without a GPU, or native cores that are not available or do not run on this
-            processor.
-    """
-    require_known("engine", engine, ENGINES)
-    if engine.endswith("+graph") and device == "cpu":
-        raise InvalidSettingError("Updates can be captured as a graph only on a GPU; leave out '+graph'.")
-    why_not = native.why_not(CORES) if device == "cpu" else "they run only on a CPU" if device == "cuda" else None
-    if engine == "native" and why_not is not None:
-        raise InvalidSettingError(f"Native cores are not available here ({why_not}): choose another engine, or 'auto'.")
-
-
-def _steps_or_reason(record: Record) -> float | str:
-    """Return the updates of a baseline, or the reason for its failure."""
-    steps: float | None = record.get("baseline_crossing")
-    steps = record.get("baseline_steps") if steps is None else steps
-    if steps is None and not record["failed"]:
-        steps = record["steps"]
-    return record["reason"] if steps is None else steps
-
-
-__all__ = ["Job", "Outcome", "Reading", "Replicate", "Report", "check_config"]
-
-IDENTITY = ("model", "grammar", "seed", "settings", "options")  # names in a configuration that `facts` leaves out
-# Fields of records that a configuration or the extra numbers of an outcome cannot overwrite.
-RESERVED = {
-    *("key", "config", "kind", "side", "measure", "value", "preset", "parameters", "failed", "reason", "error"),
-    *("traceback", "accuracy", "baseline_steps", "curve", "engine", "seconds", "versions", "made_by", "git", "device"),
-    *("device_name", "finished", "measures", "points", "files", *CROSSINGS),
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job(JobTraining):
-    """Replicates of one row, for one process. Subclasses are kinds of jobs.
-
-    A subclass defines its `kind`, its `name` and the `config` of each replicate; other methods have defaults. Its
-    method `train` trains the replicates, or the function `train` in the registration of its kind.
-    """
+    # -- cost, texts and records ---------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -324,6 +365,31 @@ class Job(JobTraining):
         outside = out_of_memory(error) or isinstance(error, SurroundingsError)
         reason = INTERRUPTED if outside else "error"
         return _record_of(self, replicate, failed=True, reason=reason, error=sentence, traceback=trace)
+
+
+def check_engine(engine: str, device: str) -> None:
+    """Check the name of an engine.
+
+    Raises:
+        UnknownNameError: the name is unknown.
+        InvalidSettingError: a CUDA graph without a GPU, or native cores that are not available or do not run on this
+            processor.
+    """
+    require_known("engine", engine, ENGINES)
+    if engine.endswith("+graph") and device == "cpu":
+        raise InvalidSettingError("Updates can be captured as a graph only on a GPU; leave out '+graph'.")
+    why_not = native.why_not(CORES) if device == "cpu" else "they run only on a CPU" if device == "cuda" else None
+    if engine == "native" and why_not is not None:
+        raise InvalidSettingError(f"Native cores are not available here ({why_not}): choose another engine, or 'auto'.")
+
+
+def _steps_or_reason(record: Record) -> float | str:
+    """Return the updates of a baseline, or the reason for its failure."""
+    steps: float | None = record.get("baseline_crossing")
+    steps = record.get("baseline_steps") if steps is None else steps
+    if steps is None and not record["failed"]:
+        steps = record["steps"]
+    return record["reason"] if steps is None else steps
 
 
 class _Enough(BaseException):  # not an Exception, which `train` may catch

@@ -29,7 +29,7 @@ from icy.models.base import MemoryModel
 from icy.models.stock import needs_stock_layers
 
 from .gradient import GradientLearner, Loss, Prepare, count_right, label_of
-from .native import NativeLearner, NativePairLearner, NotNativeError, require_native
+from .native import NativeLearner, NativePairLearner, require_native
 from .stack import Stack, choose_issue
 from .weights import restore, state_of
 
@@ -126,15 +126,20 @@ def obstacle_to(
     if engine == "vmap" and needs_stock_layers(models[0]):
         return "it has layers that vmap runs slowly or wrongly"
     two, by_vmap = [copy.deepcopy(models[0]) for _ in range(2)], engine != "broadcast"
-    if by_vmap and (name := _differing_tensor(models)):
-        return f"its tensor '{name}' differs between replicates and is not a buffer; use register_buffer"
+    first, *others = [_plain_tensors(model) for model in {id(model): model for model in models}.values()]
+    different = [n for n, x in first.items() for o in others if n not in o or not torch.equal(x, o[n])]
+    if by_vmap and different:
+        return f"its tensor '{different[0]}' differs between replicates and is not a buffer; use register_buffer"
     inputs, keys = torch.cat([sample[:1], sample[:1]]), torch.zeros(2, dtype=torch.long, device=device)
     try:
         trial = Stack(two, device, [seeds[0]] * 2, all_buffers=by_vmap)
         if by_vmap:
-            trial.modules[0].register_forward_pre_hook(_note_buffers)
+            trial.modules[0].register_forward_pre_hook(
+                lambda module, _: setattr(module, "buffers_before", dict(module.named_buffers()))
+            )
             trial.modules[0].register_forward_hook(_require_same_buffers)
-        _total(trial.forward([inputs], engine, keys)).backward()
+        output = trial.forward([inputs], engine, keys)
+        torch.stack([part.sum() for part in (output if isinstance(output, tuple) else (output,))]).sum().backward()
         if by_vmap:
             with torch.no_grad():
                 trial.forward([inputs], engine)
@@ -143,23 +148,14 @@ def obstacle_to(
     return None
 
 
-def _differing_tensor(models: Sequence[nn.Module]) -> str | None:
-    """Return the name of a tensor attribute that differs between models, if there is one."""
-    first, *others = [_plain_tensors(model) for model in {id(model): model for model in models}.values()]
-    return next((n for n, x in first.items() for o in others if n not in o or not torch.equal(x, o[n])), None)
-
-
 def _plain_tensors(model: nn.Module) -> dict[str, Tensor]:
+    """Return the tensors of a model that are not parameters or buffers, by name."""
     return {
         f"{place}.{name}".lstrip("."): value
         for place, part in model.named_modules()
         for name, value in vars(part).items()
         if isinstance(value, Tensor)
     }
-
-
-def _note_buffers(module: Any, inputs: Any) -> None:
-    module.buffers_before = dict(module.named_buffers())
 
 
 def _require_same_buffers(module: Any, inputs: Any, output: Any) -> None:
@@ -182,12 +178,6 @@ def _sentence(error: Exception) -> str:
         return f"torch.vmap has no rule for {match[1]}; compute it by other operations"
     known = next((sentence for pattern, sentence in SENTENCES if re.search(pattern, message)), None)
     return known or f"in a stack it raises {type(error).__name__}: {message.rstrip('.')}"
-
-
-def _total(output: Any) -> Tensor:
-    """Return the sum of all outputs."""
-    parts = output if isinstance(output, tuple) else (output,)
-    return torch.stack([part.sum() for part in parts]).sum()
 
 
 # Examples per replicate in one forward pass of an evaluation. The number does not depend on the size of the stack,
@@ -306,69 +296,36 @@ def make_learner(
             f"{label_of(models[0])} has no parameters to train. A model that stores examples instead sets "
             "`learns_by_gradient = False` and has a method `observe` (see icy.models.base.MemoryModel)."
         )
+    name = label_of(models[0])
     requested, _, issue = engine.partition("+")
     by_native = by_native or (partial(_native, by_gradient) if prepare is None else None)
     if requested == "native" and by_native is None:
-        raise IncompatibleError(f"The engine 'native' cannot run {label_of(models[0])}; choose another, or 'auto'.")
+        raise IncompatibleError(f"The engine 'native' cannot run {name}; choose another, or 'auto'.")
     if requested in ("auto", "native") and by_native is not None:
-        learner = _try_native(by_native, requested, models, seeds, loss, settings, device, sample)
-        if learner is not None:
+        try:
+            learner = by_native(models, seeds, loss, settings, device, sample)
+        except IncompatibleError as error:
+            if requested == "native":
+                raise IncompatibleError(
+                    f"The engine 'native' cannot run {name} ({error}); choose another, or 'auto'."
+                ) from None
+            log.info("%s: the engine 'native' is not used (%s).", name, error)
+        else:
+            log.info("%s: replicates train by the engine 'native', %s.", name, WHY["native"])
             return learner
-    if requested == "auto":
-        stacking, why = _choose(models, seeds, sample, device)
-    else:
-        stacking, why = _requested_stacking(models, seeds, sample, device, requested), "as requested"
+    stacking, why = _stacking(requested, models, seeds, sample, device)
     if settings.optimizer != "adam":
         if issue == "graph":
             raise IncompatibleError(f"A graph cannot capture updates of {settings.optimizer}: leave out '+graph'.")
         issue = "plain"
     issue, why_so = choose_issue(issue or None, stacking, device)
-    log.info("%s: replicates train by the engine '%s', %s.", label_of(models[0]), stacking, why)
+    log.info("%s: replicates train by the engine '%s', %s.", name, stacking, why)
     if device.type != "cpu":
-        log.info("%s: updates are issued as '%s', %s.", label_of(models[0]), issue, why_so)
+        log.info("%s: updates are issued as '%s', %s.", name, issue, why_so)
     return by_gradient(models, seeds, loss, settings, device, stacking, issue, prepare=prepare)
 
 
-def _try_native(
-    by_native: Callable[..., Learner], requested: str, models: Sequence[nn.Module], *how: Any
-) -> Learner | None:
-    """Return a learner with native cores; None if there is none and the user did not request it.
-
-    Raises:
-        IncompatibleError: the user requested it.
-    """
-    name = label_of(models[0])
-    try:
-        learner = by_native(models, *how)
-    except IncompatibleError as error:
-        if requested == "native":
-            raise IncompatibleError(
-                f"The engine 'native' cannot run {name} ({error}); choose another, or 'auto'."
-            ) from None
-        log.info("%s: the engine 'native' is not used (%s).", name, error)
-        return None
-    log.info("%s: replicates train by the engine 'native', %s.", name, WHY["native"])
-    return learner
-
-
 def _native(
-    by_gradient: Callable[..., GradientLearner],
-    models: Sequence[nn.Module],
-    seeds: Sequence[int],
-    loss: Loss,
-    *how: Any,
-) -> Learner:
-    """Return a learner with native cores.
-
-    Raises:
-        IncompatibleError: there is no compiled code, or it cannot train the model.
-    """
-    if hasattr(models[0], "with_native_cores"):
-        return _native_pair(by_gradient, models, seeds, loss, *how)
-    return NativeLearner(models, loss, *how)
-
-
-def _native_pair(
     by_gradient: Callable[..., GradientLearner],
     models: Sequence[nn.Module],
     seeds: Sequence[int],
@@ -377,11 +334,13 @@ def _native_pair(
     device: torch.device,
     sample: Tensor,
 ) -> Learner:
-    """Return a learner of pairs by compiled code. If it does not support them, native cores run only both sides.
+    """Return a learner by compiled code. If it does not support pairs, native cores run only both of their sides.
 
     Raises:
-        IncompatibleError: as for `_native`.
+        IncompatibleError: there is no compiled code, or it cannot train the model.
     """
+    if not hasattr(models[0], "with_native_cores"):
+        return NativeLearner(models, loss, settings, device, sample)
     why: IncompatibleError | str = "a population"
     if by_gradient is GradientLearner:
         try:
@@ -389,44 +348,33 @@ def _native_pair(
         except IncompatibleError as error:
             why = error
     require_native(device)
-    try:
-        pairs = [model.with_native_cores(sample[0]) for model in models]  # type: ignore[operator]
-    except NotNativeError as error:
-        raise IncompatibleError(str(error)) from None
+    pairs = [model.with_native_cores(sample[0]) for model in models]  # type: ignore[operator]
     log.info("%s: PyTorch runs the representation between native cores (%s).", label_of(models[0]), why)
     return by_gradient(pairs, seeds, loss, settings, device, "broadcast", name="native")
 
 
-def _choose(models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device) -> tuple[str, str]:
-    """Choose the fastest stacking that the model allows, with the reason."""
-    obstacle: str | None = ""
-    for stacking in ("broadcast", *BY_VMAP):
-        obstacle = obstacle_to(stacking, models, seeds, sample, device)
-        if obstacle is None:
-            return stacking, WHY[stacking]
-    name = label_of(models[0])
-    log.warning("%s cannot be stacked, so its replicates train one at a time: %s.", name, obstacle)
-    return "loop", "since it cannot be stacked"
-
-
-def _requested_stacking(
-    models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device, engine: str
-) -> str:
-    """Return the stacking of a requested engine.
+def _stacking(
+    requested: str, models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device
+) -> tuple[str, str]:
+    """Return the requested stacking, or with "auto" the fastest that the model allows, and the reason.
 
     Raises:
-        IncompatibleError: the engine cannot run the model.
+        IncompatibleError: the requested engine cannot run the model.
     """
-    if engine == "loop":
-        return engine
-    for stacking in BY_VMAP if engine == "vmap" else (engine,):
+    obstacle: str | None = ""
+    for stacking in {"auto": ("broadcast", *BY_VMAP), "vmap": BY_VMAP, "loop": ()}.get(requested, (requested,)):
         obstacle = obstacle_to(stacking, models, seeds, sample, device)
         if obstacle is None:
-            return stacking
-    if engine == "vmap" and getattr(models[0], "broadcasts", False):
-        obstacle = "it is built from icy's layers, which the engine 'broadcast' stacks"
+            return stacking, WHY[stacking] if requested == "auto" else "as requested"
     name = label_of(models[0])
-    raise IncompatibleError(f"The engine '{engine}' cannot run {name} ({obstacle}); choose another, or 'auto'.")
+    if requested == "auto":
+        log.warning("%s cannot be stacked, so its replicates train one at a time: %s.", name, obstacle)
+        return "loop", "since it cannot be stacked"
+    if requested == "loop":
+        return "loop", "as requested"
+    if requested == "vmap" and getattr(models[0], "broadcasts", False):
+        obstacle = "it is built from icy's layers, which the engine 'broadcast' stacks"
+    raise IncompatibleError(f"The engine '{requested}' cannot run {name} ({obstacle}); choose another, or 'auto'.")
 
 
 class MemoryLearner:

@@ -6,12 +6,13 @@ import contextlib
 import io
 import json
 import logging
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import torch
 
@@ -118,21 +119,6 @@ class Checkpoint:
         _remove(self.path)
 
 
-@dataclass
-class Resumed(Generic[L]):
-    """A stack that was resumed from checkpoints, or a new stack.
-
-    Attributes:
-        learner: learner of its replicates.
-        updates: number of updates so far.
-        own: additional states of the replicates, in order; empty for a new stack.
-    """
-
-    learner: L
-    updates: int = 0
-    own: list[State] = field(default_factory=list)
-
-
 class Checkpoints:
     """The checkpoints of a job that trains stacks: a file per replicate, so that stacks may change on resuming.
 
@@ -165,7 +151,11 @@ class Checkpoints:
         Replicates with more updates than their unfinished baseline come last. This happens if the baseline's
         checkpoint was damaged.
         """
-        ahead = _ahead_of_baselines(self._job, self._known) if self._job is not None else set()
+        ahead: set[Replicate] = set()
+        if (job := self._job) is not None:
+            waiting = {r.seed: r for r in job.replicates if job.is_baseline(r) and r.seed not in job.baselines}
+            known = {seed: self.updates(baseline) for seed, baseline in waiting.items()}
+            ahead = {r for r in self._known if self.updates(r) > known.get(r.seed, math.inf)}
         far: dict[tuple[bool, int], list[Replicate]] = {}
         for replicate in self._of:
             far.setdefault((replicate not in ahead, self.updates(replicate)), []).append(replicate)
@@ -189,18 +179,23 @@ class Checkpoints:
                 about = {"format": FORMAT, UPDATES: updates, "how": self._how(learner)}
                 self._of[replicate].save({**about, "learner": learner.state(place), "own": rest})
 
-    def resumed(self, replicates: Sequence[Replicate], make: Callable[[], L], own: Collection[str]) -> Resumed[L]:
+    def resumed(
+        self, replicates: Sequence[Replicate], make: Callable[[], L], own: Collection[str]
+    ) -> tuple[L, int, list[State]]:
         """Return a stack from its checkpoints; a new stack if there are none, or if another engine saved them.
 
         Args:
             replicates: the replicates in order; their checkpoints have equal steps.
             make: makes a new learner of the replicates.
             own: names in the additional state of each replicate.
+
+        Returns:
+            The learner, its number of updates, and the additional states in order, which are empty for a new stack.
         """
         learner = make()
         states = [state for r in replicates if (state := self._known.pop(r, None)) is not None]
         if not states or len(states) < len(replicates):
-            return Resumed(learner)
+            return learner, 0, []
         try:
             if different := {state["how"] for state in states} - {self._how(learner)}:
                 raise IncompatibleError(f"it was trained {listed(sorted(different))}, and now {self._how(learner)}")
@@ -209,10 +204,10 @@ class Checkpoints:
             learner.resume([state["learner"] for state in states])
         except Exception as error:  # for example, other content in the file
             self._of[replicates[0]].refuse(error, len(replicates) - 1)
-            return Resumed(make())
+            return make(), 0, []
         updates = states[0][UPDATES]
         log.info("Resuming after update %s with %s.", updates, counted(len(states), "replicate"))
-        return Resumed(learner, updates, [state["own"] for state in states])
+        return learner, updates, [state["own"] for state in states]
 
     def _how(self, learner: Learner) -> str:
         """Return a phrase with the engine and device of a stack. Both affect the last bits of its results."""
@@ -237,13 +232,6 @@ def read_state(checkpoint: Checkpoint) -> State | None:
         checkpoint.refuse(IncompatibleError("another version of icy saved it"))
         return None
     return state
-
-
-def _ahead_of_baselines(job: Job, known: Mapping[Replicate, State]) -> set[Replicate]:
-    """Return the replicates with more updates than their unfinished baseline."""
-    waiting = {r.seed: r for r in job.replicates if job.is_baseline(r) and r.seed not in job.baselines}
-    updates = {seed: known.get(baseline, {}).get(UPDATES, 0) for seed, baseline in waiting.items()}
-    return {r for r, state in known.items() if state[UPDATES] > updates.get(r.seed, state[UPDATES])}
 
 
 def sweep_checkpoints(folder: str | Path) -> None:

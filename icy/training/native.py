@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
 from typing import Protocol as Interface
 
 import torch
@@ -30,27 +32,18 @@ from icy.core.representations import (
     Soft,
 )
 from icy.core.types import State
-from icy.models.native import calls, module
+from icy.models.native import calls
 from icy.models.native.builder import NotNativeError
-from icy.models.native.module import require_same
+from icy.models.native.calls import require_same
 from icy.models.native.program import Layout, Program, chunk_for
 from icy.models.stock import has_stock
 
-__all__ = [
-    "NativeLearner",
-    "NativeStack",
-    "NotNativeError",
-    "native_loss",
-    "require_native",
-    "require_optimizer",
-    "require_supported",
-]
-
 Loss = Callable[..., Tensor]
 NO_END = -1  # in `struct Loss` of losses.h
+D = TypeVar("D", calls.NativeTraining, calls.PairTraining, calls.Game)
 
 
-class NativeStack:
+class NativeStack(ABC):
     """Parameters and optimizer states of R replicates of one architecture, which compiled code changes in place.
 
     Args:
@@ -65,21 +58,44 @@ class NativeStack:
         self._layout, self._settings = layout, settings
         self._parameters = torch.stack([layout.pack(dict(model.named_parameters())) for model in models])
         self._moments = [torch.zeros_like(self._parameters) for _ in range(2)]
-        self._trained = None if not layout.frozen else _trained(layout)
+        self._trained: Tensor | None = None  # a mask over the vector of parameters: 1 if trained, 0 if frozen
+        if layout.frozen:
+            named = models[0].named_parameters()
+            self._trained = layout.pack({name: torch.full_like(p, name not in layout.frozen) for name, p in named})
         self._updates = 0
         self._last: Tensor | None = None
 
-    def _optimizer(self) -> calls.Optimizer:
-        """Return the description of the next updates of the optimizer."""
-        kind, rate = calls.OPTIMIZERS[self._settings.optimizer], self._settings.learning_rate
-        return calls.Optimizer(rate, self._settings.clip_norm or 0.0, self._updates, kind)
+    def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
+        """Update each replicate once."""
+        self.train(inputs[None], targets[None], keys[None])
 
-    def _addresses(self, replicates: int) -> Iterator[int | None]:
-        """Yield the addresses of the parameters, of both moments, and of the mask of trained parameters, or None."""
-        padded, names = self._layout.padded, ("parameters", "first moments", "second moments")
-        for tensor, name in zip((self._parameters, *self._moments), names, strict=True):
-            yield address(tensor, "float32", replicates * padded, name)
-        yield None if self._trained is None else address(self._trained, "float32", padded, "trained")
+    @abstractmethod
+    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
+        """Update once per batch."""
+
+    def _update_all(self, training: D, shape: tuple[int, int, int], keys: Tensor, call: Callable[[D], None]) -> None:
+        """Make updates by compiled code.
+
+        Args:
+            training: description of the updates, without the fields that all descriptions have.
+            shape: numbers of updates, of replicates, and of examples in a batch.
+            keys: noise keys [update, replicate].
+            call: calls the compiled code with the description, for every replicate.
+        """
+        training.updates, training.replicates, training.batch = updates, replicates, _ = shape
+        settings, padded = self._settings, self._layout.padded
+        clip, kind = settings.clip_norm or 0.0, calls.OPTIMIZERS[settings.optimizer]
+        training.optimizer = calls.Optimizer(settings.learning_rate, clip, self._updates, kind)
+        training.padded = padded
+        for (name, _), tensor in zip(calls.PARAMETERS, (self._parameters, *self._moments), strict=False):
+            setattr(training, name, address(tensor, "float32", replicates * padded, name))
+        if self._trained is not None:
+            training.trained = address(self._trained, "float32", padded, "trained")
+        keys, losses = keys.long().contiguous(), torch.empty(replicates, dtype=torch.float64, device="cpu")
+        training.keys, training.losses = address(keys, "int64", updates * replicates, "keys"), losses.data_ptr()
+        call(training)
+        self._updates += updates
+        self._last = losses
 
     def weights(self, place: int) -> dict[str, Tensor]:
         """Return a copy of the weights of a replicate, for `load_state_dict`."""
@@ -138,33 +154,26 @@ class NativeLearner(NativeStack):
     def __init__(
         self, models: Sequence[nn.Module], loss: Loss, settings: TrainingSettings, device: torch.device, sample: Tensor
     ) -> None:
-        require_supported(models[0], device)
-        require_optimizer(settings)
-        try:
-            self._training = Program(models[0], sample[0], training=True, gradient=True)
-            self._evaluation = Program(models[0], sample[0], training=False, gradient=False)
-            self._loss = native_loss(loss, self._training)
-            self._caller = calls.Caller()
-            for program, training in ((self._training, True), (self._evaluation, False)):
-                require_same(self._caller, program, models[0], training)
-        except NotNativeError as error:
-            raise IncompatibleError(str(error)) from None
+        require_native(device, settings.optimizer)
+        require_supported(models[0])
+        self._training = Program(models[0], sample[0], training=True, gradient=True)
+        self._evaluation = Program(models[0], sample[0], training=False, gradient=False)
+        self._loss = native_loss(loss, self._training)
+        self._caller = calls.Caller()
+        for program, training in ((self._training, True), (self._evaluation, False)):
+            require_same(self._caller, program, models[0], training)
         super().__init__(models, self._training.layout, settings)
-
-    def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
-        """Update each replicate once."""
-        self.train(inputs[None], targets[None], keys[None])
 
     def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """Update once per batch."""
         inputs, targets = (x.long().contiguous() for x in (inputs, targets))
         updates, replicates, batch = inputs.shape[:3]
         examples = updates * replicates * batch
-        given = (
-            calls.address_of_inputs(self._training, inputs, examples),
-            address(targets, "int64", examples * self._training.places, "targets"),
-        )
-        self._train(updates, batch, keys, given)
+        training = self._described(batch)
+        training.inputs = calls.address_of_inputs(self._training, inputs, examples)
+        training.targets = address(targets, "int64", examples * self._training.places, "targets")
+        call = partial(self._caller.train, self._training)
+        self._update_all(training, (updates, replicates, batch), keys, call)
 
     def train_on_draws(self, drawing: calls.Drawing, keys: Tensor, of_meanings: bool) -> None:
         """Update once per batch that compiled code draws.
@@ -178,31 +187,18 @@ class NativeLearner(NativeStack):
             IncompatibleError: the model does not take these batches.
         """
         draws = drawing.checked(self._training, len(self._parameters), of_meanings)
-        self._train(drawing.batches, drawing.batch, keys, (None, None), draws, of_meanings)
+        training = self._described(drawing.batch)
+        training.draws, training.of_meanings = ctypes.addressof(draws), of_meanings
+        shape = drawing.batches, draws.replicates, drawing.batch
+        call = partial(self._caller.train, self._training, numbers=draws.attributes + draws.length)
+        self._update_all(training, shape, keys, call)
 
-    def _train(
-        self,
-        updates: int,
-        batch: int,
-        keys: Tensor,
-        given: tuple[int | None, int | None],
-        draws: calls.Draws | None = None,
-        of_meanings: bool = False,
-    ) -> None:
-        replicates = len(self._parameters)
-        loss = calls.Loss.from_buffer_copy(self._loss)
-        if loss.kind != calls.REINFORCE:
-            loss.scale /= batch
-        losses = torch.empty(replicates, dtype=torch.float64, device="cpu")
-        keys = keys.long().contiguous()
-        training = calls.NativeTraining(
-            loss, self._optimizer(), replicates, updates, batch, self._layout.padded, *self._addresses(replicates),
-            *given, address(keys, "int64", updates * replicates, "keys"), losses.data_ptr(),
-            None if draws is None else ctypes.addressof(draws), of_meanings,
-        )  # fmt: skip
-        self._caller.train(self._training, training, 0 if draws is None else draws.attributes + draws.length)
-        self._updates += updates
-        self._last = losses
+    def _described(self, batch: int) -> calls.NativeTraining:
+        """Return a description of updates with the loss of a batch of some examples."""
+        training = calls.NativeTraining(loss=self._loss)
+        if self._loss.kind != calls.REINFORCE:
+            training.loss.scale /= batch
+        return training
 
     @torch.no_grad()
     def scores(self, inputs: Tensor, which: Sequence[int] | None = None) -> Tensor:
@@ -225,50 +221,32 @@ class NativeLearner(NativeStack):
         return self._caller.right_of_draws(self._evaluation, parameters, drawing, of_meanings)
 
 
-def require_optimizer(settings: TrainingSettings) -> None:
-    """Raise if compiled code does not have an optimizer.
+def require_native(device: torch.device, optimizer: str = "adam") -> None:
+    """Raise if there are no native cores for a device, or they do not have the optimizer.
 
     Raises:
-        IncompatibleError: it does not.
-    """
-    if settings.optimizer not in calls.OPTIMIZERS:
-        raise IncompatibleError(f"the engine does not support the optimizer {settings.optimizer}")
-
-
-def require_native(device: torch.device) -> None:
-    """Raise if there are no native cores for a device.
-
-    Raises:
-        IncompatibleError: the device is not a CPU, or there is no compiled code.
+        IncompatibleError: the device is not a CPU, there is no compiled code, or it does not have the optimizer.
     """
     if device.type != "cpu":
         raise IncompatibleError("the engine runs on the CPU only")
     if not calls.available():
         raise IncompatibleError(str(native.why_not(calls.PACKAGE)))
+    if optimizer not in calls.OPTIMIZERS:
+        raise IncompatibleError(f"the engine does not support the optimizer {optimizer}")
 
 
-def require_supported(model: nn.Module, device: torch.device) -> None:
+def require_supported(model: nn.Module) -> None:
     """Raise if native cores do not support models of this type.
 
     Raises:
-        IncompatibleError: native cores do not run on the device; or the model does not set `broadcasts = True`, has
-            buffers, or uses teacher forcing.
+        IncompatibleError: the model does not set `broadcasts = True`, has buffers, or uses teacher forcing.
     """
-    require_native(device)
     if not getattr(model, "broadcasts", False) and not has_stock(model):
         raise IncompatibleError("the model does not set `broadcasts = True`")
     if any(True for _ in model.buffers()):
         raise IncompatibleError("the model has buffers")
     if getattr(model, "teacher_forcing", False):
         raise IncompatibleError("the model uses teacher forcing")
-
-
-def _trained(layout: Layout) -> Tensor:
-    """Return a mask over the vector of parameters: 1 if trained, 0 if frozen."""
-    trained = {name: float(name not in layout.frozen) for name in layout.shapes}
-    return layout.pack(
-        {n: torch.full(s, trained[n], dtype=torch.float32, device="cpu") for n, s in layout.shapes.items()}
-    )
 
 
 def native_loss(loss: Loss, program: Program) -> calls.Loss:
@@ -301,12 +279,6 @@ def native_loss(loss: Loss, program: Program) -> calls.Loss:
 # -- a learner that trains pairs of a sender and a receiver by compiled code, one pair after another -------------------
 
 
-RECEIVER = "receiver."
-
-
-LINKS = (Soft, Discrete, Gumbel, GumbelSoftmax, Quantized, LearnedCodebook)
-
-
 class LinkLoss(Interface):
     """The joint loss of pairs, which also counts correct answers."""
 
@@ -322,7 +294,7 @@ class NativePairLearner(NativeStack):
     The numbers of a pair do not depend on the others, on the worker or on the number of threads.
 
     Args:
-        models: a pair per replicate, all of one architecture (icy.training.pairs.model).
+        models: a pair per replicate, all of one architecture (icy.training.task_models).
         loss: the loss of the pairs.
         settings: optimizer, learning rate and clipping.
         device: the CPU.
@@ -335,10 +307,11 @@ class NativePairLearner(NativeStack):
     def __init__(
         self, models: Sequence[Any], loss: LinkLoss, settings: TrainingSettings, device: torch.device, sample: Tensor
     ) -> None:
-        require_native(device)
-        require_optimizer(settings)
+        require_native(device, settings.optimizer)
         pair = models[0]
-        _require_link(pair.link)
+        with torch.no_grad():
+            sent = copy.deepcopy(pair.sender).eval()(sample[0])
+        self._described = described_link(pair.link, sent.shape[-2:], getattr(loss, "link", None))
         if getattr(pair.link, "symbols", WITH_START) != WITH_START:
             raise IncompatibleError("its sender excludes the start symbol (symbols=V)")
         if any(True for _ in pair.buffers()):
@@ -346,14 +319,11 @@ class NativePairLearner(NativeStack):
         self._link = copy.deepcopy(pair.link)
         if settings.training_readings and isinstance(self._link, nn.Module):
             raise IncompatibleError("the representation of training readings has parameters")
-        try:
-            self._caller = module.PairCaller()
-            self._make_programs(pair, sample[0])
-            self._described = described_link(pair.link, self._sender, getattr(loss, "link", None))
-        except NotNativeError as error:
-            raise IncompatibleError(str(error)) from None
+        self._caller = calls.Caller()
+        self._make_programs(pair, sample[0], sent)
         super().__init__(models, Layout.of(pair), settings)
-        self._first = {"sender": 0, "receiver": _first_of(self._layout, RECEIVER), "link": 0}
+        receivers = [offset for name, offset in self._layout.offsets.items() if name.startswith("receiver.")]
+        self._first = {"sender": 0, "receiver": min(receivers, default=0), "link": 0}
         if isinstance(self._link, LearnedCodebook):
             # A sender that reads its own symbols has the same codes.
             self._codes = next(name for name, p in pair.named_parameters() if p is pair.link.codes)
@@ -364,10 +334,8 @@ class NativePairLearner(NativeStack):
                 raise IncompatibleError("its sides share parameters")
         self._loss = loss
 
-    def _make_programs(self, pair: Any, meanings: Tensor) -> None:
+    def _make_programs(self, pair: Any, meanings: Tensor, sent: Tensor) -> None:
         """Make the programs of both sides, for training and for evaluation."""
-        with torch.no_grad():
-            sent = copy.deepcopy(pair.sender).eval()(meanings)
         chunk = chunk_for(max(sum(p.numel() for p in side.parameters()) for side in (pair.sender, pair.receiver)))
         made = [
             (side, inputs, training, Program(side, inputs, training, gradient=training, chunk=chunk))
@@ -381,10 +349,6 @@ class NativePairLearner(NativeStack):
             require_same(self._caller, program, side, training)
         self._sender, self._speaking, self._receiver, self._reading, self._on_tokens = (one[-1] for one in made)
 
-    def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
-        """Update each pair once."""
-        self.train(inputs[None], targets[None], keys[None])
-
     def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """Update once per batch.
 
@@ -393,34 +357,28 @@ class NativePairLearner(NativeStack):
             targets: the same meanings.
             keys: noise keys [update, replicate].
         """
-        meanings, keys = inputs.long().contiguous(), keys.long().contiguous()
+        meanings = inputs.long().contiguous()
         updates, replicates, batch, answers = meanings.shape
-        losses = torch.empty(replicates, dtype=torch.float64, device="cpu")
         right = sent = None
         if self._settings.training_readings:
             right = torch.zeros(replicates, dtype=torch.long, device="cpu")
-            sent = losses.new_empty((replicates, batch, self._sender.places, self._sender.choices), dtype=torch.float32)
-        training = module.PairTraining(
-            self._described, self._answers(batch), self._optimizer(), replicates, updates, batch, self._layout.padded,
-            self._first["receiver"], self._first["link"], *self._addresses(replicates),
-            calls.address_of_inputs(self._sender, meanings, updates * replicates * batch),
-            address(keys, "int64", updates * replicates, "keys"), losses.data_ptr(),
-            *(None if tensor is None else tensor.data_ptr() for tensor in (right, sent)),
+            size = replicates, batch, self._sender.places, self._sender.choices
+            sent = torch.empty(size, dtype=torch.float32, device="cpu")
+        places, choices, link = self._receiver.places, self._receiver.choices, self._loss.link
+        answers_loss = calls.Loss(calls.CROSS_ENTROPY, places, choices, NO_END, 1 / (places * batch), 1.0, 0.0, 0.0)
+        if isinstance(link, Discrete):
+            weights = link.reward_weight, link.entropy_weight
+            answers_loss = calls.Loss(calls.REINFORCE, places, choices, NO_END, 1.0, 1.0, *weights)
+        training = calls.PairTraining(
+            self._described, answers_loss, receiver=self._first["receiver"], codes=self._first["link"],
+            meanings=calls.address_of_inputs(self._sender, meanings, updates * replicates * batch),
+            right=None if right is None else right.data_ptr(), sent=None if sent is None else sent.data_ptr(),
         )  # fmt: skip
         address(meanings, "int64", updates * replicates * batch * self._receiver.places, "meanings")
-        self._caller.train_pairs(self._sender, self._receiver, training)
-        self._updates += updates
-        self._last = losses
+        call = partial(self._caller.train_pairs, self._sender, self._receiver)
+        self._update_all(training, (updates, replicates, batch), keys, call)
         if right is not None and sent is not None:
             self._loss.note(right / (batch * answers), sent, meanings[-1])
-
-    def _answers(self, batch: int) -> calls.Loss:
-        """Return the description of the loss of the answers in a batch."""
-        places, choices = self._receiver.places, self._receiver.choices
-        if isinstance(self._loss.link, Discrete):
-            weights = self._loss.link.reward_weight, self._loss.link.entropy_weight
-            return calls.Loss(calls.REINFORCE, places, choices, NO_END, 1.0, 1.0, *weights)
-        return calls.Loss(calls.CROSS_ENTROPY, places, choices, NO_END, 1 / (places * batch), 1.0, 0.0, 0.0)
 
     @torch.no_grad()
     def run(self, meanings: Tensor, messages: Tensor | None = None) -> tuple[Tensor, ...]:
@@ -450,54 +408,39 @@ class NativePairLearner(NativeStack):
         return link
 
 
-def _first_of(layout: Layout, prefix: str) -> int:
-    """Return the smallest offset of the parameters with a prefix; 0 if there are none."""
-    return min((offset for name, offset in layout.offsets.items() if name.startswith(prefix)), default=0)
-
-
-def _require_link(link: object) -> None:
-    """Raise if compiled code does not have a type of representations; this is known before the programs are made.
-
-    Raises:
-        IncompatibleError: it does not.
-    """
-    if isinstance(link, Ending):
-        raise IncompatibleError("compiled code does not run messages that end early")
-    if type(link) not in LINKS:
-        raise IncompatibleError(_unsupported(link))
-
-
-def _unsupported(link: object) -> str:
-    return f"compiled code does not support the representation {getattr(link, 'name', type(link).__name__)}"
-
-
-def described_link(link: object, sender: Program, of_loss: object) -> module.Link:
+def described_link(link: object, shape: Sequence[int], of_loss: object) -> calls.Link:
     """Return the compiled code's description of a representation.
 
     Args:
         link: the representation of a pair.
-        sender: program of the sender.
+        shape: places and choices of the scores of the sender.
         of_loss: the representation of the loss.
 
     Raises:
         NotNativeError: compiled code does not support the representation, or the loss is not of this representation.
     """
-    places, choices = sender.places, sender.choices
-    kind, symbols = type(link), choices - 1
+    (places, choices), kind = shape, type(link)
+    symbols = choices - 1
+    if isinstance(link, Ending):
+        raise NotNativeError("compiled code does not run messages that end early")
+    found: calls.Link | None = None
+    if kind is Soft:
+        found = calls.Link(calls.RELAXED, places, choices, choices, 0, 1.0)
+    elif kind is Discrete:
+        found = calls.Link(calls.DRAWN, places, choices, choices, 1, 1.0)
+    elif isinstance(link, Gumbel) and kind is Gumbel:
+        found = calls.Link(calls.ONE_HOT, places, choices, choices, 1, link.temperature)
+    elif isinstance(link, GumbelSoftmax) and kind is GumbelSoftmax:
+        code = calls.ONE_HOT if link.straight_through else calls.RELAXED
+        found = calls.Link(code, places, choices, symbols, 1, link.tau)
+    elif isinstance(link, Quantized) and kind is Quantized and link.normalise == "sigmoid":
+        found = calls.Link(calls.ROUNDED, places, choices, symbols, 0, 1.0, link.levels)
+    elif isinstance(link, LearnedCodebook) and kind is LearnedCodebook:
+        count = link.word_count(symbols)
+        found = calls.Link(calls.NEAREST, places, choices, symbols, 0, 1.0, 0.0, link.commitment, count)
+    if found is None:
+        name = getattr(link, "name", kind.__name__)
+        raise NotNativeError(f"compiled code does not support the representation {name}")
     if type(of_loss) is not (Codebook if kind is LearnedCodebook else kind):
         raise NotNativeError("the engine does not support the loss")
-    if kind is Soft:
-        return module.Link(module.RELAXED, places, choices, choices, 0, 1.0)
-    if kind is Discrete:
-        return module.Link(module.DRAWN, places, choices, choices, 1, 1.0)
-    if isinstance(link, Gumbel) and kind is Gumbel:
-        return module.Link(module.ONE_HOT, places, choices, choices, 1, link.temperature)
-    if isinstance(link, GumbelSoftmax) and kind is GumbelSoftmax:
-        code = module.ONE_HOT if link.straight_through else module.RELAXED
-        return module.Link(code, places, choices, symbols, 1, link.tau)
-    if isinstance(link, Quantized) and kind is Quantized and link.normalise == "sigmoid":
-        return module.Link(module.ROUNDED, places, choices, symbols, 0, 1.0, link.levels)
-    if isinstance(link, LearnedCodebook) and kind is LearnedCodebook:
-        count = link.word_count(symbols)
-        return module.Link(module.NEAREST, places, choices, symbols, 0, 1.0, 0.0, link.commitment, count)
-    raise NotNativeError(_unsupported(link))
+    return found

@@ -20,7 +20,7 @@ from icy.languages.splits import Split
 from icy.records.long_table import changed_settings
 from icy.records.record import Record, checked_accuracy, value_of
 
-from .job import Job, JobTraining, Outcome, Replicate
+from .job import Job, Outcome, Replicate
 from .tasks import PairTask, Task
 
 # -- the base of probes and pairs --------------------------------------------------------------------------------------
@@ -37,6 +37,7 @@ class LanguageJob(Job):
         languages: languages of users in place of grammars, by the conditions of the replicates.
         draws: generators of the languages of grammars, as for `make_language`.
         frequencies: which meanings exist, and how often each is drawn; by default (None) all, equally often.
+        taught: languages of teachers in place of all others, by replicate. Learners with teachers have no baseline.
     """
 
     task: Task | PairTask
@@ -45,6 +46,8 @@ class LanguageJob(Job):
     languages: Mapping[str, Language] = field(default_factory=dict, kw_only=True, repr=False)
     draws: str = field(default="icy", kw_only=True)
     frequencies: Frequencies | None = field(default=None, kw_only=True)
+    taught: Mapping[Replicate, Language] = field(default_factory=dict, kw_only=True, repr=False)
+    checkpoints: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,6 +117,8 @@ class LanguageJob(Job):
 
         A user's language may use fewer tokens than the vocabulary has.
         """
+        if replicate in self.taught:
+            return self.taught[replicate]
         task, own_language = self.task, self.languages.get(replicate.condition)
         if own_language is None:
             sizes = task.space, task.vocab_size, task.word_length
@@ -146,7 +151,7 @@ class LanguageJob(Job):
             found[meanings_file(self.frequencies.file)] = self.frequencies.to_csv(self.task.space)
         return found
 
-    def joined(self, other: JobTraining) -> Self:
+    def joined(self, other: Job) -> Self:
         """Return the job with the additional replicates and languages of another job."""
         languages = {**self.languages, **getattr(other, "languages", {})}
         return replace(super().joined(other), languages=languages)
@@ -156,7 +161,7 @@ class LanguageJob(Job):
 
         They are computed with the initial weights of the first seed.
         """
-        from .behavior import model_behavior  # imports torch
+        from .task_models import model_behavior  # imports torch
 
         task = self.task
         tasks = [task] if isinstance(task, Task) else [task.alone(side, task.representation) for side in SIDES]
@@ -168,6 +173,12 @@ class LanguageJob(Job):
             return {}
         of_users = [registry.get(name, "grammar").is_users for name in replicate.condition.split("+")]
         return {"language": self.language(replicate).digest()} if any(of_users) else {}
+
+    def versions(self, replicate: Replicate) -> dict[str, str]:
+        """Return the versions of the model or of both models, of the grammar if there is one, and of the protocol."""
+        grammar = {} if replicate.condition == SCRATCH else {"grammar": grammar_version(replicate.condition)}
+        grammar |= self.language_version(replicate)
+        return {"model": self.task.entry.full_version, **grammar, "protocol": str(self.protocol.version)}
 
     def task_config(self, replicate: Replicate) -> Choices:
         """Return the part of a configuration that describes the model, the grammar and the sizes."""
@@ -188,7 +199,12 @@ class LanguageJob(Job):
 
     def is_baseline(self, replicate: Replicate) -> bool:
         """Whether the replicate's grammar is concat."""
-        return replicate.condition == BASELINE
+        return replicate.condition == BASELINE and replicate not in self.taught
+
+    @property
+    def alike(self) -> str:
+        """Key of model, settings and stack, without the protocol, which does not change the cost of an update."""
+        return str((self.task, self.settings, self.engine, len(self.replicates)))
 
     @property
     def update_cost(self) -> float:
@@ -215,35 +231,7 @@ class LanguageJob(Job):
 
 
 @dataclass(frozen=True)
-class ModelJob(LanguageJob):
-    """Replicates of one row that train one model at a time.
-
-    Attributes:
-        task: the model with its sizes and representation.
-        protocol: stopping rule and measure.
-        settings: training settings.
-    """
-
-    task: Task
-    checkpoints: bool = field(default=True, kw_only=True)
-
-    def versions(self, replicate: Replicate) -> dict[str, str]:
-        """Return the versions of model, grammar and protocol."""
-        return {
-            "model": self.task.entry.full_version,
-            "grammar": grammar_version(replicate.condition),
-            **self.language_version(replicate),
-            "protocol": str(self.protocol.version),
-        }
-
-    @property
-    def alike(self) -> str:
-        """Key of model, settings and stack, without the protocol, which does not change the cost of an update."""
-        return str((self.task, self.settings, self.engine, len(self.replicates)))
-
-
-@dataclass(frozen=True)
-class ProbeJob(ModelJob):
+class ProbeJob(LanguageJob):
     """Supervised training of one model on several grammars, each compared with concat.
 
     Attributes:
@@ -254,6 +242,7 @@ class ProbeJob(ModelJob):
         word_seed: seed of the words of all replicates; by default (None) the words depend on each replicate's seed.
     """
 
+    task: Task
     protocol: Protocol
     settings: TrainingSettings
     split: Split | None = None

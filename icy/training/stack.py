@@ -51,7 +51,11 @@ class Stack:
         self._stack_buffers()
         # Each module has its own random state (used for dropout, for example), so that its numbers do not depend on
         # the other replicates of the stack.
-        self._random_states = [_start_state(stream_key(seed, "noise"), device) for seed in seeds]
+        self.random_states: list[RandomState] = []
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            for seed in seeds:
+                torch.manual_seed(stream_key(seed, "noise"))  # seeds the CPU and every GPU
+                self.random_states.append(_get_state(device))
 
     def _attach(self, values: dict[str, Tensor]) -> None:
         self._shapes = {name: value.shape for name, value in values.items()}
@@ -101,16 +105,12 @@ class Stack:
             parts: beginnings of the names of the parameters in each part; by default one part has all parameters.
         """
         for part in parts:
-            named = {n: gradient for n, gradient in self.gradients.items() if _part_of(n, parts) == part}
-            self._clip([gradient.flatten(1) for gradient in named.values()], limit)
-
-    def _clip(self, rows: Sequence[Tensor], limit: float) -> None:
-        """Scale gradients, each [replicate, ...], down to a common norm of at most `limit` for each replicate."""
-        # A replicate's norms are a row. Sums along columns would round differently in stacks of different sizes.
-        norms = torch.stack([torch.linalg.vector_norm(row, dim=1) for row in rows], 1)
-        scale = (limit / (torch.linalg.vector_norm(norms, dim=1) + 1e-6)).clamp_(max=1)
-        for row in rows:
-            row.mul_(scale.unsqueeze(1))
+            rows = [gradient.flatten(1) for n, gradient in self.gradients.items() if _part_of(n, parts) == part]
+            # A replicate's norms are a row. Sums along columns would round differently in stacks of different sizes.
+            norms = torch.stack([torch.linalg.vector_norm(row, dim=1) for row in rows], 1)
+            scale = (limit / (torch.linalg.vector_norm(norms, dim=1) + 1e-6)).clamp_(max=1)
+            for row in rows:
+                row.mul_(scale.unsqueeze(1))
 
     def state(self, place: int) -> dict[str, Tensor]:
         """Return a copy of the parameters and buffers of one module."""
@@ -125,14 +125,6 @@ class Stack:
         for name, parameter in self.parameters.items():
             parameter[place].copy_(state[name])
 
-    def random_state(self, place: int) -> RandomState:
-        """Return the state of the random generators of one module."""
-        return self._random_states[place]
-
-    def load_random_state(self, place: int, state: RandomState) -> None:
-        """Load the state of the random generators of one module."""
-        self._random_states[place] = state
-
     def keep(self, which: list[int]) -> None:
         """Keep only these replicates."""
         index = torch.tensor(which, device=self.flat.device, dtype=torch.int64)
@@ -141,7 +133,7 @@ class Stack:
         before = self.modules
         self.modules = [copy.deepcopy(before[p]) if p in which[:i] else before[p] for i, p in enumerate(which)]
         self._stack_buffers()
-        self._random_states = [self._random_states[i] for i in which]
+        self.random_states = [self.random_states[i] for i in which]
 
     def forward(
         self,
@@ -189,10 +181,10 @@ class Stack:
     def _stock_layers(self, which: Sequence[int] | None) -> Iterator[None]:
         """Run PyTorch's recurrent layers and dropout for the stack, with the random states of its modules."""
         places = range(len(self.modules)) if which is None else which
-        with StockLayers([self._random_states[i][0] for i in places]) as layers:
+        with StockLayers([self.random_states[i][0] for i in places]) as layers:
             yield
         for i, state in zip(places, layers.random_states, strict=True):
-            self._random_states[i] = (state, self._random_states[i][1])
+            self.random_states[i] = (state, self.random_states[i][1])
 
     def _one_by_one(
         self, inputs: Sequence[Tensor], keys: Tensor | None, which: Sequence[int], owners: Owners | None
@@ -201,7 +193,7 @@ class Stack:
         outputs = []
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             for at, i in enumerate(which):
-                _set_state(self._random_states[i], device)
+                _set_state(self.random_states[i], device)
                 # Copies, as the last bits of a product may depend on the address of the weights.
                 mine = {
                     name: p[i if owners is None else int(owners[_part_of(name, owners)][at])].clone()
@@ -209,7 +201,7 @@ class Stack:
                 }
                 key = None if keys is None else keys[at]
                 outputs.append(_call(self.modules[i], mine, key, *(x[at] for x in inputs)))
-                self._random_states[i] = _get_state(device)
+                self.random_states[i] = _get_state(device)
         if isinstance(outputs[0], tuple):
             return tuple(torch.stack(of_all) for of_all in zip(*outputs, strict=True))
         return torch.stack(outputs)
@@ -246,12 +238,6 @@ def _call(module: nn.Module, parameters: dict[str, Tensor], keys: Tensor | None,
     with drawing_from(None if keys is None else Noise(keys)):
         found: Output = functional_call(module, parameters, inputs)
     return found
-
-
-def _start_state(key: int, device: torch.device) -> RandomState:
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(key)  # seeds the CPU and every GPU
-        return _get_state(device)
 
 
 def _get_state(device: torch.device) -> RandomState:
@@ -409,7 +395,8 @@ class CapturedCall:
         for buffer, x in zip(buffers, inputs, strict=True):
             buffer.copy_(x)
         replay()
-        return _copied(outputs[-1])
+        result = outputs[-1]
+        return tuple(x.clone() for x in result) if isinstance(result, tuple) else result.clone()
 
     def _prepare(self, inputs: Sequence[Tensor]) -> tuple[list[Tensor], list[Any], Replay] | None:
         buffers, outputs = [x.clone() for x in inputs], list[Any]()
@@ -418,10 +405,6 @@ class CapturedCall:
         except RuntimeError as error:
             log.info("An evaluation cannot be captured: %s", str(error).strip().partition("\n")[0])
             return None
-
-
-def _copied(outputs: Any) -> Any:
-    return tuple(x.clone() for x in outputs) if isinstance(outputs, tuple) else outputs.clone()
 
 
 def choose_issue(requested: str | None, stacking: str, device: torch.device) -> tuple[str, str]:

@@ -20,6 +20,8 @@ from icy.core.fused import Context, Fused, Gradients, apply, differentiated, of_
 from . import triton_steps
 from .triton_steps import AllGates, Bias, Gates, Stops, Units, Weight
 
+Grad = Tensor | None  # gradient of an output; None if the output has none
+
 
 def _tanh(x: Tensor) -> Tensor:
     """Return tanh, without a gradient. On a CPU, use the sigmoid: a third of the time, errors up to 1.2e-7."""
@@ -45,7 +47,7 @@ def _slope(kind: str, y: Tensor) -> Tensor:
     return (y > 0).to(y.dtype) if kind == "relu" else torch.ones_like(y)
 
 
-def _total(*parts: Tensor | None) -> Tensor:
+def _total(*parts: Grad) -> Tensor:
     """Return the sum of the gradients that are not None; there is at least one."""
     there = [part for part in parts if part is not None]
     return sum(there[1:], there[0])
@@ -137,7 +139,7 @@ class GRUStep(Fused):
         ctx.save_for_backward(from_state, h, rz, n)
 
     @staticmethod
-    def backward(ctx: Context, grad: Tensor | None, of_rz: Tensor | None, of_n: Tensor | None) -> Gradients:
+    def backward(ctx: Context, grad: Grad, of_rz: Grad, of_n: Grad) -> Gradients:
         from_state, h, rz, n = ctx.saved_tensors
         if grad is None or of_rz is not None or of_n is not None or differentiated():
             grad = torch.zeros_like(h) if grad is None else grad
@@ -164,21 +166,14 @@ def _to_input(to_rz: Tensor, to_n: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def _gru_gradients(
-    grad: Tensor,
-    of_rz: Tensor | None,
-    of_n: Tensor | None,
-    from_state: Tensor,
-    h: Tensor,
-    rz: Tensor,
-    n: Tensor,
-    input_shape: tuple[int, ...],
+    grad: Tensor, of_rz: Grad, of_n: Grad, from_state: Tensor, h: Tensor, rz: Tensor, n: Tensor, shape: tuple[int, ...]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of GRUStep, in operations that PyTorch can differentiate, for gradients of any outputs."""
     size = h.shape[-1]
     r, z = rz.chunk(2, -1)
     before_tanh = _total(grad - grad * z, of_n) * (1 - n * n)
     to_rz = _total(torch.cat([before_tanh * from_state[..., 2 * size :], grad * (h - n)], -1), of_rz) * (rz - rz * rz)
-    return _to_input(to_rz, before_tanh, input_shape), torch.cat([to_rz, before_tanh * r], -1), grad * z
+    return _to_input(to_rz, before_tanh, shape), torch.cat([to_rz, before_tanh * r], -1), grad * z
 
 
 class LSTMStep(Fused):
@@ -210,13 +205,7 @@ class LSTMStep(Fused):
         ctx.save_for_backward(c, activated, tanh_c)
 
     @staticmethod
-    def backward(
-        ctx: Context,
-        grad_h: Tensor | None,
-        grad_c: Tensor | None,
-        of_activated: Tensor | None,
-        of_tanh_c: Tensor | None,
-    ) -> Gradients:
+    def backward(ctx: Context, grad_h: Grad, grad_c: Grad, of_activated: Grad, of_tanh_c: Grad) -> Gradients:
         c, activated, tanh_c = ctx.saved_tensors
         if of_activated is not None or of_tanh_c is not None or differentiated():
             return _lstm_gradients(grad_h, grad_c, of_activated, of_tanh_c, c, activated, tanh_c)
@@ -242,13 +231,7 @@ class LSTMStep(Fused):
 
 
 def _lstm_gradients(
-    grad_h: Tensor | None,
-    grad_c: Tensor | None,
-    of_activated: Tensor | None,
-    of_tanh_c: Tensor | None,
-    c: Tensor,
-    activated: Tensor,
-    tanh_c: Tensor,
+    grad_h: Grad, grad_c: Grad, of_activated: Grad, of_tanh_c: Grad, c: Tensor, activated: Tensor, tanh_c: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return the gradients of LSTMStep, in operations that PyTorch can differentiate, for gradients of any outputs."""
     i, f, g, o = activated.chunk(4, -1)
@@ -284,7 +267,7 @@ class HighwayStep(Fused):
         ctx.save_for_backward(s, gate, candidate)
 
     @staticmethod
-    def backward(ctx: Context, grad: Tensor | None, of_gate: Tensor | None, of_candidate: Tensor | None) -> Gradients:
+    def backward(ctx: Context, grad: Grad, of_gate: Grad, of_candidate: Grad) -> Gradients:
         s, gate, candidate = ctx.saved_tensors
         if grad is None or of_gate is not None or of_candidate is not None or differentiated():
             grad = torch.zeros_like(s) if grad is None else grad
@@ -341,7 +324,7 @@ class SRUStep(Fused):
         ctx.save_for_backward(gates, weight, c, new_c, f, r)
 
     @staticmethod
-    def backward(ctx: Context, grad_h: Tensor | None, grad_c: Tensor | None, *_: object) -> Gradients:
+    def backward(ctx: Context, grad_h: Grad, grad_c: Grad, *_: object) -> Gradients:
         gates, weight, c, new_c, f, r = ctx.saved_tensors
         size = c.shape[-1]
         to_gates = torch.zeros(*c.shape[:-1], 4 * size, dtype=c.dtype, device=c.device)

@@ -21,6 +21,7 @@ from .products import add_product, put_product
 # the same length in a stack of any size, because sums are added slab by slab: a model's results do not depend on its
 # stack.
 IN_CACHE = 2**14
+Part = Tensor | None  # None if an SRU does not have this part
 
 
 def sru_scan(
@@ -60,10 +61,10 @@ class _Run(NamedTuple):
     f: Tensor
     before: Tensor  # c before a step
     after: Tensor  # c after the step
-    r: Tensor | None
-    passed: Tensor | None  # input of the highway
-    shown: Tensor | None  # g(c), if g is not the identity
-    h: Tensor | None
+    r: Part
+    passed: Part  # input of the highway
+    shown: Part  # g(c), if g is not the identity
+    h: Part
 
     def at(self, slab: slice) -> Self:
         """Return the tensors of a slab of steps."""
@@ -75,14 +76,7 @@ class _SRUScan(Fused):
 
     @staticmethod
     def forward(
-        ctx: Context,
-        x: Tensor | None,
-        matrix: Tensor | None,
-        bias: Tensor,
-        weight: Tensor,
-        c: Tensor,
-        steps: int,
-        activation: str,
+        ctx: Context, x: Part, matrix: Part, bias: Tensor, weight: Tensor, c: Tensor, steps: int, activation: str
     ) -> Tensor:
         blocks = _blocks(matrix, c)
         run = _places(x, c, steps, activation, has_r=bias.shape[1] == 2, passes_product=len(blocks) == 4)
@@ -93,24 +87,23 @@ class _SRUScan(Fused):
             candidate = None
             if x is not None and room is not None:
                 candidate = room[:, : part.f.shape[1]]
-                _project(x[:, slab], blocks, [candidate, part.f, part.r, part.passed])
+                for block, place in zip(blocks, [candidate, part.f, part.r, part.passed], strict=False):
+                    assert place is not None
+                    put_product(_rows(place), _rows(x[:, slab]), block)
             _run_states(part, candidate, bias, weight)
             if part.r is not None and part.h is not None:
-                _compute_outputs(part, part.r, part.h, bias, weight)
+                _open(part.r, bias[:, 1:, None], weight[:, 1:, None], part.before, fed=part.passed is not None)
+                shown = part.after if part.shown is None else _tanh(part.after, part.shown)
+                if part.passed is None:
+                    torch.mul(part.r, shown, out=part.h)
+                else:
+                    torch.lerp(part.passed, shown, part.r, out=part.h)
         ctx.save_for_backward(x, matrix, bias, weight, c, *run)
         ctx.settings = steps, activation
         return run.after[:, -1].clone() if run.h is None else run.h
 
     @staticmethod
-    def plain(
-        x: Tensor | None,
-        matrix: Tensor | None,
-        bias: Tensor,
-        weight: Tensor,
-        c: Tensor,
-        steps: int,
-        activation: str,
-    ) -> Tensor:
+    def plain(x: Part, matrix: Part, bias: Tensor, weight: Tensor, c: Tensor, steps: int, activation: str) -> Tensor:
         has_r = bias.shape[1] == 2
         products = None if x is None or matrix is None else (x @ matrix.unsqueeze(1)).to(c.dtype)
         blocks: tuple[Tensor, ...] = () if products is None else products.split(c.shape[-1], -1)
@@ -141,7 +134,7 @@ class _SRUScan(Fused):
         return back.to_x, to_matrix, to_bias, to_weight, back.to_c, None, None
 
 
-def _places(x: Tensor | None, c: Tensor, steps: int, activation: str, has_r: bool, passes_product: bool) -> _Run:
+def _places(x: Part, c: Tensor, steps: int, activation: str, has_r: bool, passes_product: bool) -> _Run:
     """Allocate the tensors of a run, and write the first state, and x if the highway passes it on."""
     count, batch, size = c.shape
     states = c.new_empty(count, steps + 1, batch, size)
@@ -162,7 +155,7 @@ def _slabs(run: _Run) -> list[slice]:
     return [slice(first, min(first + length, steps)) for first in range(0, steps, length)]
 
 
-def _blocks(matrix: Tensor | None, like: Tensor) -> tuple[Tensor, ...]:
+def _blocks(matrix: Part, like: Tensor) -> tuple[Tensor, ...]:
     """Split the matrix into the blocks of x~, f, r and the highway; the last ones may be missing."""
     return () if matrix is None else matrix.split(like.shape[-1], -1)
 
@@ -172,14 +165,7 @@ def _rows(part: Tensor) -> Tensor:
     return part.view(len(part), -1, part.shape[-1])
 
 
-def _project(x: Tensor, blocks: Sequence[Tensor], places: list[Tensor | None]) -> None:
-    """Write x times each block into its place."""
-    for block, place in zip(blocks, places, strict=False):
-        assert place is not None
-        put_product(_rows(place), _rows(x), block)
-
-
-def _run_states(run: _Run, candidate: Tensor | None, bias: Tensor, weight: Tensor) -> None:
+def _run_states(run: _Run, candidate: Part, bias: Tensor, weight: Tensor) -> None:
     """Compute f and c, step by step."""
     for t in range(run.f.shape[1]):
         f, c, new_c = run.f[:, t], run.before[:, t], run.after[:, t]
@@ -188,16 +174,6 @@ def _run_states(run: _Run, candidate: Tensor | None, bias: Tensor, weight: Tenso
             torch.mul(f, c, out=new_c)
         else:
             torch.lerp(candidate[:, t], c, f, out=new_c)
-
-
-def _compute_outputs(run: _Run, r: Tensor, h: Tensor, bias: Tensor, weight: Tensor) -> None:
-    """Compute r and h."""
-    _open(r, bias[:, 1:, None], weight[:, 1:, None], run.before, fed=run.passed is not None)
-    shown = run.after if run.shown is None else _tanh(run.after, run.shown)
-    if run.passed is None:
-        torch.mul(r, shown, out=h)
-    else:
-        torch.lerp(run.passed, shown, r, out=h)
 
 
 def _open(gate: Tensor, bias: Tensor, weight: Tensor, c: Tensor, fed: bool) -> None:
@@ -231,13 +207,7 @@ class _Backward:
     """
 
     def __init__(
-        self,
-        run: _Run,
-        weight: Tensor,
-        grad: Tensor,
-        x: Tensor | None,
-        blocks: Sequence[Tensor],
-        needs_x_gradient: bool,
+        self, run: _Run, weight: Tensor, grad: Tensor, x: Part, blocks: Sequence[Tensor], needs_x_gradient: bool
     ) -> None:
         self.run, self.x, self.blocks = run, x, blocks
         self.v: tuple[Tensor, ...] = weight.unsqueeze(2).split(1, 1)  # v_f and v_r, [replicate, 1, 1, E]
@@ -259,7 +229,17 @@ class _Backward:
             to_after.zero_()
             to_before = torch.zeros_like(self.to_c)
         else:
-            self._through_outputs(run, self.to_h[:, slab], run.r, run.h, to_after, to_r, to_passed, spare)
+            to_h = self.to_h[:, slab]
+            torch.addcmul(to_h, to_h, run.r, value=-1, out=to_passed)
+            if run.passed is None:
+                torch.mul(run.h, to_passed, out=to_r)
+            else:
+                torch.sub(run.h, run.passed, out=to_r).mul_(to_passed)
+            torch.sub(to_h, to_passed, out=to_after)
+            if run.shown is not None:
+                torch.mul(to_after, run.shown, out=spare)
+                to_after.addcmul_(spare, run.shown, value=-1)
+            to_after[:, :-1].addcmul_(to_r[:, 1:], self.v[1])
             to_before = torch.mul(to_r[:, 0], self.v[1][:, 0])
             self._count(1, to_r, run.before)
         self._through_states(run, to_before, to_after, to_f, spare)
@@ -267,29 +247,6 @@ class _Backward:
         if self.x is not None:
             torch.addcmul(to_after, to_after, run.f, value=-1, out=to_candidate)
             self._through_products(slab, self.x[:, slab], to_products)
-
-    def _through_outputs(
-        self,
-        run: _Run,
-        to_h: Tensor,
-        r: Tensor,
-        h: Tensor,
-        to_after: Tensor,
-        to_r: Tensor,
-        to_passed: Tensor,
-        spare: Tensor,
-    ) -> None:
-        """Compute the gradients of r, of the highway, and of the slab's states from the gradients of its outputs."""
-        torch.addcmul(to_h, to_h, r, value=-1, out=to_passed)
-        if run.passed is None:
-            torch.mul(h, to_passed, out=to_r)
-        else:
-            torch.sub(h, run.passed, out=to_r).mul_(to_passed)
-        torch.sub(to_h, to_passed, out=to_after)
-        if run.shown is not None:
-            torch.mul(to_after, run.shown, out=spare)
-            to_after.addcmul_(spare, run.shown, value=-1)
-        to_after[:, :-1].addcmul_(to_r[:, 1:], self.v[1])
 
     def _through_states(self, run: _Run, to_before: Tensor, to_after: Tensor, to_f: Tensor, factor: Tensor) -> None:
         """Complete the gradients of the states, from the last step to the first.

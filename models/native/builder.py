@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from icy.core.errors import IncompatibleError
+
 from .slabs import (
     BLOCK,
     At,
@@ -37,7 +39,7 @@ class _Product(NamedTuple):
     add: bool
 
 
-class NotNativeError(Exception):
+class NotNativeError(IncompatibleError):
     """A model calls something that no operation implements; the message names it."""
 
 
@@ -197,15 +199,14 @@ class Builder:
                 *(slab, view.rows, size, 1.0),
             )
 
-        def back() -> None:
-            for p, slab in enumerate(panel.grads or []):
+        @self.gradient_of(panel)
+        def back(grads: list[Slab]) -> None:
+            for p, slab in enumerate(grads):
                 to = view.at(0, p * size, Space.GRADIENTS)
                 self.emit(
                     *(Code.COPY_OUT, view.rows, to, view.by_row, view.by_column, slab, view.rows, size, 1.0), back=True
                 )
 
-        if panel.trained:
-            self.add_backward(view.rows, back)
         return panel
 
     def _zeros(self, value: Zero, parts: int) -> RowPanel:
@@ -223,12 +224,10 @@ class Builder:
         panel.users = 1 << 20
         self.emit(Code.INPUT, None, value.values, place, panel.slabs[0])
 
-        def back() -> None:
-            if panel.grads is not None:
-                self.emit(Code.INPUT_BACK, None, value.values, place, panel.grads[0], back=True)
+        @self.gradient_of(panel)
+        def back(grads: list[Slab]) -> None:
+            self.emit(Code.INPUT_BACK, None, value.values, place, grads[0], back=True)
 
-        if panel.trained:
-            self.add_backward(None, back)
         self._panels[value] = panel
         return panel
 

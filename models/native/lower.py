@@ -1,17 +1,26 @@
-"""Lower a trace to operations. The module `operations` holds a handler for each function of a model."""
+"""Trace a model, and lower the trace to operations. The modules `lower_*` hold a handler for each function."""
 
+import pickle
+import random
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
-from jaxtyping import Shaped
-from torch import Tensor
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves, tree_map
 
+from icy.core.fused import while_tracing
+from icy.core.noise import Noise, drawing_from
 from icy.core.representations import without_start
 from icy.core.types import AnyFunction
 from icy.models.base import without_missing
+from icy.models.stock import TRACED
 
 from .builder import Builder, NotNativeError, columns_of
 from .slabs import (
@@ -36,7 +45,197 @@ from .slabs import (
     Zero,
     number,
 )
-from .trace import Node, Trace, TracedOutput
+
+# -- trace a model -----------------------------------------------------------------------------------------------------
+
+
+# Functions that turn numbers into decisions. A trace would fix the decisions of the traced batch.
+READS_NUMBERS = {
+    Tensor.__bool__, Tensor.item, Tensor.tolist, Tensor.numpy, Tensor.__int__, Tensor.__float__, Tensor.__index__,
+    Tensor.equal, torch.equal, torch.allclose, Tensor.allclose, Tensor.__contains__,
+}  # fmt: skip
+
+
+class NotTraceableError(Exception):
+    """A model cannot be traced, because it uses numbers in tensors for decisions, keeps numbers, or draws its own."""
+
+
+@dataclass(eq=False)
+class Node:
+    """One call of a function. Leaves (parameters and the input) have a name and no function.
+
+    Attributes:
+        function: the called function; None for a leaf.
+        args: arguments of the call; traced tensors appear as TracedOutput.
+        kwargs: keyword arguments, in the same form.
+        results: the returned tensors, as plain tensors.
+        name: name of a leaf.
+    """
+
+    function: AnyFunction | None
+    args: tuple[Any, ...]
+    kwargs: dict[str, object]
+    results: list[Shaped[Tensor, "..."]] = field(default_factory=list)
+    name: str = ""
+
+    def outputs(self) -> list["TracedOutput"]:
+        """Return the traced arguments."""
+        return [one for one in tree_leaves((self.args, self.kwargs)) if isinstance(one, TracedOutput)]
+
+
+@dataclass(frozen=True)
+class TracedOutput:
+    """One of the tensors that a node returned."""
+
+    node: Node
+    item: int = 0
+
+    @property
+    def tensor(self) -> Shaped[Tensor, "..."]:
+        """The plain tensor."""
+        return self.node.results[self.item]
+
+
+class Traced(Tensor):
+    """A tensor that records every function called with it in the list of nodes, which all traced tensors share."""
+
+    output: TracedOutput
+    nodes: list[Node]
+
+    @staticmethod
+    def of(output: "TracedOutput", nodes: list[Node]) -> "Traced":
+        """Return a traced tensor for the result of a node."""
+        found: Traced = output.tensor.detach().as_subclass(Traced)
+        found.output, found.nodes = output, nodes
+        return found
+
+    @classmethod
+    def __torch_function__(
+        cls, function: AnyFunction, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if function in TRACED:
+            return TRACED[function](*args, **kwargs)
+        tensors = [one for one in tree_leaves((args, kwargs)) if isinstance(one, Tensor)]
+        nodes = next(one.nodes for one in tensors if isinstance(one, Traced))
+        before = _versions(tensors)
+        with torch._C.DisableTorchFunctionSubclass():
+            found = function(*tree_map(_plain, args), **tree_map(_plain, kwargs))
+        if _versions(tensors) != before:
+            raise NotTraceableError(f"it overwrites a tensor ({getattr(function, '__name__', function)})")
+        if not (isinstance(found, Tensor) or (isinstance(found, (tuple, list)) and isinstance(found[0], Tensor))):
+            if function in READS_NUMBERS:
+                raise NotTraceableError(f"it reads numbers ({getattr(function, '__name__', function)})")
+            return found
+        node = Node(function, *tree_map(lambda one: one.output if isinstance(one, Traced) else one, (args, kwargs)))
+        nodes.append(node)
+        node.results = [found] if isinstance(found, Tensor) else list(found)
+        wrapped = [Traced.of(TracedOutput(node, i), nodes) for i in range(len(node.results))]
+        return wrapped[0] if isinstance(found, Tensor) else tuple(wrapped)
+
+
+def _versions(tensors: list[Tensor]) -> list[int]:
+    """Return how often each tensor was overwritten."""
+    return [_plain(one)._version for one in tensors]
+
+
+def _plain(value: object) -> Any:
+    return value.output.tensor if isinstance(value, Traced) else value
+
+
+@dataclass
+class Trace:
+    """The recorded forward pass of a model.
+
+    Attributes:
+        nodes: nodes in order.
+        result: output that holds the scores.
+        batch: number of examples in the small batch.
+    """
+
+    nodes: list[Node]
+    result: TracedOutput
+    batch: int
+
+
+def trace(
+    model: nn.Module,
+    parameters: Mapping[str, Float[Tensor, "..."]],
+    inputs: Shaped[Tensor, "batch ..."],
+    training: bool,
+) -> Trace:
+    """Trace a model's forward pass.
+
+    Args:
+        model: the model.
+        parameters: parameters of one model, by name.
+        inputs: a small batch.
+        training: whether the model samples as in training.
+
+    Raises:
+        NotTraceableError: the computation depends on more than the parameters, the input and the noise of an update.
+    """
+    nodes: list[Node] = []
+
+    def leaf(name: str, value: Tensor) -> Traced:
+        node = Node(None, (), {}, [value.detach()], name)
+        nodes.append(node)
+        return Traced.of(TracedOutput(node), nodes)
+
+    mode, kept, drawn = model.training, _mutable_state(model), _random_states()
+    model.train(training)
+    noise = Noise(torch.zeros((), dtype=torch.long, device="cpu")) if training else None
+    try:
+        with torch.no_grad(), while_tracing(), drawing_from(noise):
+            leaves: dict[str, Tensor] = {name: leaf(name, value) for name, value in parameters.items()}
+            with _instead(model, leaves):
+                found = model(leaf("", inputs))
+    finally:
+        model.train(mode)
+    if _random_states() != drawn:
+        raise NotTraceableError("it draws its own random numbers")
+    if _mutable_state(model) != kept:
+        raise NotTraceableError("it keeps numbers from one call to the next, or overwrites its parameters")
+    if not isinstance(found, Traced):
+        raise NotTraceableError("it has several outputs, or one that does not depend on its input")
+    return Trace(nodes, found.output, len(inputs))
+
+
+@contextmanager
+def _instead(model: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]:
+    """Replace a model's parameters by other tensors in the block.
+
+    torch.func.functional_call would leave the replacements in a layer that a model has under two names.
+    """
+    mine = {id(parameter): values[name] for name, parameter in model.named_parameters()}
+    places: list[tuple[dict[str, Any], str, nn.Parameter]] = [
+        (module._parameters, name, parameter)
+        for module in model.modules()
+        for name, parameter in module._parameters.items()
+        if parameter is not None
+    ]
+    try:
+        for parameters, name, parameter in places:
+            parameters[name] = mine[id(parameter)]
+        yield
+    finally:
+        for parameters, name, parameter in places:
+            parameters[name] = parameter
+
+
+def _mutable_state(model: nn.Module) -> tuple[list[int], list[dict[str, float]]]:
+    """Return how often each parameter was overwritten, and the plain numbers in modules, such as counts of calls."""
+    numbers = [
+        {name: value for name, value in vars(module).items() if isinstance(value, (int, float)) and name != "training"}
+        for module in model.modules()
+    ]
+    return [parameter._version for parameter in model.parameters()], numbers
+
+
+def _random_states() -> bytes:
+    """Return the states of the generators that a model may draw from."""
+    return pickle.dumps((torch.get_rng_state().numpy(), random.getstate(), np.random.get_state()))
+
 
 # -- merge operations of a complete program ----------------------------------------------------------------------------
 
@@ -133,8 +332,8 @@ def _last_step(operation: Operation) -> tuple[Finish, Field, Field, Field]:
 
 MOST_CHOICES = 1024
 
-Handler = AnyFunction
-HANDLERS: dict[object, Handler] = {}
+HANDLERS: dict[object, AnyFunction] = {}
+Handler = TypeVar("Handler", bound=AnyFunction)
 TURN = Tensor.mT.__get__  # type: ignore[attr-defined]
 # Number of parts that a function needs of each argument, from the number of parts of its result.
 Rule = Callable[[Node, int], list[tuple[object, int]]]
@@ -229,13 +428,17 @@ class Lowering:
         named = {name: self._argument(value) for name, value in node.kwargs.items()}
         try:
             found = handler(self, node, parts, *arguments, **named)
+        except NotNativeError:
+            raise
         except (AssertionError, AttributeError, IndexError, TypeError, ValueError) as error:
             raise NotNativeError(f"it calls {_name(node)} differently from icy's models") from error
         for i, value in enumerate(found if isinstance(found, tuple) else (found,)):
             output = TracedOutput(node, i)
             for one in value.steps if isinstance(value, Steps) else [value]:
-                if isinstance(one, (RowPanel, Stops)):
-                    self._use(one, self._users[output])
+                if isinstance(one, (RowPanel, Stops)):  # update the number of operations that read it
+                    users, known = self._users[output], id(one) in self._known
+                    one.users = one.users + users - 1 if known else one.users * users
+                    self._known.add(id(one))
             self._values[output] = value
 
     def _check_widths(self, node: Node) -> None:
@@ -246,11 +449,6 @@ class Lowering:
             if widths - {output.tensor.shape[-1] if output.tensor.dim() else 1}:
                 raise NotNativeError(f"it calls {_name(node)} with rows that it has cut differently")
 
-    def _use(self, value: RowPanel | Stops, users: int) -> None:
-        """Update the number of operations that read a value, after a function with `users` users returned it."""
-        value.users = value.users + users - 1 if id(value) in self._known else value.users * users
-        self._known.add(id(value))
-
     def _argument(self, value: object) -> object:
         if isinstance(value, TracedOutput):
             return self._values[self._same(value)]
@@ -260,11 +458,8 @@ class Lowering:
 
     def _leaf(self, node: Node) -> Value:
         (tensor,) = node.results
-        if not node.name:
-            return self._input(tensor)
-        return matrix_of(Space.PARAMETERS, self._offsets[node.name], tensor, node.name not in self._frozen)
-
-    def _input(self, tensor: Tensor) -> Value:
+        if node.name:
+            return matrix_of(Space.PARAMETERS, self._offsets[node.name], tensor, node.name not in self._frozen)
         if tensor.is_floating_point():
             return Steps([Weights(place, tensor.shape[-1]) for place in range(tensor.shape[-2])])
         return Tokens(0, tensor.shape[-1], 0)

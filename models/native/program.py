@@ -8,11 +8,10 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from . import operations as _operations  # noqa: F401  # registers the handlers of functions
+from . import lower_cells, lower_layers, lower_shapes  # noqa: F401  # these register the handlers of functions
 from .builder import Builder, NotNativeError
-from .lower import Lowering, ScorePlace, finish_products, gather_sums, join_products
+from .lower import Lowering, ScorePlace, finish_products, gather_sums, join_products, trace
 from .slabs import WIDTH, At, Code, Operation, Slab, number, place
-from .trace import trace
 
 CHUNK = 64  # rows of a batch that run forward and back together
 # For models with more parameters than a cache holds; each chunk reads them from memory again.

@@ -3,8 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from icy.languages.meanings import MeaningSpace
-from icy.models.base import MeaningScores, Receiver
+from icy.models.base import MeaningScores, Receiver, Sizes
 from icy.models.layers import Convolution, Linear, Message, SymbolEmbedding, as_symbol_weights, pool_relu
 
 SHORT = 4  # a sequence of at most this length goes to the last layer
@@ -19,15 +18,15 @@ class CNN(Receiver):
 
     broadcasts = True
 
-    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.embed = SymbolEmbedding(self.symbols, hidden_size)
+    def __init__(self, *sizes: *Sizes) -> None:
+        super().__init__(*sizes)
+        self.embed = SymbolEmbedding(self.symbols, self.hidden_size)
         self.blocks = nn.ModuleList()
-        length = message_length
+        length = self.message_length
         while length > SHORT:
-            self.blocks.append(Convolution(hidden_size, hidden_size))
+            self.blocks.append(Convolution(self.hidden_size, self.hidden_size))
             length //= 2
-        self.out = Linear(length * hidden_size, self.answers)
+        self.out = Linear(length * self.hidden_size, self.answers)
 
     def inert_parameters(self) -> int:
         return super().inert_parameters() + self.embed.weight.numel()

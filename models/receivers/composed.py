@@ -7,10 +7,9 @@ from torch import nn
 
 from icy.languages.meanings import MeaningSpace
 from icy.models.attention import position_codes
-from icy.models.base import MeaningScores, Receiver
-from icy.models.cells import GRUCell
+from icy.models.base import MeaningScores, Receiver, Sizes
+from icy.models.cells import CellFactory, GRUCell, Recurrent, WordEnds
 from icy.models.layers import LayerNorm, Linear, Message, Tanh
-from icy.models.recurrent import CellFactory, Recurrent, WordEnds
 
 from .cnn import CNN
 from .fc import FC2L, FC2Lv2
@@ -19,25 +18,14 @@ from .mean import MeanEmbeddings
 from .rnn import RNN
 from .transformer import Transformer
 
-Sizes = tuple[MeaningSpace, int, int, int]
-
 
 class Bidirectional(RNN):
     """Two recurrent nets over the message, one from its end; their last outputs give the scores."""
 
-    def __init__(
-        self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
-        cell: CellFactory,
-        layers: int = 1,
-    ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size, cell=cell, layers=layers)
-        self.backward_net = Recurrent(cell, hidden_size, layers, state_only=True)
-        self.out = Linear(2 * hidden_size, self.answers)
+    def __init__(self, *sizes: *Sizes, cell: CellFactory, layers: int = 1) -> None:
+        super().__init__(*sizes, cell=cell, layers=layers)
+        self.backward_net = Recurrent(cell, self.hidden_size, layers, state_only=True)
+        self.out = Linear(2 * self.hidden_size, self.answers)
 
     def forward(self, message: Message) -> MeaningScores:
         ends = self.stepped(message), self.last_output(message, self.backward_net, backward=True)

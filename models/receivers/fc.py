@@ -3,8 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from icy.languages.meanings import MeaningSpace
-from icy.models.base import MeaningScores, Receiver
+from icy.models.base import MeaningScores, Receiver, Sizes
 from icy.models.kernels.cell_steps import tanh
 from icy.models.layers import Linear, Message, SymbolEmbedding, as_symbol_weights
 
@@ -17,10 +16,10 @@ class FC2L(Receiver):
 
     broadcasts = True
 
-    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.embed = SymbolEmbedding(self.symbols, hidden_size)
-        self.out = Linear(message_length * hidden_size, self.answers)
+    def __init__(self, *sizes: *Sizes) -> None:
+        super().__init__(*sizes)
+        self.embed = SymbolEmbedding(self.symbols, self.hidden_size)
+        self.out = Linear(self.message_length * self.hidden_size, self.answers)
 
     def inert_parameters(self) -> int:
         return super().inert_parameters() + self.embed.weight.numel()
@@ -37,10 +36,10 @@ class FC2L(Receiver):
 class FC(FC2L):
     """Like FC2L, with a hidden layer of size E before the last layer; the papers' three-layer form."""
 
-    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.hidden = Linear(message_length * hidden_size, hidden_size)
-        self.out = Linear(hidden_size, self.answers)
+    def __init__(self, *sizes: *Sizes) -> None:
+        super().__init__(*sizes)
+        self.hidden = Linear(self.message_length * self.hidden_size, self.hidden_size)
+        self.out = Linear(self.hidden_size, self.answers)
 
     def forward(self, message: Message) -> MeaningScores:
         return self.shaped(self.out(tanh(self.hidden(self.embedded(message)))))
@@ -55,9 +54,9 @@ class FC1L(Receiver):
 
     broadcasts = True
 
-    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.table = SymbolEmbedding(message_length * self.symbols, self.answers)
+    def __init__(self, *sizes: *Sizes) -> None:
+        super().__init__(*sizes)
+        self.table = SymbolEmbedding(self.message_length * self.symbols, self.answers)
 
     def forward(self, message: Message) -> MeaningScores:
         weights = as_symbol_weights(message, self.symbols, self.table.weight.dtype)
@@ -72,10 +71,10 @@ class FC2Lv2(Receiver):
 
     broadcasts = True
 
-    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.table = SymbolEmbedding(message_length * self.symbols, hidden_size)
-        self.out = Linear(hidden_size, self.answers)
+    def __init__(self, *sizes: *Sizes) -> None:
+        super().__init__(*sizes)
+        self.table = SymbolEmbedding(self.message_length * self.symbols, self.hidden_size)
+        self.out = Linear(self.hidden_size, self.answers)
 
     def forward(self, message: Message) -> MeaningScores:
         weights = as_symbol_weights(message, self.symbols, self.table.weight.dtype)

@@ -1,10 +1,8 @@
 """The HU-RNN receiver Hier, with any cell (Perkins21 section 2.9; Icy22 section 3.3.2, HURecv)."""
 
-from icy.languages.meanings import MeaningSpace
-from icy.models.base import MeaningScores, Receiver
-from icy.models.cells import State
+from icy.models.base import MeaningScores, Receiver, Sizes
+from icy.models.cells import CellFactory, State, Stop, StopGate, WordEnds, damp, message_gates, mix
 from icy.models.layers import Linear, Message, SymbolEmbedding
-from icy.models.recurrent import CellFactory, Stop, StopGate, WordEnds, damp, message_gates, mix
 
 
 class Hier(Receiver):
@@ -15,7 +13,7 @@ class Hier(Receiver):
     The published total counts the embedding twice.
 
     Args:
-        space, message_length, vocab_size, hidden_size: see Model.
+        *sizes: see Model.
         cell: function that creates both cells.
         shared_gate: use the gate of the first example for the whole batch, as the authors' program does by mistake for
             every cell but the LSTM. All published numbers of Hier:GRU, Hier:RNN and Hier:dgrecv were made in this way.
@@ -23,22 +21,13 @@ class Hier(Receiver):
 
     broadcasts = True
 
-    def __init__(
-        self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
-        cell: CellFactory,
-        shared_gate: bool = False,
-    ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.embed = SymbolEmbedding(self.symbols, hidden_size)
-        self.lower = cell(hidden_size, hidden_size)
-        self.upper = cell(hidden_size, hidden_size)
-        self.stop: StopGate | WordEnds = StopGate(hidden_size)
-        self.out = Linear(hidden_size, self.answers)
+    def __init__(self, *sizes: *Sizes, cell: CellFactory, shared_gate: bool = False) -> None:
+        super().__init__(*sizes)
+        self.embed = SymbolEmbedding(self.symbols, self.hidden_size)
+        self.lower = cell(self.hidden_size, self.hidden_size)
+        self.upper = cell(self.hidden_size, self.hidden_size)
+        self.stop: StopGate | WordEnds = StopGate(self.hidden_size)
+        self.out = Linear(self.hidden_size, self.answers)
         self.shared_gate = shared_gate
 
     def inert_parameters(self) -> int:

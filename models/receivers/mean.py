@@ -1,7 +1,6 @@
 """MeanEmbeddings, a receiver that ignores order (in Icy22's program, but not in the papers' tables)."""
 
-from icy.languages.meanings import MeaningSpace
-from icy.models.base import MeaningScores, Receiver
+from icy.models.base import MeaningScores, Receiver, Sizes
 from icy.models.kernels.cell_steps import tanh
 from icy.models.layers import Linear, Message, SymbolEmbedding, as_symbol_weights
 
@@ -15,10 +14,10 @@ class MeanEmbeddings(Receiver):
 
     broadcasts = True
 
-    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.embed = SymbolEmbedding(vocab_size, hidden_size)
-        self.out = Linear(hidden_size, self.answers)
+    def __init__(self, *sizes: *Sizes) -> None:
+        super().__init__(*sizes)
+        self.embed = SymbolEmbedding(self.vocab_size, self.hidden_size)
+        self.out = Linear(self.hidden_size, self.answers)
 
     def inert_parameters(self) -> int:
         return super().inert_parameters() + self.embed.weight.numel()

@@ -3,10 +3,9 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from icy.languages.meanings import MeaningSpace
-from icy.models.base import MeaningScores, Receiver
+from icy.models.base import MeaningScores, Receiver, Sizes
+from icy.models.cells import CellFactory, Recurrent, by_position, message_gates
 from icy.models.layers import Linear, Message, SymbolEmbedding
-from icy.models.recurrent import CellFactory, Recurrent, by_position, message_gates
 
 
 class RNN(Receiver):
@@ -17,20 +16,11 @@ class RNN(Receiver):
 
     broadcasts = True
 
-    def __init__(
-        self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
-        cell: CellFactory,
-        layers: int = 1,
-    ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.embed = SymbolEmbedding(self.symbols, hidden_size)
-        self.net = Recurrent(cell, hidden_size, layers, state_only=True)
-        self.out = Linear(hidden_size, self.answers)
+    def __init__(self, *sizes: *Sizes, cell: CellFactory, layers: int = 1) -> None:
+        super().__init__(*sizes)
+        self.embed = SymbolEmbedding(self.symbols, self.hidden_size)
+        self.net = Recurrent(cell, self.hidden_size, layers, state_only=True)
+        self.out = Linear(self.hidden_size, self.answers)
 
     def inert_parameters(self) -> int:
         unused_head = 2 * self.space.attributes * (self.hidden_size + 1)

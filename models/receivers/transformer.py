@@ -2,9 +2,8 @@
 
 from torch import nn
 
-from icy.languages.meanings import MeaningSpace
 from icy.models.attention import Positions, Sinusoids, at_positions, pre_norm_layers
-from icy.models.base import MeaningScores, Receiver
+from icy.models.base import MeaningScores, Receiver, Sizes
 from icy.models.layers import LayerNorm, Linear, Message, SymbolEmbedding, as_symbol_weights
 
 
@@ -20,22 +19,13 @@ class Transformer(Receiver):
 
     broadcasts = True
 
-    def __init__(
-        self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
-        layers: int = 2,
-        heads: int | None = None,
-    ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.embed = SymbolEmbedding(self.symbols, hidden_size)
+    def __init__(self, *sizes: *Sizes, layers: int = 2, heads: int | None = None) -> None:
+        super().__init__(*sizes)
+        self.embed = SymbolEmbedding(self.symbols, self.hidden_size)
         self.positions: Positions = Sinusoids()
-        self.layers = nn.ModuleList(pre_norm_layers(hidden_size, layers, heads))
-        self.norm = LayerNorm(hidden_size)
-        self.out = Linear(hidden_size, self.answers)
+        self.layers = nn.ModuleList(pre_norm_layers(self.hidden_size, layers, heads))
+        self.norm = LayerNorm(self.hidden_size)
+        self.out = Linear(self.hidden_size, self.answers)
 
     def forward(self, message: Message) -> MeaningScores:
         x = self.embed(as_symbol_weights(message, self.symbols, self.embed.weight.dtype))

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from icy.core.representations import SOFT, Representation
 from icy.languages.meanings import MeaningSpace
 from icy.models.attention import position_codes, pre_norm_layers
-from icy.models.base import Meanings, MessageScores, Sender
-from icy.models.cells import GRUCell
+from icy.models.base import Meanings, MessageScores, Sender, Sizes
+from icy.models.cells import CellFactory, GRUCell, WordEnds
 from icy.models.layers import (
     AttributeEmbedding,
     LayerNorm,
@@ -23,7 +23,6 @@ from icy.models.layers import (
     linear,
 )
 from icy.models.layers import Meanings as Values
-from icy.models.recurrent import CellFactory, WordEnds
 
 from .fc import FC1L
 from .hier import HierAutoReg, HierZero
@@ -31,7 +30,6 @@ from .rnn import RNNAutoReg, RNNZero
 from .transformer import TransDecSoft, Transformer
 
 Code = Float[Tensor, "*lead_out hidden"]  # of a meaning
-Sizes = tuple[MeaningSpace, int, int, int]
 
 
 class OneHotLinear(nn.Module):
@@ -50,8 +48,7 @@ class OneHotLinear(nn.Module):
 
     def forward(self, meanings: Values) -> Code:
         """Return W o + b."""
-        code: Tensor = self.linear(flat_one_hot(meanings, self.values, self.linear.weight.dtype))
-        return code
+        return self.linear(flat_one_hot(meanings, self.values, self.linear.weight.dtype))
 
 
 class JoinedEmbedding(nn.Module):
@@ -68,8 +65,7 @@ class JoinedEmbedding(nn.Module):
 
     def forward(self, meanings: Values) -> Code:
         """Return W [M_1; ...; M_A] + b."""
-        code: Tensor = self.linear(self.vectors(meanings).flatten(-2))
-        return code
+        return self.linear(self.vectors(meanings).flatten(-2))
 
 
 class AttributeAttention(nn.Module):
@@ -99,18 +95,16 @@ class FullyConnected(Sender):
     """A linear layer from the code of the meaning to the scores of all positions.
 
     Args:
-        space, message_length, vocab_size, hidden_size: see Model.
+        *sizes: see Model.
         embed: module from meanings to codes of size E.
     """
 
     broadcasts = True
 
-    def __init__(
-        self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, embed: nn.Module
-    ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
+    def __init__(self, *sizes: *Sizes, embed: nn.Module) -> None:
+        super().__init__(*sizes)
         self.embed = embed
-        self.out = Linear(hidden_size, message_length * self.symbols)
+        self.out = Linear(self.hidden_size, self.message_length * self.symbols)
 
     def forward(self, meanings: Meanings) -> MessageScores:
         return self.shaped(self.out(self.embed(meanings)))
@@ -188,7 +182,7 @@ def composed(
         return FC1L(*sizes)
     model: Any
     if decoder == "linear":
-        model = FullyConnected(*sizes, _encoder(space, size, encoder, embedding, depth))
+        model = FullyConnected(*sizes, embed=_encoder(space, size, encoder, embedding, depth))
     else:
         model = _decoder(decoder, sizes, feedback, cell, layers, representation)
         if (encoder, embedding) != ("none", "sum"):

@@ -1,7 +1,6 @@
 """Feed-forward senders (Perkins21 table 13; Icy22 appendix B)."""
 
-from icy.languages.meanings import MeaningSpace
-from icy.models.base import Meanings, MessageScores, Sender
+from icy.models.base import Meanings, MessageScores, Sender, Sizes
 from icy.models.kernels.cell_steps import tanh
 from icy.models.layers import Linear, flat_one_hot
 
@@ -11,9 +10,9 @@ class FC1L(Sender):
 
     broadcasts = True
 
-    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.out = Linear(space.attributes * space.values, message_length * self.symbols)
+    def __init__(self, *sizes: *Sizes) -> None:
+        super().__init__(*sizes)
+        self.out = Linear(self.space.attributes * self.space.values, self.message_length * self.symbols)
 
     def forward(self, meanings: Meanings) -> MessageScores:
         return self.shaped(self.out(flat_one_hot(meanings, self.space.values, self.out.weight.dtype)))
@@ -24,10 +23,10 @@ class FC2L(Sender):
 
     broadcasts = True
 
-    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.hidden = Linear(space.attributes * space.values, hidden_size)
-        self.out = Linear(hidden_size, message_length * self.symbols)
+    def __init__(self, *sizes: *Sizes) -> None:
+        super().__init__(*sizes)
+        self.hidden = Linear(self.space.attributes * self.space.values, self.hidden_size)
+        self.out = Linear(self.hidden_size, self.message_length * self.symbols)
 
     def forward(self, meanings: Meanings) -> MessageScores:
         one_hot = flat_one_hot(meanings, self.space.values, self.hidden.weight.dtype)

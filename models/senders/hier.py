@@ -3,20 +3,20 @@
 from torch import Tensor
 
 from icy.core.representations import DISCRETE, SOFT, Representation
-from icy.languages.meanings import MeaningSpace
-from icy.models.base import Meanings, MessageScores, Sender, time_last
-from icy.models.cells import State, Unfed
-from icy.models.layers import Linear, MeaningEmbedding
-from icy.models.recurrent import (
+from icy.models.base import Meanings, MessageScores, Sender, Sizes, time_last
+from icy.models.cells import (
     CellFactory,
     SampledFeedback,
+    State,
     Stop,
     StopGate,
     SymbolFeedback,
+    Unfed,
     WordEnds,
     apply_folded,
     mix,
 )
+from icy.models.layers import Linear, MeaningEmbedding
 
 UNFED_INPUT = 1  # published cells without an input have an input of size 1 that is always zero
 
@@ -28,15 +28,13 @@ class _HierSender(Sender):
     s_t = sigmoid(a . l_t + b), with s of the previous step on the right, and s_0 = 1, u_0 = the meaning, l_0 = 0.
     """
 
-    def __init__(
-        self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, *, cell: CellFactory
-    ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
-        self.upper = cell(UNFED_INPUT, hidden_size, fed=False)
+    def __init__(self, *sizes: *Sizes, cell: CellFactory) -> None:
+        super().__init__(*sizes)
+        self.embed = MeaningEmbedding(self.space.attributes, self.space.values, self.hidden_size)
+        self.upper = cell(UNFED_INPUT, self.hidden_size, fed=False)
         self.upper.keep_state_only()
-        self.stop: StopGate | WordEnds = StopGate(hidden_size)
-        self.out = Linear(hidden_size, self.symbols)
+        self.stop: StopGate | WordEnds = StopGate(self.hidden_size)
+        self.out = Linear(self.hidden_size, self.symbols)
 
     def before_lower(self, unfed: Unfed, upper: State, lower: State | None, stop: Stop | None) -> tuple[State, State]:
         """Return the new upper state, and the state for the step of the lower cell; at the first step s = 1."""
@@ -58,11 +56,9 @@ class HierZero(_HierSender):
 
     broadcasts = True
 
-    def __init__(
-        self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, *, cell: CellFactory
-    ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size, cell=cell)
-        self.lower = cell(UNFED_INPUT, hidden_size, fed=False)
+    def __init__(self, *sizes: *Sizes, cell: CellFactory) -> None:
+        super().__init__(*sizes, cell=cell)
+        self.lower = cell(UNFED_INPUT, self.hidden_size, fed=False)
 
     def forward(self, meanings: Meanings) -> MessageScores:
         upper, lower, stop = self.upper.start(self.embed(meanings)), None, None
@@ -73,8 +69,7 @@ class HierZero(_HierSender):
             lower = self.lower.step(unfed_lower, mixed)
             stop = self.stop(lower, step)
             outputs.append(lower[0])
-        scores: Tensor = self.out(time_last(outputs))
-        return scores
+        return self.out(time_last(outputs))
 
 
 class HierAutoReg(_HierSender):
@@ -86,19 +81,10 @@ class HierAutoReg(_HierSender):
 
     broadcasts = True
 
-    def __init__(
-        self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
-        cell: CellFactory,
-        representation: Representation = SOFT,
-    ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size, cell=cell)
-        self.feedback: SymbolFeedback | SampledFeedback = SymbolFeedback(self.symbols, hidden_size, representation)
-        self.lower = cell(hidden_size, hidden_size)
+    def __init__(self, *sizes: *Sizes, cell: CellFactory, representation: Representation = SOFT) -> None:
+        super().__init__(*sizes, cell=cell)
+        self.feedback: SymbolFeedback | SampledFeedback = SymbolFeedback(self.symbols, self.hidden_size, representation)
+        self.lower = cell(self.hidden_size, self.hidden_size)
 
     def inert_parameters(self) -> int:
         unused_layer = (self.space.attributes * self.space.values + 1) * self.hidden_size
@@ -123,15 +109,6 @@ class HierAutoReg(_HierSender):
 class HierSampling(HierAutoReg):
     """Like HierAutoReg, but its lower cell reads the token sampled from the scores. For DISCR only."""
 
-    def __init__(
-        self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
-        cell: CellFactory,
-        representation: Representation = DISCRETE,
-    ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size, cell=cell)
-        self.feedback = SampledFeedback(self.symbols, hidden_size, representation)
+    def __init__(self, *sizes: *Sizes, cell: CellFactory, representation: Representation = DISCRETE) -> None:
+        super().__init__(*sizes, cell=cell)
+        self.feedback = SampledFeedback(self.symbols, self.hidden_size, representation)

@@ -3,10 +3,9 @@
 from torch import Tensor
 
 from icy.core.representations import DISCRETE, SOFT, Representation
-from icy.languages.meanings import MeaningSpace
-from icy.models.base import Meanings, MessageScores, Sender, time_last
+from icy.models.base import Meanings, MessageScores, Sender, Sizes, time_last
+from icy.models.cells import CellFactory, Recurrent, SampledFeedback, SymbolFeedback, apply_folded
 from icy.models.layers import Linear, MeaningEmbedding
-from icy.models.recurrent import CellFactory, Recurrent, SampledFeedback, SymbolFeedback, apply_folded
 
 
 class RNNZero(Sender):
@@ -17,34 +16,23 @@ class RNNZero(Sender):
 
     broadcasts = True
 
-    def __init__(
-        self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
-        cell: CellFactory,
-        layers: int = 1,
-    ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
-        self.net = Recurrent(cell, hidden_size, layers, fed=False)
-        self.out = Linear(hidden_size, self.symbols)
+    def __init__(self, *sizes: *Sizes, cell: CellFactory, layers: int = 1) -> None:
+        super().__init__(*sizes)
+        self.embed = MeaningEmbedding(self.space.attributes, self.space.values, self.hidden_size)
+        self.net = Recurrent(cell, self.hidden_size, layers, fed=False)
+        self.out = Linear(self.hidden_size, self.symbols)
 
     def forward(self, meanings: Meanings) -> MessageScores:
         start = self.embed(meanings)
         if self.net.scans:
-            by_position: Tensor = self.out(self.net.scan(None, None, start, self.message_length))
-            return by_position.transpose(-3, -2)
+            return self.out(self.net.scan(None, None, start, self.message_length)).transpose(-3, -2)
         states = self.net.start(start)
         gates = self.net.first.unfed()
         outputs = []
         for _ in range(self.message_length):
             states = self.net.step(gates, states)
             outputs.append(states[-1][0])
-        scores: Tensor = self.out(time_last(outputs))
-        return scores
+        return self.out(time_last(outputs))
 
 
 class RNNAutoReg(Sender):
@@ -56,21 +44,13 @@ class RNNAutoReg(Sender):
     broadcasts = True
 
     def __init__(
-        self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
-        cell: CellFactory,
-        layers: int = 1,
-        representation: Representation = SOFT,
+        self, *sizes: *Sizes, cell: CellFactory, layers: int = 1, representation: Representation = SOFT
     ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
-        self.feedback: SymbolFeedback | SampledFeedback = SymbolFeedback(self.symbols, hidden_size, representation)
-        self.net = Recurrent(cell, hidden_size, layers)
-        self.out = Linear(hidden_size, self.symbols)
+        super().__init__(*sizes)
+        self.embed = MeaningEmbedding(self.space.attributes, self.space.values, self.hidden_size)
+        self.feedback: SymbolFeedback | SampledFeedback = SymbolFeedback(self.symbols, self.hidden_size, representation)
+        self.net = Recurrent(cell, self.hidden_size, layers)
+        self.out = Linear(self.hidden_size, self.symbols)
 
     def forward(self, meanings: Meanings) -> MessageScores:
         start = self.embed(meanings)
@@ -90,15 +70,7 @@ class RNNSampling(RNNAutoReg):
     """Like RNNAutoReg, but it reads the token sampled from the scores. For DISCR only."""
 
     def __init__(
-        self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
-        cell: CellFactory,
-        layers: int = 1,
-        representation: Representation = DISCRETE,
+        self, *sizes: *Sizes, cell: CellFactory, layers: int = 1, representation: Representation = DISCRETE
     ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size, cell=cell, layers=layers)
-        self.feedback = SampledFeedback(self.symbols, hidden_size, representation)
+        super().__init__(*sizes, cell=cell, layers=layers)
+        self.feedback = SampledFeedback(self.symbols, self.hidden_size, representation)

@@ -7,11 +7,10 @@ from jaxtyping import Integer
 from torch import Tensor, nn
 
 from icy.core.representations import DISCRETE, SOFT, Representation, largest, one_hot
-from icy.languages.meanings import MeaningSpace
 from icy.models.attention import Cache, DecoderLayer, Positions, PreNormLayer, Sinusoids, at_positions, pre_norm_layers
-from icy.models.base import Meanings, MessageScores, Sender, time_last
+from icy.models.base import Meanings, MessageScores, Sender, Sizes, time_last
+from icy.models.cells import SampledFeedback, SymbolFeedback, allowed
 from icy.models.layers import LayerNorm, Linear, MeaningEmbedding, SymbolEmbedding
-from icy.models.recurrent import SampledFeedback, SymbolFeedback, allowed
 
 
 class _TransDec(Sender):
@@ -26,24 +25,15 @@ class _TransDec(Sender):
     reads: type[SymbolFeedback] | type[SampledFeedback]
     usual: Representation  # if none is given
 
-    def __init__(
-        self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
-        layers: int = 1,
-        representation: Representation | None = None,
-    ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
-        self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
+    def __init__(self, *sizes: *Sizes, layers: int = 1, representation: Representation | None = None) -> None:
+        super().__init__(*sizes)
+        self.embed = MeaningEmbedding(self.space.attributes, self.space.values, self.hidden_size)
         self.positions: Positions = Sinusoids()
-        first = DecoderLayer(hidden_size)
+        first = DecoderLayer(self.hidden_size)
         # PyTorch clones one layer, with its weights.
         self.layers = nn.ModuleList(first if i == 0 else copy.deepcopy(first) for i in range(layers))
-        self.out = Linear(hidden_size, self.symbols)
-        self.feedback = self.reads(self.symbols, hidden_size, representation or self.usual)
+        self.out = Linear(self.hidden_size, self.symbols)
+        self.feedback = self.reads(self.symbols, self.hidden_size, representation or self.usual)
 
     def inert_parameters(self) -> int:
         return super().inert_parameters() + sum(layer.inert for layer in self._layers())
@@ -114,25 +104,21 @@ class Transformer(Sender):
 
     def __init__(
         self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
+        *sizes: *Sizes,
         layers: int = 2,
         heads: int | None = None,
         teacher_forcing: bool = False,
         representation: Representation = SOFT,
     ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size)
+        super().__init__(*sizes)
         self.teacher_forcing = teacher_forcing
         self.representation = representation
-        self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
+        self.embed = MeaningEmbedding(self.space.attributes, self.space.values, self.hidden_size)
         self.positions: Positions = Sinusoids()
-        self.symbol_embed = SymbolEmbedding(self.symbols, hidden_size)
-        self.layers = nn.ModuleList(pre_norm_layers(hidden_size, layers, heads))
-        self.norm = LayerNorm(hidden_size)
-        self.out = Linear(hidden_size, self.symbols)
+        self.symbol_embed = SymbolEmbedding(self.symbols, self.hidden_size)
+        self.layers = nn.ModuleList(pre_norm_layers(self.hidden_size, layers, heads))
+        self.norm = LayerNorm(self.hidden_size)
+        self.out = Linear(self.hidden_size, self.symbols)
 
     def forward(
         self, meanings: Meanings, messages: Integer[Tensor, "*stack batch length"] | None = None
@@ -149,8 +135,7 @@ class Transformer(Sender):
         x = at_positions(torch.cat([prefix.unsqueeze(-2), earlier], -2), positions)
         for layer in self.layers:
             x = layer(x, causal=True)
-        scores: Tensor = self.out(self.norm(x))
-        return scores
+        return self.out(self.norm(x))
 
     def _decoded(self, prefix: Tensor, positions: Tensor) -> Tensor:
         layers: list[PreNormLayer] = list(self.layers)  # type: ignore[arg-type]

@@ -46,7 +46,7 @@ from icy.s2b import probe_language
 from icy.s2b.agents.spec import language_conventions
 from icy.s2b.language_probe import disentanglement
 from icy.training.job import Outcome
-from icy.training.pairs.pair_job import pair_conventions
+from icy.training.pair_job import pair_conventions
 from tests.analysis.tables.test_by_setting import long as trained_agents
 from tests.analysis.test_emergence import games, probes
 

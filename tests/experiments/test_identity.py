@@ -32,8 +32,8 @@ from icy.records.store import Store
 from icy.s2b.agents.saved_networks import SavedAgent
 from icy.s2b.agents.spec import S2BSpec
 from icy.study.study_job import StudySpec
-from icy.training.behavior import same_behavior
-from icy.training.cards import code_for_card
+from icy.training.task_models import same_behavior
+from icy.training.weights import code_for_card
 from tests.helpers import TINY
 from tests.testing import test_cores, test_games, test_players
 

@@ -16,7 +16,7 @@ from icy.core.errors import IncompatibleError
 from icy.experiments.results import EndToEndResult
 from icy.models.senders.fc import FC2L
 from icy.records.long_table import to_long
-from icy.training.pairs.model import Pair
+from icy.training.task_models import Pair
 from tests.experiments.helpers import SMALL_PAIR, pair_jobs
 from tests.helpers import all_numbers
 

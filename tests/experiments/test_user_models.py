@@ -19,7 +19,7 @@ from icy.experiments.user_models import FreshCopies, model_names
 from icy.languages.meanings import MeaningSpace
 from icy.records.pack import Pack
 from icy.records.record import Record, own_key
-from icy.training.pairs.pair_job import PairJob
+from icy.training.pair_job import PairJob
 
 pytestmark = pytest.mark.usefixtures("forgetting")
 SPACE = MeaningSpace(2, 3)

@@ -11,7 +11,61 @@ from torch import Tensor, nn
 
 from icy.core.errors import IncompatibleError
 from icy.models.cells import Cell, DGRecvCell, DGSendCell, GRUCell, LSTMCell, MinGRUCell, RNNCell, SRUCell, State
-from tests.models.cell_helpers import BATCH, HIDDEN, INPUTS, assert_close, gradients, random, sru_by_the_book
+from icy.models.kernels import cell_steps as fused
+from icy.models.kernels import sru_scan as scan
+from icy.models.kernels.sru_scan import sru_scan
+
+# -- random tensors, gradients and the formulas of the SRU for tests of cells ------------------------------------------
+
+
+INPUTS, HIDDEN, BATCH = 3, 5, 4
+
+
+def random(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), requires_grad=True)
+
+
+def gradients(loss: Tensor, *of: Tensor) -> list[Tensor]:
+    return list(torch.autograd.grad(loss, of))
+
+
+def assert_close(found: Tensor, expected: Tensor, tolerance: float = 1e-6) -> None:
+    torch.testing.assert_close(found, expected, atol=tolerance, rtol=0)
+
+
+# -- the SRU -----------------------------------------------------------------------------------------------------------
+
+
+def sru_by_the_book(
+    x: Tensor, weight: Tensor, v: Tensor, bias: Tensor, c: Tensor, activation: str = "identity"
+) -> tuple[Tensor, Tensor]:
+    """The formulas as they stand, step by step: h of every step and the last c, for x [..., step, batch, inputs].
+
+    A fourth block of the weight is what the highway passes on; without it, it passes x on.
+    """
+    outputs = []
+    for t in range(x.shape[-3]):
+        candidate, f, r, *passed = (x[..., t, :, :] @ weight).split(c.shape[-1], -1)
+        f = torch.sigmoid(f + v[..., :1, :] * c + bias[..., :1, :])
+        r = torch.sigmoid(r + v[..., 1:, :] * c + bias[..., 1:, :])
+        c = f * c + (1 - f) * candidate
+        shown = torch.tanh(c) if activation == "tanh" else c
+        outputs.append(r * shown + (1 - r) * (passed[0] if passed else x[..., t, :, :]))
+    return torch.stack(outputs, -3), c
+
+
+# -- the fused functions -----------------------------------------------------------------------------------------------
+
+
+def check_gradients(function: Callable[..., Any], *inputs: Tensor) -> bool:
+    """Against finite differences; not for an undefined gradient, which autograd never hands to these nodes."""
+    found: bool = torch.autograd.gradcheck(function, inputs, check_undefined_grad=False)
+    return found
+
+
+def double(*shape: int, seed: int = 0) -> Tensor:
+    return random(*shape, seed=seed).detach().double().requires_grad_()
+
 
 LIBRARY: list[tuple[Callable[..., Cell], Callable[..., nn.Module]]] = [
     (RNNCell, nn.RNNCell),
@@ -247,3 +301,124 @@ def test_sru_is_initialised_as_published() -> None:
         assert 0.98 * bound < part.abs().max() <= bound
     assert 0.9 * 3**0.5 * half < cell.state_weight.abs().max() <= 3**0.5 * half
     assert not cell.bias.any()
+
+
+# -- the minGRU, against a plain loop ----------------------------------------------------------------------------------
+
+
+def test_min_gru_is_a_plain_loop() -> None:
+    cell, steps = MinGRUCell(INPUTS, HIDDEN), 3
+    x, h = random(steps, BATCH, INPUTS), random(BATCH, HIDDEN, seed=1)
+    found: State = (h,)
+    for gates in cell.project(x):
+        found = cell.step(gates, found)
+    weight_z, weight_h = cell.weight_ih.split(HIDDEN)
+    bias_z, bias_h = cell.bias.split(HIDDEN)
+    expected = h
+    for t in range(steps):
+        z = torch.sigmoid(x[t] @ weight_z.T + bias_z)
+        expected = (1 - z) * expected + z * (x[t] @ weight_h.T + bias_h)
+    assert_close(found[0], expected)
+    weight, of = random(BATCH, HIDDEN, seed=3), (x, h, cell.weight_ih, cell.bias)
+    found_at, expected_at = gradients((weight * found[0]).sum(), *of), gradients((weight * expected).sum(), *of)
+    for a, b in zip(found_at, expected_at, strict=True):
+        assert_close(a, b)
+
+
+def test_min_gru_without_input_decays_to_a_constant() -> None:
+    cell, h = MinGRUCell(1, HIDDEN, fed=False), random(BATCH, HIDDEN, seed=1)
+    z, towards = torch.sigmoid(cell.bias[:HIDDEN]), cell.bias[HIDDEN:]
+    state: State = (h,)
+    for _ in range(7):
+        state = cell.step(cell.unfed(), state)
+    expected = towards + (1 - z) ** 7 * (h - towards)
+    assert_close(state[0], expected)
+    weight = random(BATCH, HIDDEN, seed=3)
+    found_at = gradients((weight * state[0]).sum(), h, cell.bias)
+    expected_at = gradients((weight * expected).sum(), h, cell.bias)
+    for a, b in zip(found_at, expected_at, strict=True):
+        assert_close(a, b)
+
+
+@pytest.mark.parametrize("fed", [True, False])
+def test_min_gru_is_initialised_by_its_state(fed: bool) -> None:
+    cell = MinGRUCell(60 if fed else 1, 60, fed=fed)
+    assert all(0.9 * 60**-0.5 < p.abs().max() <= 60**-0.5 for p in cell.parameters())
+
+
+# -- fused steps of cells: their hand-written gradients ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lead", [(), (2,)])
+@pytest.mark.parametrize("rows", [3, 1])
+def test_gradients_of_the_gru_step(lead: tuple[int, ...], rows: int) -> None:
+    inputs = double(*lead, rows, 6), double(*lead, 3, 6, seed=1), double(*lead, 3, 2, seed=2)
+    assert check_gradients(lambda *x: fused.gru_step(*x), *inputs)
+
+
+@pytest.mark.parametrize("used", [slice(0, 2), slice(0, 1), slice(1, 2)])
+def test_gradients_of_the_lstm_step(used: slice) -> None:
+    inputs = double(2, 3, 8), double(2, 3, 2, seed=1)
+    assert check_gradients(lambda *x: fused.lstm_step(*x)[used], *inputs)
+
+
+@pytest.mark.parametrize("kind", ["identity", "tanh", "relu"])
+def test_gradients_of_the_highway_step(kind: str) -> None:
+    inputs = double(2, 3, 4), double(2, 3, 2, seed=1)
+    assert check_gradients(lambda *x: fused.highway_step(*x, kind), *inputs)
+
+
+def test_gradients_of_mix_and_tanh() -> None:
+    inputs = double(2, 3, 4), double(2, 3, 4, seed=1), double(2, 3, 1, seed=2)
+    assert check_gradients(fused.mix, *inputs)
+    assert check_gradients(fused.tanh, inputs[0])
+
+
+def test_tanh_to_float_precision() -> None:
+    x = torch.linspace(-20, 20, 10_001)
+    assert_close(fused.tanh(x), torch.tanh(x), 2.5e-7)
+    assert fused.tanh(torch.tensor([torch.inf, -torch.inf])).tolist() == [1, -1]
+    assert torch.isnan(fused.tanh(torch.tensor(torch.nan)))
+    assert torch.equal(fused.tanh(x.double()), torch.tanh(x.double()))
+
+
+# -- the SRU over a whole sequence: its numbers and its hand-written gradients -----------------------------------------
+
+
+BLOCKS = {"unfed": 0, "no r": 2, "unfed, no r": 0, "passes x on": 3, "passes a product on": 4}
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(  # slabs of one step, of four and a rest, of all
+    ("in_cache", "activation"), [(1, "tanh"), (18, "identity"), (18, "tanh"), (2**14, "identity")]
+)
+@pytest.mark.parametrize("lead", [(), (2,)])
+@pytest.mark.parametrize("case", BLOCKS)
+def test_sru_scan(
+    case: str, lead: tuple[int, ...], in_cache: int, activation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "IN_CACHE", in_cache)
+    size, batch, steps, blocks = 2, 2, 5, BLOCKS[case]
+    gates, inputs = 1 if "no r" in case else 2, 4 if blocks == 4 else size
+    bias, v, c = (double(*lead, rows, size, seed=i) for i, rows in enumerate((gates, gates, batch)))
+    fed = [double(*lead, steps, batch, inputs, seed=3), double(*lead, inputs, blocks * size, seed=4)] if blocks else []
+
+    def run(*of: Tensor) -> Tensor:
+        x, matrix = of[3:] or (None, None)
+        return sru_scan(x, matrix, of[0], of[1], of[2], steps, activation)
+
+    assert check_gradients(run, bias, v, c, *fed)
+    x, matrix = fed or (c.new_zeros(*lead, steps, batch, size), c.new_zeros(*lead, size, 3 * size))
+    if gates == 1:  # r, of which nothing is read
+        bias, v = bias.repeat_interleave(2, -2), v.repeat_interleave(2, -2)
+        matrix = torch.cat([matrix[..., : 2 * size], matrix[..., :size]], -1)
+    h, last = sru_by_the_book(x, matrix, v, bias, c, activation)
+    found = run(bias[..., :gates, :], v[..., :gates, :], c, *fed)
+    assert_close(found, last if gates == 1 else h, 1e-12)
+
+
+def test_an_sru_scan_shares_inputs_without_a_replicate_axis() -> None:
+    x, matrix = double(4, 2, 3), double(2, 3, 9, seed=1)
+    bias, v, c = double(2, 2, 3, seed=2), double(2, 2, 3, seed=3), double(2, 2, 3, seed=4)
+    shared = sru_scan(x, matrix, bias, v, c, 4, "identity")
+    assert torch.equal(shared, sru_scan(x.expand(2, -1, -1, -1), matrix, bias, v, c, 4, "identity"))

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 import icy
 from icy import testing
 from icy.core.registry import registry
+from icy.models.cells import WordEnds, damp, mix
 from icy.models.layers import AttributeEmbedding
-from icy.models.recurrent import WordEnds, damp, mix
 from icy.models.senders.composed import TiedLinear
 from icy.testing.other_loops import OtherLoopCase
 from tests.models.helpers import CREATE, A, E, K, L, V, some_meanings, some_messages

@@ -16,12 +16,13 @@ from icy.core.representations import SOFT
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
 from icy.models.layers import flat_one_hot
-from icy.training.engine import make_model, train
+from icy.training.engine import train
 from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Replicate
 from icy.training.learners import Learner, make_learner, supervised_loss
 from icy.training.native import NativeStack
 from icy.training.probe_job import ProbeJob
+from icy.training.task_models import make_model
 from icy.training.tasks import Task
 
 SPACE = MeaningSpace(3, 4)

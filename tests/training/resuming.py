@@ -19,8 +19,7 @@ import torch
 
 import icy
 from icy.records.store import CHECKPOINTS
-from icy.training import lockstep
-from icy.training.chains import train_chains
+from icy.training import chain_training, lockstep
 from icy.training.job import Job, Outcome
 
 
@@ -32,7 +31,7 @@ def leave_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave a checkpoint after every few updates."""
     monkeypatch.setattr(lockstep, "SECONDS", 0.0)
     monkeypatch.setattr(lockstep, "SHARE", math.inf)
-    monkeypatch.setattr(train_chains, "SECONDS", 0.0)
+    monkeypatch.setattr(chain_training, "SECONDS", 0.0)
     monkeypatch.setattr(lockstep, "DRAWN_AT_ONCE", 4)
 
 

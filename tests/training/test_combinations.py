@@ -7,12 +7,15 @@ from typing import Any, get_args
 
 import pytest
 
+import icy
+from icy.analysis import mixed_effects
+from icy.analysis.order import without_repeats
 from icy.config.settings import RepresentationName
-from icy.config.specs import EndToEndSpec, ProbeSpec, SweepSpec
+from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, SweepSpec
 from icy.core.errors import IncompatibleError
 from icy.experiments.plan import make_plan
-from icy.experiments.sweep import make_sweep
-from icy.training.combinations import KNOWN, combinations
+from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.training.combinations import KNOWN, combinations, warn_of_same_networks
 
 SMALL: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1}
 
@@ -76,3 +79,77 @@ def test_one_value_is_one_spec() -> None:
     (only,) = combinations(spec)
     assert (only, only.given) == (spec, frozenset(["seeds"]))
     assert set(KNOWN) <= {*ProbeSpec.axes, *EndToEndSpec.axes}
+
+
+# -- rows that differ only in a factor that their model does not have --------------------------------------------------
+
+
+QUICK: dict[str, Any] = {"hidden": "8,16", "quick": True, "seeds": 1, "workers": 1}
+
+
+def _plans(out: Path) -> dict[str, Any]:
+    return {
+        "probe": lambda: make_plan(ProbeSpec.asked(model="sender/FC1L,sender/FC2L", grammar="perm", out=out, **QUICK)),
+        "sweep": lambda: make_sweep(sweep_spec(model="sender/FC1L,sender/FC2L", grammar="perm", out=out, **QUICK)),
+        "parts": lambda: make_sweep(
+            sweep_spec(
+                model="sender/FC1L,sender/FC2L",
+                parts=({"hidden": 8}, {"hidden": 16}),
+                out=out,
+                **{**QUICK, "hidden": 4},
+            )
+        ),
+        "e2e": lambda: make_plan(EndToEndSpec.asked(sender="FC1L", receiver="FC1L", out=out, **QUICK)),
+        "chain": lambda: make_plan(
+            ChainSpec.asked(model="sender/FC1L", grammar="perm", hidden="8,16", quick=True, chains=1, out=out)
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", ["probe", "sweep", "parts", "e2e", "chain"])
+def test_hidden_sizes_without_effect_are_named_once(
+    kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_of_same_networks(row.job for row in _plans(tmp_path)[kind]().rows)
+    said = [record.getMessage() for record in caplog.records if "are the same" in record.getMessage()]
+    assert len(said) == 1
+    assert "FC1L has no hidden layer: its rows with hidden size " in said[0]
+    assert "FC2L" not in said[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "representation", "named"),
+    [("receiver/FC2L", "soft,gs,qt,cb,gumb", "soft, gs, qt and cb"), ("receiver/FC2L", "soft,discr", ""),
+     ("sender/FC2L", "all", "")],
+)  # fmt: skip
+def test_representations_that_a_receiver_ignores(
+    model: str, representation: str, named: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    plan = make_plan(
+        ProbeSpec.asked(model=model, grammar="perm", representation=representation, out=tmp_path, quick=True)
+    )
+    warn_of_same_networks(row.job for row in plan.rows)
+    assert (f"rows with representation {named} are the same" in caplog.text) is bool(named)
+    assert ("are the same" in caplog.text) is bool(named)
+
+
+@pytest.mark.slow
+def test_repeated_runs_do_not_count_as_data(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    models = ["sender/FC1L", "sender/FC2L", "receiver/FC2L", "receiver/FC1L", "sender/Hashtable"]
+    result = icy.sweep(models, grammar="perm", representation="soft,gs", out=tmp_path, **{**QUICK, "seeds": 2})
+    long = result.to_dataframe()
+    once = without_repeats(long)
+    assert "left out: they repeat other runs" in caplog.text
+    groups = once[once.grammar == "perm"].groupby("model").size().to_dict()
+    assert groups == {"sender/FC1L": 4, "sender/FC2L": 8, "receiver/FC2L": 4, "receiver/FC1L": 2, "sender/Hashtable": 4}
+    own = long[long.grammar.eq("perm") & ~long.model.str.contains("Hashtable")]
+    found = mixed_effects(own, ["model"])
+    assert found.runs == 18
+    assert found.means.equals(mixed_effects(without_repeats(own), ["model"]).means)
+
+
+def test_other_tables_are_kept() -> None:
+    import pandas as pd
+
+    table = pd.DataFrame({"model": ["a", "a"], "value": [1.0, 1.0]})
+    assert without_repeats(table) is table

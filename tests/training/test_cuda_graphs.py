@@ -21,11 +21,12 @@ from icy.core.registry import registry
 from icy.core.representations import get_representation
 from icy.experiments.plan import make_plan
 from icy.languages.meanings import MeaningSpace
-from icy.training.engine import make_model, train
+from icy.training.engine import train
 from icy.training.gradient import GradientLearner, _products
 from icy.training.job import Job
 from icy.training.learners import make_learner, supervised_loss
 from icy.training.stack import BLOCK, WARM_UP, CapturedCall, CapturedUpdates, PlainUpdates, _call, choose_issue
+from icy.training.task_models import make_model
 from icy.training.tasks import Task
 
 CPU = torch.device("cpu")

@@ -1,4 +1,4 @@
-"""Training on messages of different lengths: what follows the end token does not count."""
+"""Training on messages of different lengths, and senders that are restricted to the vocabulary."""
 
 from __future__ import annotations
 
@@ -11,17 +11,31 @@ import pytest
 import torch
 from torch import Tensor
 
+import icy
 from icy.config.protocols import get_protocol
-from icy.core.errors import IncompatibleError
+from icy.config.settings import TrainingSettings, settings_for
+from icy.config.specs import EndToEndSpec, ProbeSpec
+from icy.core.errors import IncompatibleError, UnknownNameError
 from icy.core.noise import Noise
+from icy.core.registry import registry
 from icy.core.representations import get_representation
 from icy.core.representations.samples import UNCOUNTED, counted
+from icy.experiments.e2e import pair_jobs
+from icy.experiments.idle import idle
+from icy.experiments.probe import probe_jobs
+from icy.languages.meanings import MeaningSpace
 from icy.training.engine import Run, train
 from icy.training.learners import accuracy, supervised_loss
 from icy.training.probe_job import ProbeJob
+from icy.training.task_models import make_model
+from icy.training.tasks import Task
 from tests.cores import needs_native
+from tests.helpers import mark_others
 from tests.training.helpers import job, outcomes
 from tests.training.resuming import killed, numbers, resumed
+
+# -- training on messages of different lengths: what follows the end token does not count ------------------------------
+
 
 REPRESENTATIONS = ("soft", "gumb", "discr")
 END = 2  # with two tokens
@@ -116,3 +130,97 @@ def test_a_killed_training_resumes_to_the_same_bits(tmp_path: Path) -> None:
     ended = killed(of, Run, 7)
     whole = train(replace(of, folder=str(tmp_path / "whole")))
     assert numbers(resumed(of, ended)) == numbers(list(whole))
+
+
+# -- senders that are restricted to the vocabulary, and keys of results that are not -----------------------------------
+
+
+SIZES: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1}
+SENDERS = [
+    (name, representation)
+    for name in ("FC2L", "RNNAutoReg:GRU", "RNNSampling:GRU", "HierSampling:RNN", "TransDecSampling", "Transformer")
+    for representation in (["discr"] if "Sampling" in name else ["soft", "gumb", "discr"])
+]
+IN_DEFAULT = [("FC2L", "soft"), ("RNNAutoReg:GRU", "gumb"), ("RNNSampling:GRU", "discr"), ("Transformer", "soft")]
+
+
+@pytest.mark.parametrize(("name", "representation"), mark_others("slow", SENDERS, lambda case: case in IN_DEFAULT))
+def test_the_start_symbol_is_not_used_and_training_is_finite(name: str, representation: str) -> None:
+    space, settings = MeaningSpace(2, 3), TrainingSettings(symbols="V")
+    task = Task(registry.get(name, "sender"), space, 2, 2, 8, representation)
+    model = make_model(task, 1, settings)
+    with torch.no_grad():
+        for parameter in model.parameters():  # so that the start symbol would be said
+            if parameter.shape[-1:] == (3,):
+                parameter[..., -1] += 9.0
+    meanings = torch.tensor(space.meanings(range(9)))
+    for training in (True, False):
+        scores = model.train(training)(meanings)
+        assert (scores[..., -1] == -torch.inf).all()
+        assert torch.isfinite(scores[..., :-1]).all()
+        assert (scores.argmax(-1) < 2).all()
+
+
+def test_losses_are_finite_and_give_gradients() -> None:
+    scores = torch.randn(5, 4, 3).masked_fill(torch.arange(3) == 2, -torch.inf).requires_grad_()
+    for name in ("soft", "gumb", "discr"):
+        representation = get_representation(name, symbols="V")
+        noise = Noise(torch.tensor(7))
+        loss = representation.sender_loss(scores, torch.randint(0, 2, (5, 4)), noise)
+        (gradient,) = torch.autograd.grad(loss.sum(), scores)
+        assert torch.isfinite(loss).all()
+        assert torch.isfinite(gradient).all()
+        assert (gradient[..., -1] == 0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("representation", ["soft", "gumb", "discr"])
+def test_a_language_of_one_token(tmp_path: Path, representation: str) -> None:
+    """With a vocabulary of one token every message is the same, unless senders can say the start symbol."""
+    given: dict[str, Any] = {**SIZES, "vocab_size": 1, "steps": 3, "workers": 1, "representation": representation}
+    restricted = icy.end_to_end("RNNAutoReg:GRU", "RNN1L:GRU", symbols="V", out=tmp_path / "a", progress=False, **given)
+    assert restricted.language().messages.max() == 0
+    assert restricted.to_dataframe()["settings"][0] == "symbols=V"
+    assert "agents can say the V tokens, but not the start symbol" in restricted.table()
+    usual = icy.end_to_end("RNNAutoReg:GRU", "RNN1L:GRU", out=tmp_path / "b", progress=False, **given)
+    assert "agents can say 2 symbols: 1 tokens and the start symbol (number 1); --symbols V excludes" in usual.table()
+
+
+@needs_native
+@pytest.mark.parametrize("name", ["FC2L", "RNNAutoReg:GRU", "Composed[embedding=onehot]"])
+def test_native_cores_train_it_as_pytorch_does_under_soft(tmp_path: Path, name: str) -> None:
+    given: dict[str, Any] = {**SIZES, "workers": 1, "progress": False, "symbols": "V"}
+    short = {**given, "max_updates": 60, "settings": {"check_every": 5}}
+    by_native, by_pytorch = (
+        icy.probe(f"sender/{name}", "perm", protocol="acquire", out=tmp_path / engine, engine=engine, **short).records
+        for engine in ("native", "broadcast")
+    )
+    assert [r["engine"] for r in by_native] == ["native"] * 2
+    assert [[p[1] for p in r["curve"]] for r in by_native] == [
+        pytest.approx([p[1] for p in r["curve"]], abs=0.002) for r in by_pytorch
+    ]
+    with pytest.raises(IncompatibleError, match=r"its sender excludes the start symbol \(symbols=V\)"):
+        icy.probe(f"sender/{name}", "perm", out=tmp_path, representation="gumb", engine="native", **given)
+
+
+def test_keys_of_other_runs_stay() -> None:
+    (usual,) = pair_jobs(EndToEndSpec.asked(sender="FC2L", receiver="FC1L", **SIZES))
+    (named,) = pair_jobs(EndToEndSpec.asked(sender="FC2L", receiver="FC1L", symbols="V+1", **SIZES))
+    (other,) = pair_jobs(EndToEndSpec.asked(sender="FC2L", receiver="FC1L", symbols="V", **SIZES))
+    (same,) = pair_jobs(EndToEndSpec.asked(sender="FC2L", receiver="FC1L", settings={"symbols": "V"}, **SIZES))
+    keys = [job.key(job.replicates[0]) for job in (usual, named, other, same)]
+    assert keys[0] == keys[1] != keys[2] == keys[3]
+    assert "symbols" not in usual.config(usual.replicates[0])["settings"]
+    asked = [ProbeSpec.asked(model="sender/FC2L", symbols=s, grammar="perm", **SIZES) for s in (None, "V+1", "V")]
+    probes = [probe_jobs(spec)[0] for spec in asked]
+    keys = [job.key(job.replicates[0]) for job in probes]
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_other_values_raise_and_idle_settings_warn() -> None:
+    with pytest.raises(UnknownNameError, match="V\\+1, V"):
+        settings_for("default", symbols="4")
+    assert "does nothing" in idle(ProbeSpec.asked(model="sender/FC2L", representation="gs", symbols="V"))["symbols"]
+    assert "receivers" in idle(ProbeSpec.asked(model="receiver/FC2L", symbols="V"))["symbols"]
+    assert not idle(ProbeSpec.asked(model="sender/FC2L", symbols="V"))
+    assert not idle(ProbeSpec.asked(model="sender/FC2L", symbols="V+1"))

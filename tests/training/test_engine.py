@@ -21,10 +21,11 @@ from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import SPLITS, Split
 from icy.training import engine
 from icy.training.batches import Batches
-from icy.training.engine import make_model, train
+from icy.training.engine import train
 from icy.training.job import Outcome, Reading, Replicate
 from icy.training.learners import Learner, make_learner
 from icy.training.probe_job import ProbeJob
+from icy.training.task_models import make_model
 from icy.training.tasks import Task
 from tests.cores import both_engines
 from tests.helpers import mark_others

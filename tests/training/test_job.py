@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.languages.splits import Split
 from icy.training.job import Replicate, check_engine
+from icy.training.pair_job import PairJob
 from tests.training.helpers import GENERALISE, holding_out, job, outcomes
+from tests.training.pairs.helpers import SETTINGS, SHORT, pair_task
 
 
 def test_other_protocols_do_not_take_splits() -> None:
@@ -42,3 +46,18 @@ def test_unavailable_native_cores_are_refused_before_training(
 def test_the_former_name_of_the_condition_gives_a_warning() -> None:
     with pytest.warns(DeprecationWarning, match=r"is now Replicate\.condition"):
         assert Replicate("rot", 1).grammar == "rot"
+
+
+# -- jobs of pairs: what their key depends on --------------------------------------------------------------------------
+
+
+def pair_job(**more: Any) -> PairJob:
+    task = replace(pair_task(), pretrain_representation=more.pop("before", "soft"))
+    return PairJob(task, SHORT, replace(SETTINGS, **more))
+
+
+def test_settings_of_pre_training_are_part_of_the_key_of_a_pair() -> None:
+    taught, scratch = Replicate("perm", 1), Replicate(SCRATCH, 1)
+    assert pair_job(before="gumb").key(taught) != pair_job(before="gumb", temperature=5.0).key(taught)
+    assert pair_job(before="gumb").key(scratch) == pair_job(before="gumb", temperature=5.0).key(scratch)
+    assert pair_job().key(taught) == pair_job(temperature=5.0).key(taught)

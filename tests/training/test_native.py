@@ -24,14 +24,14 @@ from icy.core.registry import registry
 from icy.core.representations import SOFT, Gumbel, Soft, get_representation
 from icy.languages.meanings import MeaningSpace
 from icy.models.layers import Linear
-from icy.training.engine import make_model
 from icy.training.gradient import GradientLearner
 from icy.training.learners import Learner, accuracy, make_learner, supervised_loss
-from icy.training.native import NativeLearner
+from icy.training.task_models import make_model
 from icy.training.tasks import Task
 from tests.cores import needs_native
 from tests.helpers import mark_others
 from tests.training.helpers import CPU, SETTINGS, SPACE, Plain, assert_same_bits, weights
+from tests.training.test_stack import NATIVE
 
 pytestmark = needs_native
 
@@ -148,14 +148,7 @@ def test_accuracy_is_counted_as_scores_say() -> None:
 
 # -- the same bits in any company --------------------------------------------------------------------------------------
 
-COMPANY = [
-    ("soft", "sender/FC2L"),
-    ("soft", "receiver/Hier:GRU"),
-    ("gumb", "sender/RNNAutoReg:LSTM"),
-    ("discr", "sender/RNNSampling:GRU"),
-    ("discr", "receiver/CNN"),
-]
-company = pytest.mark.parametrize(("representation", "model"), COMPANY)
+company = pytest.mark.parametrize(("representation", "model"), NATIVE)
 
 
 def trained(of: Task, places: Sequence[int], updates: int = 7) -> Learner:
@@ -163,20 +156,6 @@ def trained(of: Task, places: Sequence[int], updates: int = 7) -> Learner:
     one = learner(of, seeds=[SEEDS[i] for i in places])
     one.train(*some(batches(of.side, updates), slice(None), places))
     return one
-
-
-@pytest.mark.slow
-@company
-def test_a_replicate_alone_is_the_one_in_any_stack(representation: str, model: str) -> None:
-    of = task(model, representation)
-    whole = trained(of, [0, 1, 2])
-    for places in ([0], [1], [2], [2, 0], [1, 2, 0]):
-        part = trained(of, places)
-        for at, place in enumerate(places):
-            assert_same_bits(part, at, whole, place)
-            inputs = batches(of.side, 1)[0][0]
-            alone = part.scores(inputs[[place]], [at])[0]
-            assert torch.equal(alone, whole.scores(inputs)[place])
 
 
 @pytest.fixture
@@ -213,20 +192,6 @@ def test_cuts_of_a_block_change_nothing(representation: str, model: str) -> None
     for other in (parts, single):
         for place in range(3):
             assert_same_bits(other, place, whole, place)
-
-
-@company
-def test_those_that_leave_change_nothing(representation: str, model: str) -> None:
-    of, data = task(model, representation), batches(task(model).side, 7)
-    whole, part = learner(of), learner(of)
-    whole.train(*data)
-    part.train(*some(data, slice(3), range(3)))
-    part.keep([2, 0])
-    assert part.losses().shape == (2,)  # type: ignore[union-attr]
-    part.train(*some(data, slice(3, 5), [2, 0]))
-    part.keep([1])
-    part.train(*some(data, slice(5, 7), [0]))
-    assert_same_bits(part, 0, whole, 0)
 
 
 @company
@@ -483,14 +448,9 @@ def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_wrong_program_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong operation changes the scores. icy notices this because it compares scores."""
-    monkeypatch.setattr("icy.models.native.operations.cells.ACTIVATIONS", {"identity": 0, "tanh": 0, "relu": 2})
+    monkeypatch.setattr("icy.models.native.lower_cells.ACTIVATIONS", {"identity": 0, "tanh": 0, "relu": 2})
     with pytest.raises(IncompatibleError, match="its traced program gives other scores"):
         ask(Stranger())
-
-
-@pytest.mark.parametrize("name", ["sender/RNNAutoReg:GRU", "receiver/Hier:RNN"])
-def test_every_learner_of_a_zoo_model_is_native(name: str) -> None:
-    assert isinstance(learner(task(name), "native"), NativeLearner)
 
 
 # -- variants ----------------------------------------------------------------------------------------------------------

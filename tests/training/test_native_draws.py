@@ -15,9 +15,10 @@ from icy.core.representations import get_representation
 from icy.grammars import make_language
 from icy.languages.meanings import MeaningSpace
 from icy.training.batches import Batches
-from icy.training.engine import Run, make_model
+from icy.training.engine import Run
 from icy.training.learners import Learner, accuracy, make_learner, supervised_loss
 from icy.training.native import NativeLearner
+from icy.training.task_models import make_model
 from icy.training.tasks import Task
 from tests.cores import needs_native
 from tests.helpers import mark_others

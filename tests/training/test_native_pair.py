@@ -21,9 +21,10 @@ from icy.training.gradient import GradientLearner
 from icy.training.job import Replicate
 from icy.training.learners import Learner, make_learner
 from icy.training.native import NativePairLearner
-from icy.training.pairs.game import PairStack, PlayingPair, _Tally
-from icy.training.pairs.model import Pair, make_pair, representation_of
-from icy.training.pairs.pair_job import PairJob
+from icy.training.pair_game import PairStack, PlayingPair, _Tally
+from icy.training.pair_job import PairJob
+from icy.training.task_models import Pair, make_pair
+from icy.training.task_models import link_of as representation_of
 from icy.training.tasks import PairEntry, PairTask
 from tests.cores import needs_native
 from tests.helpers import mark_others

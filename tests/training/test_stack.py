@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from icy.core.representations import SOFT, get_representation
 from icy.models.cells import GRUCell
 from icy.models.layers import flat_one_hot
-from icy.training.engine import make_model
 from icy.training.learners import Learner, make_learner, supervised_loss
+from icy.training.task_models import make_model
 from tests.cores import both_engines, needs_native
 from tests.helpers import mark_others
 from tests.training.helpers import (
@@ -173,8 +173,19 @@ COMPANY = [
     ("loop", "soft", "receiver/Hier:GRU"),
 ]
 IN_DEFAULT = {("broadcast", "discr", "sender/RNNSampling:GRU"), ("broadcast", "discr", "receiver/Hier:RNN")}
+NATIVE = [
+    ("soft", "sender/FC2L"),
+    ("soft", "receiver/Hier:GRU"),
+    ("gumb", "sender/RNNAutoReg:LSTM"),
+    ("discr", "sender/RNNSampling:GRU"),
+    ("discr", "receiver/CNN"),
+]
 company = pytest.mark.parametrize(
-    ("how", "representation", "model"), mark_others("slow", COMPANY, IN_DEFAULT.__contains__)
+    ("how", "representation", "model"),
+    [
+        *mark_others("slow", COMPANY, IN_DEFAULT.__contains__),
+        *(pytest.param("native", *case, marks=needs_native) for case in NATIVE),
+    ],
 )
 sizes = pytest.mark.parametrize(
     "size", mark_others("slow", [64, 70], lambda size: size == 70), ids=["even", "odd"]

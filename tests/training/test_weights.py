@@ -11,10 +11,12 @@ from torch import nn
 
 import icy
 from icy.core.errors import StoreError, UnknownNameError
+from icy.games.playing import kept_agents
 from icy.grammars import make_language
 from icy.records.pack import Pack
 from icy.records.record import model_file
-from icy.training.engine import make_model
+from icy.training import weights
+from icy.training.task_models import make_model
 from icy.training.weights import card_of, pack_weights, restore, state_of, unpack_weights
 from tests.training.helpers import SEEDS, SETTINGS, batches, stacked, step, task
 
@@ -164,3 +166,29 @@ def test_a_card_goes_with_the_weights() -> None:
     assert card_of(pack_weights(weights)) == {}
     with pytest.raises(StoreError, match="damaged"):
         card_of(content[:40])
+
+
+# -- trained models in files -------------------------------------------------------------------------------------------
+
+
+CARD = {
+    "model": "FC2L+FC2L", "grammar": "uniform", "seed": 123,
+    "setup": {"channel": "qt", "model": "inner", "turns": {"rule_length": 4}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "where",
+    [{"seed": 123}, {"channel": "qt"}, {"representation": "QT"}, {"rule_length": "2,4"}, {"agents": "FC2L+FC2L"}],
+)
+def test_a_choice_is_checked_against_the_card_of_a_single_file(
+    where: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weights, "card_of_file", lambda path, what: CARD)
+    file = Path("mine.safetensors")
+    assert [found.label for found in kept_agents(file, **where)] == ["FC2L+FC2L, seed 123"]
+    (name,) = where
+    with pytest.raises(StoreError, match=rf"mine.safetensors has no agents with {name}=other; available: {name} \("):
+        kept_agents(file, **{name: "other"})
+    with pytest.raises(UnknownNameError, match="did you mean seed"):
+        kept_agents(file, sed=123)

@@ -444,8 +444,8 @@ def as_reported_sources(
     Raises:
         InvalidSettingError: other tables or metrics are requested, or conventions of topsim are given.
     """
-    from icy.training.pairs.game import reported_meanings  # imports torch
-    from icy.training.pairs.pair_job import pair_conventions
+    from icy.training.pair_game import reported_meanings
+    from icy.training.pair_job import pair_conventions
 
     pairs = [source for source in todo if source.record is not None and source.record["side"] == "pair"]
     if len(pairs) < len(todo) or list(names) != ["topsim"] or chosen:

@@ -171,8 +171,8 @@ class SpokenSymbols(Symbols):
 
     Attributes:
         symbols: symbols that a sender can emit: "V+1", the vocabulary and the start symbol, or "V", only the
-            vocabulary. This class restricts the feedback of a sender; `icy.training.engine.make_model` restricts its
-            scores.
+            vocabulary. This class restricts the feedback of a sender; `icy.training.task_models.make_model` restricts
+            its scores.
     """
 
     symbols: str = field(default=WITH_START, kw_only=True)

@@ -20,9 +20,9 @@ from icy.core.types import Choices, Fields
 from icy.records.record import Record
 from icy.s2b.evaluation import CONSTANT, NEVER_LISTENING, evaluate, never_listening
 from icy.s2b.settings import GameSettings
-from icy.training.behavior import ROWS, behavior_of, fixed_randomness, sums_of
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Replicate
+from icy.training.task_models import ROWS, behavior_of, fixed_randomness, sums_of
 
 from .cores.core import made_of, takes
 from .memories.attention import MemoryListener, MemorySettings

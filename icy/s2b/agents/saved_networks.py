@@ -16,9 +16,8 @@ from icy.core.types import Fields
 from icy.records.record import Record, as_json
 from icy.s2b.players.interface import Player, Seat
 from icy.s2b.settings import GameSettings
-from icy.training.cards import SavedModel, code_for_card
 from icy.training.job import Replicate
-from icy.training.weights import pack_weights, restore, state_of
+from icy.training.weights import SavedModel, code_for_card, pack_weights, restore, state_of
 
 from .agent_job import AgentJob, AgentTask
 from .memories.attention import MemoryListener, MemoryPlayer

@@ -14,8 +14,8 @@ from icy.languages.language import LETTERS
 from icy.models.creation import count_parameters
 from icy.study.game.settings import Dataset
 from icy.training.batches import MeaningPool
-from icy.training.engine import make_model, representation_of
 from icy.training.learners import Learner, make_learner, supervised_loss
+from icy.training.task_models import make_model, representation_of
 from icy.training.tasks import Task
 
 from .player import Item, StudyPlayer, StudySeat

@@ -44,8 +44,7 @@ from icy.records.record import Record
 from icy.records.store import Store
 from icy.training.job import Job
 
-from .base import JobReport, RecordCallback, run_job
-from .remote import KILLED, EventLog, LogForwarder, RemoteRunner, Submission, packed
+from .base import KILLED, EventLog, JobReport, LogForwarder, RecordCallback, RemoteRunner, Submission, packed, run_job
 
 # -- processes of workers ----------------------------------------------------------------------------------------------
 
@@ -115,7 +114,8 @@ class FreshProcess:
     def submit(self, *arguments: Any) -> Future[Any]:
         """Run the function in the process."""
         try:
-            _start_tracker()
+            with signals.delay_signals():
+                resource_tracker.ensure_running()  # before a worker, since its start delivers signals that are held
             with signals.delay_signals():
                 future: Future[Any] = self._executor.submit(self._task, *arguments)
         except BrokenProcessPool as error:  # the process was killed while it was idle
@@ -263,12 +263,6 @@ def _lifeline(parent: int) -> tuple[Connection, Connection]:
     return multiprocessing.Pipe(duplex=False)
 
 
-def _start_tracker() -> None:
-    """Start Python's resource tracker before a worker, since its start delivers signals that are held."""
-    with signals.delay_signals():
-        resource_tracker.ensure_running()
-
-
 # -- in a worker -------------------------------------------------------------------------------------------------------
 
 
@@ -304,8 +298,14 @@ def _serve(pipe: Connection, task: Task, start: Task, parent: int) -> None:
     gc.freeze()  # excludes objects of the original from collections, so that their memory stays shared
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))  # for libraries that are loaded later
     start()
-    _reseed_generators()
-    _try_gradient()
+    import numpy as np
+    import torch
+
+    # Seed the global random generators, as in a fresh process, since copies would draw the same numbers.
+    np.random.seed()
+    torch.default_generator.seed()
+    # This raises if PyTorch cannot compute gradients in a copy.
+    torch.ones(1, requires_grad=True, dtype=torch.float32, device="cpu").sum().backward()  # type: ignore[no-untyped-call]
     pipe.send_bytes(READY)
     while True:
         try:
@@ -328,22 +328,6 @@ def _packed_error(error: BaseException) -> bytes:
     except Exception:  # an error of a plug-in that cannot be unpickled
         content = dumps((False, IcyError(what_and_where(error))))
     return content
-
-
-def _reseed_generators() -> None:
-    """Seed the global random generators, as in a fresh process, since copies would draw the same numbers."""
-    import numpy as np
-    import torch
-
-    np.random.seed()
-    torch.default_generator.seed()
-
-
-def _try_gradient() -> None:
-    """Compute a gradient; it raises if PyTorch cannot compute gradients in a copy."""
-    import torch
-
-    torch.ones(1, requires_grad=True, dtype=torch.float32, device="cpu").sum().backward()  # type: ignore[no-untyped-call]
 
 
 POLL_SECONDS = 0.3

@@ -22,8 +22,7 @@ from icy.core.registry import Additions, registry
 from icy.records.record import Record
 from icy.training.job import Job
 
-from .base import JobReport, RecordCallback, run_job
-from .remote import LogForwarder, RemoteRunner, Submission, packed
+from .base import JobReport, LogForwarder, RecordCallback, RemoteRunner, Submission, packed, run_job
 
 RETRIES = 2
 POLL_SECONDS = 0.5

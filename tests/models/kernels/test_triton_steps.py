@@ -18,8 +18,8 @@ from icy.config.settings import TrainingSettings
 from icy.core.registry import registry
 from icy.languages.meanings import MeaningSpace
 from icy.models.kernels import cell_steps, triton_steps
-from icy.training.engine import make_model
 from icy.training.stack import Stack
+from icy.training.task_models import make_model
 from icy.training.tasks import Task
 
 ON_GPU = torch.cuda.is_available()

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from icy.core.representations import largest
 from icy.models.attention import attend_by_head, attend_newest, attend_over
 from icy.models.base import time_last
-from icy.models.cells import GRUCell, LSTMCell, RNNCell, SRUCell
+from icy.models.cells import GRUCell, LSTMCell, RNNCell, SRUCell, start_symbol
 from icy.models.kernels.cell_steps import mix, tanh
 from icy.models.layers import (
     Linear,
@@ -22,7 +22,6 @@ from icy.models.layers import (
     linear,
     pool_relu,
 )
-from icy.models.recurrent import start_symbol
 
 A, K, L, V, E = 3, 4, 6, 4, 40
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import icy.models.native as package
-from icy.models.native import calls, module
+from icy.models.native import calls
 from icy.models.native.builder import FACTORS
 from icy.models.native.lower import FINISH, MOST_CHOICES, PAIRS, RELU
-from icy.models.native.operations.attentions import LONGEST
+from icy.models.native.lower_layers import LONGEST
 from icy.models.native.program import LANES, Program
 from icy.models.native.slabs import (
     BLOCK,
@@ -116,7 +116,7 @@ def test_kinds_of_losses_and_links_are_those_of_the_interpreter() -> None:
     names = re.findall(r"\w+", body("enum", "LossKind", "losses.h"))
     assert [getattr(calls, name) for name in names] == list(range(4))
     kinds = re.findall(r"\w+", body("enum", "LinkKind", "pair.h"))
-    assert [getattr(module, name) for name in kinds] == list(range(5))
+    assert [getattr(calls, name) for name in kinds] == list(range(5))
 
 
 def test_constants_are_those_of_the_interpreter() -> None:
@@ -142,8 +142,8 @@ def fields(kind: str, file: str) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "file", "structure"),
     [
-        ("Link", "pair.h", module.Link),
-        ("PairTraining", "pair.h", module.PairTraining),
+        ("Link", "pair.h", calls.Link),
+        ("PairTraining", "pair.h", calls.PairTraining),
         ("Loss", "losses.h", calls.Loss),
         ("Optimizer", "program.cpp", calls.Optimizer),
         ("Training", "program.cpp", calls.NativeTraining),

@@ -21,7 +21,7 @@ from icy.core.noise import Noise, drawing_from
 from icy.core.representations import SOFT
 from icy.metrics.topographic import native as pairs
 from icy.models.native import calls
-from icy.models.native.module import NativeModule
+from icy.models.native.calls import NativeModule
 from icy.training.learners import supervised_loss
 from icy.training.native import NativeLearner
 from tests.cores import needs_native

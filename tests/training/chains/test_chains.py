@@ -23,11 +23,10 @@ from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.records.kinds import job_kind
 from icy.records.store import CHECKPOINTS
-from icy.training import lockstep
-from icy.training.chains import train_chains
-from icy.training.chains.chain_job import ChainProtocol, bottleneck_share
+from icy.training import chain_training, lockstep
+from icy.training.chain_job import ChainProtocol, bottleneck_share
+from icy.training.job import Outcome
 from icy.training.lockstep import FORMAT, Lockstep, checkpoint_of
-from icy.training.outcomes import Outcome
 from tests.pages import code, shell_commands, text
 from tests.training.resuming import killed, leave_often, resumed
 
@@ -183,7 +182,7 @@ def test_a_killed_chain_resumes_from_its_last_generation(monkeypatch: pytest.Mon
     (job,) = chain_jobs(ChainSpec.asked(model="FC2L", grammar="rot", **options))
     whole = list(replace(job, folder=str(tmp_path / "whole")).train())
     trained: list[int] = []
-    train = train_chains._next_generation
+    train = chain_training._next_generation
 
     def counted(job: Any, chains: Sequence[Any], *rest: Any) -> Any:
         trained.append(chains[0].generation + 1)
@@ -191,9 +190,9 @@ def test_a_killed_chain_resumes_from_its_last_generation(monkeypatch: pytest.Mon
             raise KeyboardInterrupt
         return train(job, chains, *rest)
 
-    monkeypatch.setattr(train_chains, "SECONDS", 0.0)
+    monkeypatch.setattr(chain_training, "SECONDS", 0.0)
     monkeypatch.setattr(lockstep, "SHARE", np.inf)  # learners end before their first checkpoint
-    monkeypatch.setattr(train_chains, "_next_generation", counted)
+    monkeypatch.setattr(chain_training, "_next_generation", counted)
     of = replace(job, folder=str(tmp_path / "killed"))
     with pytest.raises(KeyboardInterrupt):
         list(of.train())

@@ -13,8 +13,8 @@ from icy.config.settings import TrainingSettings
 from icy.core.registry import registry
 from icy.languages.meanings import MeaningSpace
 from icy.training.job import Outcome, Replicate
-from icy.training.pairs.pair_job import PairJob
-from icy.training.pairs.train import train_pairs
+from icy.training.pair_job import PairJob
+from icy.training.pair_training import train_pairs
 from icy.training.tasks import PairEntry, PairTask
 
 SPACE = MeaningSpace(2, 3)

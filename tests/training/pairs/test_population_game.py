@@ -21,12 +21,12 @@ from icy.metrics import topsim
 from icy.records.store import CHECKPOINTS
 from icy.training.batches import Batches
 from icy.training.job import Outcome, Replicate
-from icy.training.pairs.game import FAR, PairStack, PlayingPair
-from icy.training.pairs.model import make_pair, representation_of
-from icy.training.pairs.pair_job import PairJob
-from icy.training.pairs.population_game import PopulationLearner, PopulationStack, agreement
-from icy.training.populations import Population, member_seed
-from icy.training.tasks import PairEntry
+from icy.training.pair_game import FAR, PairStack, PlayingPair
+from icy.training.pair_job import PairJob
+from icy.training.population_game import PopulationLearner, PopulationStack, agreement
+from icy.training.task_models import link_of as representation_of
+from icy.training.task_models import make_pair
+from icy.training.tasks import PairEntry, Population, member_seed
 from tests.cores import both_engines
 from tests.helpers import mark_others
 from tests.training.pairs.helpers import SETTINGS, SHORT, SPACE, pair_task

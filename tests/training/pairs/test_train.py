@@ -5,21 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from icy.config.protocols import SCRATCH, EndToEndProtocol
+from icy.core.errors import InvalidSettingError
+from icy.core.noise import Noise
 from icy.core.registry import registry
-from icy.languages.meanings import MeaningSpace
-from icy.training.job import Reading, Replicate
-from icy.training.pairs.model import Pair, make_pair
-from icy.training.pairs.pair_job import PairJob
-from icy.training.pairs.train import train_pairs
+from icy.core.representations import SOFT, LearnedCodebook, one_hot
+from icy.languages.language import Language
+from icy.training.job import Outcome, Reading, Replicate
+from icy.training.pair_game import PairStack, PlayingPair, _Tally
+from icy.training.pair_job import PairJob
+from icy.training.pair_training import train_pairs
+from icy.training.task_models import Pair, make_pair, try_pair
 from icy.training.tasks import PairEntry
+from icy.training.weights import restore, unpack_weights
 from tests.cores import both_engines
 from tests.helpers import mark_others
-from tests.training.pairs.helpers import SETTINGS, assert_same_curve, pair_task, run
+from tests.training.helpers import Plain
+from tests.training.pairs.helpers import SETTINGS, SHORT, SPACE, assert_same_curve, pair_task, run
 
 REPRESENTATIONS = ("soft", "gumb", "discr")
 
@@ -60,18 +67,7 @@ def test_pre_trained_pairs_together_equal_pairs_alone(tmp_path: Path) -> None:
 
 
 def test_a_strangers_plain_modules_play(tmp_path: Path) -> None:
-    class Speaker(nn.Module):
-        def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
-            super().__init__()
-            self.values, self.shape = space.values, (message_length, vocab_size + 1)
-            self.net = nn.Linear(space.attributes * space.values, message_length * (vocab_size + 1))
-
-        def forward(self, meanings: torch.Tensor) -> torch.Tensor:
-            hot = (meanings.unsqueeze(-1) == torch.arange(self.values)).float().flatten(-2)
-            found: torch.Tensor = self.net(hot).unflatten(-1, self.shape)
-            return found
-
-    speaker = replace(registry.get("FC1L", "sender"), name="Speaker", factory=Speaker)
+    speaker = replace(registry.get("FC1L", "sender"), factory=Plain, defaults={"extra": nn.SiLU})
     task = replace(pair_task("FC1L", "FC2L", "gumb"), entry=PairEntry(speaker, registry.get("FC2L", "receiver")))
     replicates = [Replicate(SCRATCH, seed) for seed in (1, 2)]
     found = run(tmp_path, replicates, task)
@@ -82,21 +78,10 @@ def test_a_strangers_plain_modules_play(tmp_path: Path) -> None:
 # -- errors ------------------------------------------------------------------------------------------------------------
 
 
-def test_without_concat_the_length_is_unknown(tmp_path: Path) -> None:
-    protocol = EndToEndProtocol(target=0.9, report_every=5)
-    found = run(tmp_path, [Replicate("perm", 1)], pair_task(), protocol, baselines={1: "not_learnt"})
-    assert found[Replicate("perm", 1)].reason == "no_baseline"
-
-
 def test_readings_are_reported(tmp_path: Path) -> None:
     seen: list[Reading] = []
-    job = PairJob(
-        pair_task(),
-        EndToEndProtocol(steps=10, report_every=5),
-        SETTINGS,
-        replicates=(Replicate(SCRATCH, 1),),
-        folder=str(tmp_path),
-    )
+    protocol, replicates = EndToEndProtocol(steps=10, report_every=5), (Replicate(SCRATCH, 1),)
+    job = PairJob(pair_task(), protocol, SETTINGS, replicates=replicates, folder=str(tmp_path))
     list(train_pairs(job, seen.extend))
     assert [r.steps for r in seen] == [5, 10]
     assert isinstance(make_pair(pair_task(), 1, SETTINGS), Pair)
@@ -107,13 +92,149 @@ def test_readings_are_reported(tmp_path: Path) -> None:
 
 def test_nothing_is_trained_after_a_known_failure_of_concat(tmp_path: Path) -> None:
     seen: list[Reading] = []
-    pairs = PairJob(
-        pair_task(),
-        EndToEndProtocol(),
-        SETTINGS,
-        replicates=(Replicate("perm", 1),),
-        baselines={1: "not_learnt"},
-        folder=str(tmp_path),
-    )
-    (outcome,) = train_pairs(pairs, seen.extend)
+    about = {"replicates": (Replicate("perm", 1),), "baselines": {1: "not_learnt"}, "folder": str(tmp_path)}
+    (outcome,) = train_pairs(PairJob(pair_task(), EndToEndProtocol(), SETTINGS, **about), seen.extend)  # type: ignore[arg-type]
     assert (outcome.reason, outcome.steps, seen) == ("no_baseline", 0, [])
+
+
+# -- the game of a pair: games of other lengths leave no trace in their neighbours -------------------------------------
+
+
+@pytest.mark.slow
+def test_other_lengths_of_the_game_do_not_disturb(tmp_path: Path) -> None:
+    """Games of different lengths: the longer game continues as if alone."""
+    protocol = EndToEndProtocol(cap=0.5, most=None, report_every=5, target=0.9)
+    replicates = [Replicate("perm", seed) for seed in (1, 2)]
+    both = run(tmp_path, replicates, pair_task(), protocol, baselines={1: 10, 2: 30})
+    assert [both[r].steps for r in replicates] == [5, 15]
+    alone = run(tmp_path, replicates[1:], pair_task(), protocol, baselines={2: 30})
+    assert_same_curve(alone[replicates[1]], both[replicates[1]])
+
+
+@pytest.mark.slow
+def test_a_pair_that_ends_between_checks_adds_no_point_to_other_curves(tmp_path: Path) -> None:
+    """Under `published` the accuracy is a mean since the last reading: it must not depend on a neighbour's end."""
+    protocol = EndToEndProtocol(cap=1, most=None, report_every=10, target=0.9)
+    published = replace(SETTINGS, training_readings=True, fresh_reading=False)
+    replicates = [Replicate("perm", 1), Replicate("perm", 2)]
+
+    def play(some: list[Replicate]) -> dict[Replicate, Outcome]:
+        baselines: dict[int, int | str] = {1: 17, 2: 23}
+        pairs = PairJob(
+            pair_task(), protocol, published, replicates=tuple(some), baselines=baselines, folder=str(tmp_path)
+        )
+        return {outcome.replicate: outcome for outcome in train_pairs(pairs)}
+
+    both, alone = play(replicates), play(replicates[1:])
+    assert [row[0] for row in both[replicates[1]].curve] == [0, 10, 20, 23]
+    assert_same_curve(both[replicates[1]], alone[replicates[1]])
+    assert both[replicates[1]].extra["end_to_end_accuracy"] == pytest.approx(
+        alone[replicates[1]].extra["end_to_end_accuracy"], abs=1e-3
+    )
+
+
+# -- readings ----------------------------------------------------------------------------------------------------------
+
+
+def wrong_at(places: list[int], targets: Tensor, choices: int) -> Tensor:
+    """Scores that are largest at the targets, except at some places of every example."""
+    answers = targets.clone()
+    answers[..., places] = (answers[..., places] + 1) % choices
+    return one_hot(answers, choices)
+
+
+def test_accuracies_of_a_pair_are_of_single_values_and_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The three accuracies are separate: of the pair, of the sender's words, of the receiver on the language."""
+    replicate, task = Replicate("perm", 1), pair_task()
+    job = PairJob(task, SHORT, SETTINGS, replicates=(replicate,), folder=str(tmp_path))
+    game = PairStack(job, [PlayingPair(replicate, 12, make_pair(task, 1, SETTINGS))])
+
+    def scores(meanings: Tensor, messages: Tensor) -> list[Tensor]:
+        return [wrong_at([2], messages, 5), wrong_at([1], meanings, 3), wrong_at([], meanings, 3)]
+
+    monkeypatch.setattr(game, "_scores", scores)
+    ((steps, accuracy, _, _, of_sender, of_receiver),) = game._read("check")
+    assert (steps, accuracy, of_sender, of_receiver) == (0, 0.5, 0.75, 1.0)
+
+
+def test_published_accuracies_of_a_pair_are_means_over_batches_of_single_values() -> None:
+    tally, meanings = _Tally(SOFT, 1), torch.tensor([[[0, 1], [2, 2], [1, 0], [0, 0]]])
+    for places in ([1], []):
+        tally((torch.zeros(1, 4, 4, 5), wrong_at(places, meanings, 3)), meanings, Noise(torch.tensor([1])))
+        tally.updates += 1
+    assert tally.accuracy().tolist() == [0.75]
+
+
+# -- pairs over the channels of games ----------------------------------------------------------------------------------
+
+
+CHANNELS = ("gs", "qt", "cb")
+FAR = EndToEndProtocol(steps=12, report_every=12, target=0.95)
+
+
+def played(folder: Path, task: object, replicate: Replicate) -> tuple[Outcome, Language, Pair]:
+    """What came of a short game: its outcome, the language that emerged, and the pair."""
+    job = PairJob(task, FAR, SETTINGS, replicates=(replicate,), folder=str(folder), keep_models=True)  # type: ignore[arg-type]
+    (outcome,) = train_pairs(job)
+    (folder / "said.npz").write_bytes(outcome.files[outcome.extra["language"]])
+    language = Language.load(folder / "said.npz")
+    (weights,) = (content for name, content in outcome.files.items() if name != outcome.extra["language"])
+    pair = restore(make_pair(task, replicate.seed, SETTINGS), unpack_weights(weights), "pair")  # type: ignore[arg-type]
+    return outcome, language, pair  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_the_language_that_emerged_has_the_words_that_the_receiver_reads(channel: str, tmp_path: Path) -> None:
+    task = pair_task(representation=channel)
+    outcome, language, pair = played(tmp_path, task, Replicate(SCRATCH, 1))
+    read: list[torch.Tensor] = []
+    pair.receiver.register_forward_hook(lambda module, inputs, output: read.append(inputs[0]))
+    with torch.no_grad():
+        pair(torch.from_numpy(SPACE.meanings(np.arange(SPACE.size))))
+    assert np.array_equal(language.messages, pair.link.words(read[0]).numpy())
+    assert language.vocab_size == {"gs": 4, "qt": 16, "cb": 4}[channel]
+    assert np.isfinite(outcome.extra["end_to_end_loss"])
+    if channel == "qt":
+        bits = read[0][..., :-1]
+        assert set(bits.flatten().tolist()) == {0, 1}
+        assert np.array_equal(language.messages, (bits @ torch.tensor([8.0, 4, 2, 1])).numpy())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_sides_that_know_a_language_start_from_its_words(channel: str, tmp_path: Path) -> None:
+    task = replace(pair_task(representation=channel), pretrain_representation=channel)
+    outcome, _, pair = played(tmp_path, task, Replicate("concat", 1))
+    _, accuracy, *_, of_sender, of_receiver = outcome.curve[0]
+    assert min(of_sender, of_receiver) > 0.85  # type: ignore[type-var]
+    assert accuracy > 0.75  # over the representation
+    if channel == "cb":
+        assert isinstance(pair.link, LearnedCodebook)
+        moved = (pair.link.codes - torch.eye(4)).abs()
+        assert 0 < moved.max() < 0.5
+
+
+def test_a_codebook_learns_and_is_kept(tmp_path: Path) -> None:
+    task = pair_task(representation="cb")
+    _, _, pair = played(tmp_path, task, Replicate(SCRATCH, 1))
+    start = make_pair(task, 1, SETTINGS).link
+    assert isinstance(start, LearnedCodebook)
+    assert not torch.equal(pair.link.codes, start.codes)  # type: ignore[union-attr, attr-defined]
+    assert pair.sender.feedback.representation is pair.link  # type: ignore[union-attr]
+    another = make_pair(task, 2, SETTINGS).link
+    assert not torch.equal(another.codes, start.codes)  # type: ignore[union-attr, attr-defined]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_a_stack_of_pairs_is_each_alone(channel: str, tmp_path: Path) -> None:
+    replicates = [Replicate(SCRATCH, seed) for seed in (1, 2)]
+    together = run(tmp_path, replicates, pair_task(representation=channel), SHORT, engine="broadcast")
+    (alone,) = run(tmp_path, replicates[1:], pair_task(representation=channel), SHORT, engine="loop").values()
+    assert together[replicates[1]].engine == "broadcast"
+    assert_same_curve(together[replicates[1]], alone)
+
+
+def test_too_many_words_are_refused_early() -> None:
+    with pytest.raises(InvalidSettingError, match="too many for 64-bit numbers"):
+        try_pair(replace(pair_task(representation="qt"), vocab_size=70), SETTINGS)

@@ -20,8 +20,8 @@ from icy.experiments.plan import make_plan
 from icy.experiments.progress import Watcher
 from icy.experiments.run import run_plan
 from icy.training.job import Job
+from icy.training.runners import base as work
 from icy.training.runners import pool
-from icy.training.runners import remote as work
 from tests.helpers import SMALL, numbers
 
 HELD = """\

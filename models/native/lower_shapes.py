@@ -1,18 +1,21 @@
-"""Functions that change the shape of numbers, or read the input."""
+"""Lower functions that change the shape of numbers or read the input, products and sums."""
+
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from icy.models import layers, recurrent
+from icy.models import base, cells, layers
 from icy.models.native.builder import NotNativeError, columns_of
-from icy.models.native.lower import TURN, Lowering, demands, lowers, matrix_of
+from icy.models.native.lower import TURN, Lowering, Node, TracedOutput, demands, lowers, matrix_of
 from icy.models.native.slabs import (
     BLOCK,
     At,
     Code,
     MatrixView,
     RowPanel,
+    Slab,
     Space,
     Steps,
     Tokens,
@@ -21,7 +24,8 @@ from icy.models.native.slabs import (
     Weights,
     Zero,
 )
-from icy.models.native.trace import Node, TracedOutput
+
+# -- functions that change the shape of numbers, or read the input -----------------------------------------------------
 
 
 @demands(
@@ -40,8 +44,7 @@ def _seen_otherwise(low: Lowering, node: Node, parts: int, x: Value, *_: object,
         return x if before[-1:] == after[-1:] else _reshaped(x, node.results[0])
     if isinstance(x, Steps) and before != after:
         if len(after) == 2 and after[0] == low.trace.batch:
-            found: Value = _flattened(low, node, parts, x)
-            return found
+            return _flattened(low, node, parts, x)
         raise NotNativeError("it reshapes a sequence into another")
     return x
 
@@ -51,8 +54,7 @@ def _repeated(low: Lowering, node: Node, parts: int, x: Value, *sizes: object) -
     times, shape = sizes[0] if isinstance(sizes[0], list) else sizes, node.args[0].tensor.shape
     if any(number != 1 and size != 1 for number, size in zip(times[::-1], shape[::-1], strict=False)):
         raise NotNativeError("it repeats examples or columns")
-    found: Value = _seen_otherwise(low, node, parts, x)
-    return found
+    return _seen_otherwise(low, node, parts, x)
 
 
 def _stripped(tensor: Tensor) -> tuple[int, ...]:
@@ -102,14 +104,12 @@ def _joined(low: Lowering, panels: list[RowPanel]) -> RowPanel:
         low.builder.trained and any(p.trained for p in panels), kept=not all(p.spare for p in panels),
     )  # fmt: skip
 
-    def back() -> None:
-        grads = list(out.grads or [])
-        for panel in panels if grads else []:
-            mine = [grads.pop(0) for _ in panel.slabs]
-            low.builder.pass_gradient(panel, mine, panel.rows)
+    @low.builder.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        left = iter(grads)
+        for panel in panels:
+            low.builder.pass_gradient(panel, [next(left) for _ in panel.slabs], panel.rows)
 
-    if out.trained:
-        low.builder.add_backward(out.rows, back)
     return out
 
 
@@ -117,8 +117,7 @@ def _joined(low: Lowering, panels: list[RowPanel]) -> RowPanel:
 def _without_axes(low: Lowering, node: Node, parts: int, x: Value, *_: object) -> Value:
     if isinstance(x, Steps) and len(x.steps) == 1:
         return x.steps[0]
-    found: Value = _seen_otherwise(low, node, parts, x)
-    return found
+    return _seen_otherwise(low, node, parts, x)
 
 
 @lowers(Tensor.unbind)
@@ -146,8 +145,7 @@ def _axes_swapped(low: Lowering, node: Node, parts: int, x: Value, *axes: int) -
         return x  # positions are a list on any axis
     if len(axes) == 2 and any(_repeats(low, node, x, axis) for axis in axes) and -1 not in axes:
         return x
-    found: Value = transposed(low, node, parts, x)
-    return found
+    return transposed(low, node, parts, x)
 
 
 @lowers(Tensor.new_zeros, torch.zeros_like)
@@ -207,13 +205,11 @@ def _extended(low: Lowering, node: Node, values: list[Value]) -> RowPanel:
     build.emit(Code.COPY, None, x.width, x.slabs[0], out.slabs[0], 1.0, False)
     build.emit(Code.PUT_ROW, None, row.columns, out.slabs[0], x.width, row.at(0, 0))
 
-    def back() -> None:
-        if out.grads is not None:
-            to, add = build.gradient_target(x)
-            build.emit(Code.COPY, None, x.width, out.grads[0], to[0], 1.0, add, back=True)
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        to, add = build.gradient_target(x)
+        build.emit(Code.COPY, None, x.width, grads[0], to[0], 1.0, add, back=True)
 
-    if x.trained:
-        build.add_backward(None, back)
     return out
 
 
@@ -225,23 +221,19 @@ def _stacked(low: Lowering, node: Node, values: list[Value], parts: int) -> RowP
     if parts != 1 or not all(rows):
         raise NotNativeError("it stacks examples")
     out = build.panel(sum(rows), [panels[0].width], any(p.trained for p in panels))
-    first = 0
-    starts = []
-    for panel, count in zip(panels, rows, strict=True):
-        starts.append(first)
-        to = At(out.slabs[0], first * BLOCK)
+    starts = [sum(rows[:n]) * BLOCK for n in range(len(rows))]
+    for panel, count, start in zip(panels, rows, starts, strict=True):
+        to = At(out.slabs[0], start)
         build.emit(Code.COPY_ROWS, count, panel.width, panel.slabs[0], count, to, sum(rows), False)
-        first += count
 
-    def back() -> None:
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
         for panel, count, start in zip(panels, rows, starts, strict=True):
-            if panel.trained and out.grads is not None:
+            if panel.trained:
                 to, _ = build.gradient_target(panel)
-                at = At(out.grads[0], start * BLOCK)
+                at = At(grads[0], start)
                 build.emit(Code.COPY_ROWS, count, panel.width, at, sum(rows), to[0], count, True, back=True)
 
-    if out.trained:
-        build.add_backward(1, back)
     return out
 
 
@@ -249,8 +241,7 @@ def _stacked(low: Lowering, node: Node, values: list[Value], parts: int) -> RowP
 def _one_hot_places(low: Lowering, node: Node, parts: int, tokens: Value, num_classes: int) -> Value:
     if not isinstance(tokens, Tokens) or tokens.values:
         raise NotNativeError("it makes one-hot vectors of something other than its input")
-    found: Value = _symbols(low, node, parts, tokens, num_classes)
-    return found
+    return _symbols(low, node, parts, tokens, num_classes)
 
 
 @lowers(Tensor.float, Tensor.to)
@@ -264,21 +255,128 @@ def _as_numbers(low: Lowering, node: Node, parts: int, x: Value, *_: object, **_
 @lowers(layers.flat_one_hot)
 def _one_hot(low: Lowering, node: Node, parts: int, tokens: Value, values: int, *_: object) -> Value:
     if isinstance(tokens, Steps):
-        found: Value = _flattened(low, node, parts, tokens)
-        return found
+        return _flattened(low, node, parts, tokens)
     assert isinstance(tokens, Tokens)
     return Tokens(tokens.first, tokens.places, values)
 
 
-@lowers(layers.as_symbol_weights, recurrent.by_position)
+@lowers(layers.as_symbol_weights, cells.by_position)
 def _symbols(low: Lowering, node: Node, parts: int, message: Value, values: int, *_: object) -> Value:
     if isinstance(message, Tokens):
         return Steps([Tokens(message.first + place, 1, values) for place in range(message.places)])
     return message
 
 
-@lowers(recurrent.start_symbol)
+@lowers(cells.start_symbol)
 def _start(low: Lowering, node: Node, parts: int, like: Value, values: int) -> Value:
     panel = low.builder.panel(None, [values], False)
     low.builder.emit(Code.START, None, values, panel.slabs[0], values - 1)
     return panel
+
+
+# -- products and sums -------------------------------------------------------------------------------------------------
+
+
+@demands(layers.linear, layers.rows_times, F.linear, Tensor.matmul, torch.matmul)
+def _product_parts(node: Node, parts: int) -> list[tuple[object, int]]:
+    addend = node.args[2] if len(node.args) > 2 else None
+    return [(node.args[1], parts), (addend, parts)]
+
+
+@lowers(layers.linear, F.linear)
+def _linear(low: Lowering, node: Node, parts: int, x: Value, weight: Value, bias: Value | None = None) -> Value:
+    return low.builder.linear(x, transposed(low, node, 1, weight), bias, parts)
+
+
+@lowers(layers.rows_times, Tensor.matmul, torch.matmul)
+def _rows_times(low: Lowering, node: Node, parts: int, x: Value, matrix: Value, addend: Value | None = None) -> Value:
+    if isinstance(x, Zero) and addend is not None:
+        return addend
+    return low.builder.linear(x, matrix, addend, parts)
+
+
+@lowers(layers.attribute_rows)
+def _attribute_rows(low: Lowering, node: Node, parts: int, meanings: Value, weight: Value, values: int) -> Value:
+    assert isinstance(meanings, Tokens)
+    assert isinstance(weight, MatrixView)
+    places = range(meanings.places)
+    tables = [replace(weight, offset=weight.offset + a * values * weight.by_row, rows=values) for a in places]
+    return Steps([low.builder.embedded(Tokens(meanings.first + a, 1, values), tables[a], None, parts) for a in places])
+
+
+@demands(Tensor.add, Tensor.div, Tensor.mul)
+def _sum_parts(node: Node, parts: int) -> list[tuple[object, int]]:
+    return [(a, parts) for a in node.args]
+
+
+@lowers(Tensor.add, Tensor.__radd__)
+def added(low: Lowering, node: Node, parts: int, a: Value, b: Value | int) -> Value:
+    if isinstance(b, int):
+        if b:
+            raise NotNativeError("it adds a number")
+        return a  # sum() starts from 0
+    if isinstance(a, Zero) or isinstance(b, Zero):
+        return b if isinstance(a, Zero) else a
+    if isinstance(a, Steps) or isinstance(b, Steps):
+        pairs = zip(*_over_positions(a, b), strict=True)
+        return Steps([added(low, node, parts, x, y) for x, y in pairs])
+    build = low.builder
+    x, y = (build.as_panel(v, parts) for v in (a, b))
+    if (x.rows == 1 and y.rows != 1) or (y.spare and x.rows == y.rows):
+        x, y = y, x
+    if x.columns != y.columns:
+        raise NotNativeError("it adds rows that are cut differently")
+    row, spare = y.rows == 1 and x.rows != 1, x.spare
+    out = RowPanel(x.rows, x.slabs, x.columns, False) if spare else build.panel(x.rows, x.columns, False)
+    out.trained = build.trained and (x.trained or y.trained)
+    for p, columns in enumerate(x.columns):
+        if not spare:
+            build.emit(Code.COPY, x.rows, columns, x.slabs[p], out.slabs[p], 1.0, False)
+        if row:
+            build.emit(Code.COPY_ROW, x.rows, columns, y.slabs[p], out.slabs[p], True)
+        else:
+            build.emit(Code.COPY, x.rows, columns, y.slabs[p], out.slabs[p], 1.0, True)
+
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        if row and y.trained:
+            to, _ = build.gradient_target(y)
+            for p, columns in enumerate(x.columns):
+                build.emit(Code.ADD_ROWS, x.rows, grads[p], columns, to[p], back=True)
+        for value in (y, x) if not row else (x,):
+            if value.trained:
+                if value is x and spare:
+                    build.pass_gradient(x, grads, x.rows)
+                    continue
+                to, add = build.gradient_target(value)
+                for p, columns in enumerate(x.columns):
+                    build.emit(Code.COPY, x.rows, columns, grads[p], to[p], 1.0, add, back=True)
+
+    return out
+
+
+@lowers(base.without_missing)
+def _without_missing(low: Lowering, node: Node, parts: int, scores: Value, penalty: Value) -> Value:
+    if isinstance(scores, Steps):
+        raise NotNativeError("a receiver that computes the scores of each attribute apart, in a space without a grid")
+    return added(low, node, parts, scores, penalty)
+
+
+def _over_positions(a: Value, b: Value) -> tuple[list[Value], list[Value]]:
+    """Return the two addends at each position; a matrix of constants has one row per position."""
+    count = len(a.steps if isinstance(a, Steps) else b.steps if isinstance(b, Steps) else [])
+
+    def steps(value: Value) -> list[Value]:
+        if isinstance(value, Steps):
+            return value.steps
+        if not isinstance(value, MatrixView) or value.rows not in (1, count):
+            raise NotNativeError("it adds something other than positions to positions")
+        rows = [t if value.rows > 1 else 0 for t in range(count)]
+        return [replace(value, offset=value.offset + row * value.by_row, rows=1) for row in rows]
+
+    return steps(a), steps(b)
+
+
+@lowers(Tensor.div)
+def _scaled(low: Lowering, node: Node, parts: int, a: Value, divisor: float) -> Value:
+    return low.builder.scaled(low.builder.as_panel(a, parts), 1 / divisor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any, cast
 
 import numpy as np
@@ -25,17 +26,17 @@ from icy.languages.language import Language
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.metrics import Table, topsim
 from icy.records.record import Record, spoken_file
-from icy.training.batches import EQUALLY, Batches, MeaningPool, draw_meanings
-from icy.training.gradient import GradientLearner
-from icy.training.job import Outcome, Reading, Replicate, Report
-from icy.training.learners import examples_at_once, make_learner
-from icy.training.lockstep import Checkpoints, Lockstep
-from icy.training.populations import length_measures
-from icy.training.tasks import PairTask
-from icy.training.weights import pack_weights
 
-from .model import Pair, make_pair, representation_of
+from .batches import EQUALLY, Batches, MeaningPool, draw_meanings
+from .gradient import GradientLearner
+from .job import Outcome, Reading, Replicate, Report
+from .learners import examples_at_once, make_learner
+from .lockstep import Checkpoints, Lockstep
 from .pair_job import GAME, PairJob
+from .task_models import Pair, make_pair
+from .task_models import link_of as representation_of
+from .tasks import PairTask, length_measures
+from .weights import pack_weights
 
 # The game uses the streams of pre-training from this batch on, so that it does not repeat the batches of pre-training.
 FAR = 2**30
@@ -130,9 +131,11 @@ class PairStack(Lockstep):
         self.job, self.players, self.settings = job, players, job.settings
         make_current(job.device)
         device = torch.device(job.device)
-        self.draws = self._make_draws(device)
+        rows = self._rows()
+        languages, seeds = [_language(job, row) for row in rows], [row.seed for row in rows]
+        self.draws = Batches(languages, seeds, device, frequencies=job.frequencies)
         self.link = representation_of(job.task, job.settings)
-        self.tally = _Tally(self.link, len(self._rows()))
+        self.tally = _Tally(self.link, len(rows))
         self._resume()
 
     @classmethod
@@ -149,20 +152,19 @@ class PairStack(Lockstep):
         """Return the replicate of each row of the stack."""
         return [player.replicate for player in self.players]
 
-    def _make_draws(self, device: torch.device) -> Batches:
-        rows = self._rows()
-        languages, seeds = [_language(self.job, row) for row in rows], [row.seed for row in rows]
-        return Batches(languages, seeds, device, frequencies=self.job.frequencies)
-
     def _models(self) -> list[Pair]:
         """Return the pair of each row before the game."""
         return [player.pair for player in self.players]
 
-    def _make_learner(self, by_gradient: Callable[..., GradientLearner] = GradientLearner) -> GradientLearner:
+    def _make_learner(self) -> GradientLearner:
         sample, _ = self.draws.batches("check", FAR, 1, 2)
         models, seeds = self._models(), [row.seed for row in self._rows()]
         how = self.settings, torch.device(self.job.device), sample[0], self.job.engine
-        return cast(GradientLearner, make_learner(models, seeds, self.tally, *how, by_gradient=by_gradient))
+        return cast(GradientLearner, make_learner(models, seeds, self.tally, *how, by_gradient=self._by_gradient()))
+
+    def _by_gradient(self) -> Callable[..., GradientLearner]:
+        """Return the class of the learner if PyTorch trains."""
+        return GradientLearner
 
     def play(self, report: Report | None) -> Iterator[Outcome]:
         """Train blocks of updates with an evaluation after each, until every pair has made its updates."""
@@ -345,13 +347,13 @@ class PairStack(Lockstep):
     def _resume(self) -> None:
         """Make the learner, and resume from checkpoints if there are any."""
         replicates = [p.replicate for p in self.players]
-        stack = self.checkpoints.resumed(replicates, self._make_learner, ("tally", *RESUMED))
-        self.learner, self.updates = stack.learner, stack.updates
-        if stack.own:
+        names = "tally", *RESUMED
+        self.learner, self.updates, owns = self.checkpoints.resumed(replicates, self._make_learner, names)
+        if owns:
             self.players = [
-                replace(p, **{n: own[n] for n in RESUMED}) for p, own in zip(self.players, stack.own, strict=True)
+                replace(p, **{n: own[n] for n in RESUMED}) for p, own in zip(self.players, owns, strict=True)
             ]
-            self.tally.resume([own["tally"] for own in stack.own], torch.device(self.job.device))
+            self.tally.resume([own["tally"] for own in owns], torch.device(self.job.device))
 
 
 def _language(job: PairJob, replicate: Replicate) -> Language:
@@ -412,6 +414,12 @@ def reported_meanings(record: Record, frequencies: Frequencies | None = None) ->
         known, weights = frequencies.of_seed(space, record["seed"])
         numbers = MeaningPool([known], keys.device, [weights]).draw(*batch)[0, 0].numpy()
     return np.unique(numbers[:MEANINGS_COMPARED])
+
+
+def finite_mean(values: Iterable[float]) -> float:
+    """Return the mean of the finite values; NaN if there are none."""
+    known = [value for value in values if math.isfinite(value)]
+    return fmean(known) if known else math.nan
 
 
 def finite(value: float | None) -> float | None:

@@ -15,10 +15,11 @@ from icy.core.types import Choices, Fields
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.languages.splits import Split
 from icy.records.record import LANGUAGES, Record
-from icy.training.job import Replicate
-from icy.training.pairs.pair_job import LEARNING_ORDER
-from icy.training.probe_job import ModelJob
-from icy.training.tasks import PairTask, Task
+
+from .job import Replicate
+from .pair_job import LEARNING_ORDER
+from .probe_job import LanguageJob
+from .tasks import PairTask, Task
 
 TRANSMISSIONS = ("greedy", "sampled")
 REPLACEMENTS = ("simultaneous", "gradual")
@@ -131,7 +132,7 @@ def bottleneck_share(given: object, space: MeaningSpace) -> float:
 
 
 @dataclass(frozen=True)
-class ChainJob(ModelJob):
+class ChainJob(LanguageJob):
     """Chains of one sender, receiver or pair, from several first languages and with several seeds.
 
     Attributes:
@@ -140,7 +141,7 @@ class ChainJob(ModelJob):
         settings: how a learner trains.
     """
 
-    task: Task | PairTask  # type: ignore[assignment]
+    task: Task | PairTask
     protocol: ChainProtocol  # type: ignore[assignment]
     settings: TrainingSettings
 

@@ -6,7 +6,6 @@ the parameters of sender i (with its representation) and of receiver j, and grad
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,15 +22,15 @@ from icy.core.types import State
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray
 from icy.records.record import spoken_file
-from icy.training.batches import EQUALLY, Batches
-from icy.training.gradient import Adam, AgedAdam, GradientLearner, OfTorch
-from icy.training.job import Outcome, Replicate
-from icy.training.learners import examples_at_once
-from icy.training.populations import Population, member_seed
-from icy.training.stack import Owners
 
-from .game import FAR, PairStack, PlayingPair, Row, emerged, finite, topsim_of
-from .model import Pair, make_pair
+from .batches import EQUALLY
+from .gradient import Adam, AgedAdam, GradientLearner, OfTorch
+from .job import Outcome, Replicate
+from .learners import examples_at_once
+from .pair_game import FAR, PairStack, PlayingPair, Row, emerged, finite, finite_mean, topsim_of
+from .stack import Owners
+from .task_models import Pair, make_pair
+from .tasks import Population, member_seed
 
 RECEIVER, SENDER = "receiver.", ""  # beginnings of the names of parameters; a representation belongs to its sender
 CURVE = "population_curve"  # field of a record: points of (updates, worst accuracy, agreement of the senders)
@@ -48,9 +47,10 @@ class PopulationLearner(GradientLearner):
         **more: further arguments of GradientLearner.
     """
 
+    parts = RECEIVER, SENDER
+
     def __init__(self, *given: Any, population: Population, **more: Any) -> None:
         self._population = population
-        self._partners: Tensor | None = None
         super().__init__(*given, **more)
 
     def _new_optimizer(self) -> Adam | OfTorch:
@@ -58,39 +58,11 @@ class PopulationLearner(GradientLearner):
             return super()._new_optimizer()
         return AgedAdam(self._stack.flat, self._stack.flat_grad, self._learning_rate)
 
-    def _owners(self, partners: Tensor, copies: int) -> Owners:
-        """Return the rows that own the parameters, for pairings [2, row] and copies of the last row."""
-        own = torch.arange(self._count, self._count + copies, device=partners.device).expand(2, -1)
+    def _owners(self, partners: Tensor) -> Owners:
+        """Return the rows that own the parameters, for pairings [2, row] and the copies of the last row."""
+        own = torch.arange(self._count, self._count + self._copies, device=partners.device).expand(2, -1)
         senders, receivers = torch.cat([partners, own], 1)
         return {RECEIVER: receivers, SENDER: senders}
-
-    def update(self, inputs: Tensor, targets: Tensor, keys: Tensor, partners: Tensor | None = None) -> None:
-        """Update once.
-
-        Args:
-            inputs: meanings of each pairing, [row, batch, ...].
-            targets: the same meanings.
-            keys: noise key of each pairing.
-            partners: rows of the sender and the receiver of each pairing, [2, row].
-        """
-        assert partners is not None
-        self._partners = partners
-        super().update(inputs, targets, keys)
-
-    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor, partners: Tensor | None = None) -> None:
-        """Update once per batch."""
-        assert self._issued is not None
-        assert partners is not None
-        self._issued(inputs, targets, keys, partners)
-
-    def _scores(self, arguments: Sequence[Tensor], keys: Tensor) -> Any:
-        assert self._partners is not None
-        owners = self._owners(self._partners, self._copies)
-        return self._stack.forward(arguments, self._stacking, keys, owners=owners)
-
-    def _clip_gradient(self, limit: float) -> None:
-        """Scale the gradient of each agent down to a norm of at most `limit`."""
-        self._stack.clip(limit, (RECEIVER, SENDER))
 
     def meet(self, partners: Tensor, meanings: Tensor) -> tuple[Tensor, Tensor]:
         """Return the scores of senders and receivers in evaluation mode.
@@ -160,18 +132,11 @@ class PopulationStack(PairStack):
         replicates = [player.replicate for player in self.players]
         return [replace(r, seed=member_seed(r.seed, k)) for r in replicates for k in numbers]
 
-    def _make_draws(self, device: torch.device) -> Batches:
-        space, rows = self.job.task.space, self._rows()
-        # No messages are read: an agent from scratch knows no language.
-        nothing = Language(space, np.zeros((space.size, space.attributes), dtype=np.uint8), self.job.task.vocab_size)
-        seeds = [row.seed for row in rows]
-        return Batches([nothing] * len(rows), seeds, device, frequencies=self.job.frequencies)
-
     def _models(self) -> list[Pair]:
         return [make_pair(self.job.task, row.seed, self.settings) for row in self._rows()]
 
-    def _make_learner(self, by_gradient: Callable[..., GradientLearner] = GradientLearner) -> GradientLearner:
-        return super()._make_learner(partial(PopulationLearner, population=self.population))
+    def _by_gradient(self) -> Callable[..., GradientLearner]:
+        return partial(PopulationLearner, population=self.population)
 
     # -- updates -------------------------------------------------------------------------------------------------------
 
@@ -181,15 +146,13 @@ class PopulationStack(PairStack):
             some = min(count, self.population.until_replacement(self.updates) or count)
             first = FAR + self.updates
             meanings, _ = self.draws.batches("training", first, some, self.settings.batch_size)
-            partners = torch.stack([self._partners(self.updates + n) for n in range(some)])
+            seeds = [player.replicate.seed for player in self.players]
+            drawn = ([self.population.partners(seed, self.updates + n) for seed in seeds] for n in range(some))
+            partners = torch.stack([self._in_rows(of_update) for of_update in drawn])
             self.learner.train(meanings, meanings, self.draws.noise(first, some), partners)
             self.tally.updates += some
             self.updates += some
             count -= some
-
-    def _partners(self, update: int) -> Tensor:
-        """Return the rows of the sender and the receiver of each pairing of an update, [2, row]."""
-        return self._in_rows([self.population.partners(player.replicate.seed, update) for player in self.players])
 
     def _in_rows(self, partners: Sequence[IntArray]) -> Tensor:
         """Return the rows of the sender and the receiver of each pairing, from their numbers in each population."""
@@ -233,7 +196,7 @@ class PopulationStack(PairStack):
         ]
         means = [(float(of_one.mean()), float(loss.mean())) for of_one, loss in zip(right, losses, strict=True)]
         return [
-            [self.updates, accuracy, loss, _mean(measured["sender_topsims"]), None, None]
+            [self.updates, accuracy, loss, finite_mean(measured["sender_topsims"]), None, None]
             for (accuracy, loss), measured in zip(means, self.measured, strict=True)
         ]
 
@@ -253,7 +216,9 @@ class PopulationStack(PairStack):
         losses = torch.zeros_like(right)
         words: dict[int, Tensor] = {}
         for numbers in some.rounds():
-            sent, answered = self._meet(self._in_rows([numbers] * count), meanings)
+            partners, step = self._in_rows([numbers] * count), examples_at_once(meanings)
+            parts = [self.learner.meet(partners, some) for some in meanings.split(step, 1)]
+            sent, answered = (torch.cat(of_one, 1) for of_one in zip(*parts, strict=True))
             senders, receivers = torch.from_numpy(numbers)
             accuracy = (answered.argmax(-1) == meanings).double().mean((-2, -1))
             # One by one, as the last bits of a mean may depend on the size of the stack.
@@ -264,12 +229,6 @@ class PopulationStack(PairStack):
             for place, sender in enumerate(senders.tolist()):
                 words[sender] = said[:, place]
         return right, losses, torch.stack([words[sender] for sender in range(some.senders)], 1)
-
-    def _meet(self, partners: Tensor, meanings: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the scores of sender and receiver of each pairing, with few examples at once."""
-        parts = [self.learner.meet(partners, some) for some in meanings.split(examples_at_once(meanings), 1)]
-        sent, answered = zip(*parts, strict=True)
-        return torch.cat(sent, 1), torch.cat(answered, 1)
 
     def _note(self, readings: list[Row], due: Iterable[int]) -> None:
         due = list(due)
@@ -333,9 +292,3 @@ def agreement(words: Tensor) -> float | None:
     """
     shares = [float((one == other).double().mean()) for one, other in combinations(words, 2)]
     return fmean(shares) if shares else None
-
-
-def _mean(values: Sequence[float]) -> float:
-    """Return the mean of the finite values; NaN if there are none."""
-    known = [value for value in values if math.isfinite(value)]
-    return fmean(known) if known else math.nan

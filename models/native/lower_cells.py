@@ -11,9 +11,8 @@ from torch.nn import functional as F
 from icy.models import base
 from icy.models.kernels import cell_steps
 from icy.models.native.builder import NotNativeError
-from icy.models.native.lower import RELU, Lowering, demands, lowers
+from icy.models.native.lower import RELU, Lowering, Node, demands, lowers
 from icy.models.native.slabs import Code, Field, MatrixView, RowPanel, Slab, Steps, Stops, Tokens, Value, Zero
-from icy.models.native.trace import Node
 
 ACTIVATIONS = {"identity": 0, "tanh": 1, "relu": RELU}  # as in cells.h
 
@@ -165,11 +164,8 @@ def _sru(
 def _rows_of(low: Lowering, weight: Value) -> list[RowPanel]:
     if not isinstance(weight, MatrixView):
         raise NotNativeError("an SRU's state has computed weights")
-    rows = [
-        MatrixView(weight.space, weight.offset + i * weight.by_row, 1, weight.columns, weight.by_row, 1, weight.trained)
-        for i in range(weight.rows)
-    ]
-    return [low.builder.as_panel(row) for row in rows]
+    offsets = [weight.offset + i * weight.by_row for i in range(weight.rows)]
+    return [low.builder.as_panel(replace(weight, offset=one, rows=1, by_column=1)) for one in offsets]
 
 
 @lowers(cell_steps.sru_state_step)
@@ -247,14 +243,12 @@ def _mean(low: Lowering, node: Node, parts: int, x: Value, dim: int) -> Value:
     for i, panel in enumerate(panels):
         build.emit(Code.COPY, out.rows, out.width, panel.slabs[0], out.slabs[0], 1 / len(panels), i > 0)
 
-    def back() -> None:
-        for panel in panels if out.grads else []:
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        for panel in panels:
             to, add = build.gradient_target(panel)
-            assert out.grads is not None
-            build.emit(Code.COPY, out.rows, out.width, out.grads[0], to[0], 1 / len(panels), add, back=True)
+            build.emit(Code.COPY, out.rows, out.width, grads[0], to[0], 1 / len(panels), add, back=True)
 
-    if out.trained:
-        build.add_backward(out.rows, back)
     return out
 
 
@@ -294,13 +288,8 @@ def _chosen_places(index: list[Any], shape: torch.Size) -> dict[int, Any]:
     }
 
 
-@lowers(torch.stack)
-def _list(low: Lowering, node: Node, parts: int, values: list[Value], dim: int = 0) -> Value:
-    return Steps(values)
-
-
-@lowers(base.time_last)
-def _sequence(low: Lowering, node: Node, parts: int, values: list[Value]) -> Value:
+@lowers(torch.stack, base.time_last)
+def _sequence(low: Lowering, node: Node, parts: int, values: list[Value], dim: int = 0) -> Value:
     return Steps(values)
 
 

@@ -9,12 +9,12 @@ from icy.config.protocols import SCRATCH, EndToEndProtocol
 from icy.config.settings import TrainingSettings
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
-from icy.grammars import grammar_version
 from icy.records.pack import file_in
 from icy.records.record import NOT_LEARNED, Record
-from icy.training.job import Outcome, Replicate
-from icy.training.probe_job import LanguageJob
-from icy.training.tasks import PairTask
+
+from .job import Outcome, Replicate
+from .probe_job import LanguageJob
+from .tasks import PairTask
 
 HAMMING = {"correlation": "spearman", "meaning": "hamming", "message": "hamming"}
 GAMES_ON_CPU = 4  # games that are timed for an estimate; larger stacks are hardly more efficient
@@ -68,7 +68,6 @@ class PairJob(LanguageJob):
     settings: TrainingSettings
     pretrained: str = ""
     saved_sides: Mapping[tuple[str, Replicate], SavedSide] = field(default_factory=dict, repr=False)
-    checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "e2e"
 
@@ -112,12 +111,6 @@ class PairJob(LanguageJob):
             game["check_every"] = FORMER_GRID  # without effect, but keys of earlier records include it
         return game if scratch else self.settings.under(self.task.pretrain_representation, self.kind) | game
 
-    def versions(self, replicate: Replicate) -> dict[str, str]:
-        """Return the versions of both models, of the grammar if there is one, and of the protocol."""
-        grammar = {} if replicate.condition == SCRATCH else {"grammar": grammar_version(replicate.condition)}
-        grammar |= self.language_version(replicate)
-        return {"model": self.task.entry.full_version, **grammar, "protocol": str(self.protocol.version)}
-
     def for_travel(self) -> PairJob:
         """Return the job with its weights, for a machine without the results folder."""
         packed = {place: replace(side, content=side.weights()) for place, side in self.saved_sides.items()}
@@ -140,7 +133,7 @@ class PairJob(LanguageJob):
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of the game for all pairs. The first updates are slower and not timed."""
         if self.device != "cpu":
-            from icy.training.stack import WARM_UP  # imports torch
+            from .stack import WARM_UP  # imports torch
 
             updates = max(updates, WARM_UP + 1)  # so that an update is captured before the clock starts
         protocol = replace(self.protocol, steps=2 * updates, report_every=updates)

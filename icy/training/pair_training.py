@@ -11,16 +11,16 @@ from torch import Tensor
 from icy.config.protocols import BASELINE, SCRATCH, Protocol
 from icy.core.types import Choices
 from icy.records.record import NOT_LEARNED
-from icy.training.engine import Run
-from icy.training.job import Outcome, Reading, Replicate, Report
-from icy.training.lockstep import Checkpoints, in_groups
-from icy.training.probe_job import ProbeJob
-from icy.training.weights import unpack_weights
 
-from .game import PairStack, PlayingPair
-from .model import make_pair, taught_pair
+from .engine import Run
+from .job import Outcome, Reading, Replicate, Report
+from .lockstep import Checkpoints, in_groups
+from .pair_game import PairStack, PlayingPair
 from .pair_job import LEARNING_ORDER, PairJob
 from .population_game import PopulationStack
+from .probe_job import ProbeJob
+from .task_models import make_pair, taught_pair
+from .weights import unpack_weights
 
 # -- pre-training ------------------------------------------------------------------------------------------------------
 
@@ -68,9 +68,6 @@ class Pretraining(Run):
         outcome = super()._outcome(replicate, reason, steps, accuracy, **extra)
         self.sides[replicate] = PretrainedSide(steps, outcome.curve[-1][1], weights, seconds, reason == "diverged")
         return outcome
-
-    def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
-        yield from ended
 
 
 def pretrain(
@@ -122,18 +119,18 @@ def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]
             replicates or its baselines.
         report: called with the readings of every check.
     """
-    yield from in_groups(job, lambda part, checkpoints: _trained(part, checkpoints, report))
-
-
-def _trained(job: PairJob, checkpoints: Checkpoints, report: Report | None) -> Iterator[Outcome]:
-    """Resume games that have checkpoints; else pre-train and play."""
     stack = PairStack if job.task.population.is_pair else PopulationStack
-    game = stack.from_checkpoints(job, checkpoints)
-    if game is None:
-        players = yield from _players(job, report)
-        game = stack(job, players, checkpoints) if players else None
-    if game is not None:
-        yield from game.play(report)
+
+    def train(part: PairJob, checkpoints: Checkpoints) -> Iterator[Outcome]:
+        """Resume games that have checkpoints; else pre-train and play."""
+        game = stack.from_checkpoints(part, checkpoints)
+        if game is None:
+            players = yield from _players(part, report)
+            game = stack(part, players, checkpoints) if players else None
+        if game is not None:
+            yield from game.play(report)
+
+    yield from in_groups(job, train)
 
 
 def _players(job: PairJob, report: Report | None) -> Generator[Outcome, None, list[PlayingPair]]:
@@ -141,10 +138,11 @@ def _players(job: PairJob, report: Report | None) -> Generator[Outcome, None, li
     scratch = [r for r in job.replicates if r.condition == SCRATCH]
     taught = [r for r in job.replicates if r.condition != SCRATCH]
     players = [PlayingPair(r, job.protocol.limit(0), make_pair(job.task, r.seed, job.settings)) for r in scratch]
-    if taught:
-        for replicate in [r for r in taught if _lacks_baseline(job, r)]:
-            taught.remove(replicate)
-            yield _failure(replicate, "no_baseline", 0, 0.0, {})
+    # If concat is known to have failed at the seed, the length of the game is undefined.
+    lacking = [r for r in taught if job.protocol.steps is None and isinstance(job.baselines.get(r.seed), str)]
+    for replicate in lacking:
+        taught.remove(replicate)
+        yield _failure(replicate, "no_baseline", 0, 0.0, {})
     if taught:
         pretrained = {side: _pretrained(job, side, taught, report) for side in LEARNING_ORDER}
         baselines = {**measured_baselines(pretrained), **job.baselines}
@@ -169,11 +167,6 @@ def _pretrained(
         replicate: PretrainedSide(one.steps, one.accuracy, unpack_weights(one.weights()) if one.reached else None, 0.0)
         for replicate, one in saved.items()
     }
-
-
-def _lacks_baseline(job: PairJob, replicate: Replicate) -> bool:
-    """Return whether concat is known to have failed at the seed, so that the length of the game is undefined."""
-    return job.protocol.steps is None and isinstance(job.baselines.get(replicate.seed), str)
 
 
 def _ready_player(

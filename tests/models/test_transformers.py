@@ -1,7 +1,8 @@
-"""Transformer senders: against the library's modules over the whole prefix, and what a decoder must not see."""
+"""Attention and transformers, against PyTorch's layers."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -13,9 +14,91 @@ from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.noise import Noise, drawing_from
 from icy.core.representations import one_hot
 from icy.models import create_receiver, create_sender
-from icy.models.attention import DecoderLayer
+from icy.models.attention import Cache, DecoderLayer, sinusoids
 from tests.models.helpers import BATCH, SPACE, A, E, K, L, V, some_meanings, some_messages
-from tests.models.transformer_helpers import assert_same, plain_pre_norm, position_waves, shaken
+
+# -- the library's pre-norm layers with the weights of icy's -----------------------------------------------------------
+
+
+def shaken(model: nn.Module) -> None:
+    """No parameter stays at zero or one, so that each is seen to do its work."""
+    generator = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype))
+
+
+def position_waves() -> Tensor:
+    waves = torch.empty(L, E).double()
+    for t in range(L):
+        for i in range(0, E, 2):
+            waves[t, i] = math.sin(t / 10000 ** (i / E))
+            waves[t, i + 1] = math.cos(t / 10000 ** (i / E))
+    return waves
+
+
+def assert_same(found: Tensor, expected: Tensor, model: nn.Module) -> None:
+    """Equal scores, and equal gradients of every parameter for some loss of them."""
+    torch.testing.assert_close(found, expected, atol=1e-9, rtol=0)
+    weight = torch.randn(found.shape, generator=torch.Generator().manual_seed(3), dtype=found.dtype)
+    mine = torch.autograd.grad((weight * found).sum(), list(model.parameters()), retain_graph=True)
+    plain = torch.autograd.grad((weight * expected).sum(), list(model.parameters()))
+    for a, b in zip(mine, plain, strict=True):
+        assert b.any()
+        torch.testing.assert_close(a, b, atol=1e-9, rtol=1e-7)
+
+
+def plain_pre_norm(layers: Any, x: Tensor, causal: bool) -> Tensor:
+    """nn.TransformerEncoder with the weights of ours."""
+    length, heads = x.shape[1], layers[0].attention.heads
+    layer = nn.TransformerEncoderLayer(E, heads, 4 * E, 0, "gelu", batch_first=True, norm_first=True).double()
+    encoder = nn.TransformerEncoder(layer, len(layers), enable_nested_tensor=False)
+    state = {}
+    for i, layer in enumerate(layers):
+        by_head = layer.attention.project.weight.view(heads, 3, E // heads, E)
+        state |= {
+            f"layers.{i}.self_attn.in_proj_weight": by_head.transpose(0, 1).reshape(3 * E, E),
+            f"layers.{i}.self_attn.in_proj_bias": torch.zeros(3 * E).double(),
+        }
+        for theirs, mine in {
+            "self_attn.out_proj": layer.attention.out,
+            "linear1": layer.widen,
+            "linear2": layer.narrow,
+            "norm1": layer.norm1,
+            "norm2": layer.norm2,
+        }.items():
+            state |= {f"layers.{i}.{theirs}.weight": mine.weight, f"layers.{i}.{theirs}.bias": mine.bias}
+    mask = nn.Transformer.generate_square_subsequent_mask(length, dtype=torch.float64) if causal else None
+    return torch.func.functional_call(encoder, state, (x,), {"mask": mask})
+
+
+# -- attention: the cache, and the waves of positions ------------------------------------------------------------------
+
+
+def test_positions_are_the_waves() -> None:
+    torch.testing.assert_close(sinusoids(L, torch.empty(E).double()), position_waves())
+    assert sinusoids(3, torch.empty(5)).shape == (3, 5)
+
+
+@pytest.mark.parametrize("width", [4, 8])
+def test_the_cache_is_attention_over_stacked_rows(width: int) -> None:
+    torch.manual_seed(0)
+    queries = torch.randn(L, 3, 4, dtype=torch.float64, requires_grad=True)
+    rows = torch.randn(L, 3, width, dtype=torch.float64, requires_grad=True)
+    cache, found, expected = Cache(L), [], []
+    for t in range(L):
+        found.append(cache.attend(queries[t], rows[t]))
+        keys, values = rows[: t + 1, :, :4], rows[: t + 1, :, -4:]
+        weights = (keys * queries[t]).sum(-1).softmax(0)
+        expected.append((weights.unsqueeze(-1) * values).sum(0))
+    for of in (range(L), range(L - 2), [1, 4]):  # some steps' results may not be used
+        losses = [sum(((t + 1) * steps[t]).sin().sum() for t in of) for steps in (found, expected)]
+        for leaf in (queries, rows):
+            mine, plain = (torch.autograd.grad(loss, leaf, retain_graph=True)[0] for loss in losses)  # type: ignore[arg-type]
+            torch.testing.assert_close(mine, plain)
+
+
+# -- transformer senders -----------------------------------------------------------------------------------------------
 
 
 def sender(name: str, **options: Any) -> Any:
@@ -174,3 +257,17 @@ def test_heads_must_divide_the_hidden_size() -> None:
         for size, heads in ((8, 4), (9, 3), (10, 2), (7, 1)):
             model: Any = make("Transformer", SPACE, L, V, size)
             assert model.layers[0].attention.heads == heads
+
+
+# -- the transformer receiver, against the library's layers ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_the_receiver_is_the_librarys_layers(soft: bool) -> None:
+    torch.manual_seed(5)
+    model: Any = create_receiver("Transformer", SPACE, L, V, E, layers=3).double()
+    shaken(model)
+    weights = torch.rand(BATCH, L, V + 1).double().softmax(-1) if soft else one_hot(some_messages(), V + 1).double()
+    y = plain_pre_norm(model.layers, weights @ model.embed.weight + position_waves(), causal=False)
+    expected = model.out(F.layer_norm(y, [E], model.norm.weight, model.norm.bias).mean(1)).view(BATCH, A, K)
+    assert_same(model(weights if soft else some_messages()), expected, model)

@@ -1,1 +1,0 @@
-"""Training a sender and a receiver together."""
