@@ -100,7 +100,7 @@ def joined(messages: Tokens, fill: int = ABSENT) -> Tokens:
 
     Example:
         >>> import numpy as np
-        >>> from icy.grammars.grammar import joined
+        >>> from icy.grammars.word_lengths import joined
         >>> joined(np.array([[2, -1, 0, 1], [2, -1, 3, -1]]), fill=4).tolist()
         [[2, 0, 1, 4], [2, 3, 4, 4]]
     """

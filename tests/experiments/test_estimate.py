@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -123,13 +121,6 @@ def test_after_the_time_limit_rows_take_as_long_as_the_most_similar_timed_row(
     assert [one.timed for one in found] == [True, False, False, False]
     assert len({one.update_seconds for one in found}) == 1
     assert reports == ["timing sender/FC1L, 1 of 4"]
-
-
-@pytest.mark.parametrize(("cost", "expected"), [(3, 8.0), (9, 20.0), (30, 20.0), (8, 8.0)])
-def test_a_row_without_a_timing_takes_as_long_as_the_next_larger_row(cost: float, expected: float) -> None:
-    """Not as the nearest: RNNZero:RNN is about as large as FC2L, but takes 20 times as long."""
-    timed: list[Any] = [(SimpleNamespace(update_cost=size), size) for size in (2.0, 20.0, 8.0)]
-    assert min(timed, key=partial(estimates._distance, cost))[1] == expected
 
 
 def test_a_row_that_raises_is_left_out_with_a_warning(
