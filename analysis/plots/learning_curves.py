@@ -99,9 +99,9 @@ def curves(
             _draw(ax, own[own["grammar"] == grammar], looks[grammar], spread, grammar)
         ax.set_ylim(0, 1.03)
         style.tidy(ax)
-        for grammar, some in own.dropna(subset=[RECONSTRUCTED]).groupby("grammar", sort=False):
+        for of, some in own.dropna(subset=[RECONSTRUCTED]).groupby("grammar", sort=False):
             mean = some.groupby("steps")[RECONSTRUCTED].mean()  # over the seeds that have one
-            ax.plot(mean.index, mean, **{**DOTTED, "color": looks[str(grammar)].color})
+            ax.plot(mean.index, mean, **{**DOTTED, "color": looks[str(of)].color})
         for target in sorted(set(rows["target"].dropna())):
             ax.axhline(float(target), **TARGET, zorder=1)
         if part.chance:

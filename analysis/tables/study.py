@@ -321,7 +321,7 @@ def acquisition_order(report: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
         {
             "sender": name,
             **{grammar: found.get(grammar, math.nan) for grammar in grammars},
-            **{label: order_tau(accuracy.to_dict(), found) for label, accuracy in people.items()},
+            **{label: order_tau(_by_name(accuracy), found) for label, accuracy in people.items()},
         }
         for name, found in ratios.items()
     ]
@@ -345,9 +345,13 @@ def _ratios(long: pd.DataFrame, grammars: set[str]) -> dict[str, dict[str, float
         )
     means = chosen.groupby(["model", "grammar"], sort=False)["value"].mean()
     return {
-        str(name).removeprefix("sender/"): {BASELINE: 1.0, **part.droplevel("model").to_dict()}
+        str(name).removeprefix("sender/"): {BASELINE: 1.0, **_by_name(part.droplevel("model"))}
         for name, part in means.groupby("model", sort=False)
     }
+
+
+def _by_name(values: pd.Series[float]) -> dict[str, float]:
+    return {str(name): float(value) for name, value in values.items()}
 
 
 def order_tau(accuracy: Mapping[str, float], ratio: Mapping[str, float]) -> float:
