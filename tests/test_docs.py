@@ -409,6 +409,19 @@ def test_names_of_icy_exist() -> None:
     assert len(names) > 200
 
 
+def test_files_of_icy_exist() -> None:
+    """Files of the code that sentences name, from the root or from the folder `icy`."""
+    pattern = re.compile(
+        r"`((?:icy|models|grammars|analysis|training|config|experiments|core|records|cli|games|s2b|study|tests)/[\w/]+\.\w+)`"
+    )
+    named = {(page, name) for page in PAGES if page != "CHANGELOG.md" for name in pattern.findall(text(page))}
+    wrong = [
+        f"{page}: {name}" for page, name in sorted(named) if not any((ROOT / up / name).exists() for up in ("", "icy"))
+    ]
+    assert not wrong, "\n".join(wrong)
+    assert len(named) > 20
+
+
 def test_python_parses_and_its_calls_fit() -> None:
     found = [(place, problem_of_python(block)) for page in PAGES for place, block in fenced(page, "python")]
     wrong = [f"{place}: {problem}" for place, problem in found if problem]
