@@ -7,12 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, zip_longest
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.text import Annotation
 from numpy.typing import NDArray
 
 from icy.analysis import style
@@ -36,6 +34,10 @@ from icy.languages.meanings import MeaningSpace
 from icy.records.load import NONE, Results, long_of, records_in
 from icy.records.long_table import ROW
 from icy.records.record import Record
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
 
 # -- labels of points, placed so that they do not overlap --------------------------------------------------------------
 
