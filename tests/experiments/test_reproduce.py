@@ -74,6 +74,7 @@ def test_updates_to_a_target_are_planned_at_the_sizes_of_the_table() -> None:
         assert len({r.seed for r in row.job.replicates}) == 5
 
 
+@pytest.mark.slow
 def test_metrics_are_measured_without_training() -> None:
     """Icy22 tables 1, 9 and 10 are exact, except for a column of zeros that is a defect of the paper's program."""
     done = icy.reproduce("icy22/table10", only="greedy", grammar="concat,perm,rot,hol")

@@ -32,6 +32,7 @@ from tests.helpers import TINY, mark_others, numbers
 MODELS = ("sender/FC2L", "sender/RNNAutoReg:LSTM", "sender/HierZero:GRU", "receiver/Hier:GRU")
 
 
+@pytest.mark.slow
 def test_pool_equals_serial(tiny: icy.ProbeResult, tmp_path: Path) -> None:
     """Two workers, baselines first, other stacks: the same readings to the last bit."""
     watcher = Counter()

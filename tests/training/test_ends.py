@@ -186,6 +186,7 @@ def test_a_language_of_one_token(tmp_path: Path, representation: str) -> None:
     assert "agents can say 2 symbols: 1 tokens and the start symbol (number 1); --symbols V excludes" in usual.table()
 
 
+@pytest.mark.slow
 @needs_native
 @pytest.mark.parametrize("name", ["FC2L", "RNNAutoReg:GRU", "Composed[embedding=onehot]"])
 def test_native_cores_train_it_as_pytorch_does_under_soft(tmp_path: Path, name: str) -> None:

@@ -39,6 +39,7 @@ def test_there_is_a_row_per_measure_and_a_column_per_model(chains: ProbeResult) 
     figure.draw_without_rendering()
 
 
+@pytest.mark.slow
 def test_a_table_of_generations_has_values_by_chance(chains: ProbeResult) -> None:
     table = generations(chains, metrics=["posdis", "residual_entropy"], permutations=2)
     figure = chain_curves(table, measures=["posdis", "residual_entropy", "accuracy"])
@@ -103,6 +104,7 @@ def test_the_command_draws_any_measures(chains: ProbeResult, monkeypatch: pytest
     assert (wrong.exit_code, "did you mean agreement" in wrong.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_chains_of_several_settings_have_a_column_each_and_no_paths(chains: ProbeResult, tmp_path: Path) -> None:
     folder, other = str(chains.folder), str(tmp_path / "other")
     options = {"quick": True, "generations": 2, "updates": 20, "workers": 1}

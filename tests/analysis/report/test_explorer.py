@@ -90,6 +90,7 @@ def test_default_settings_of_probe_come_first(settings: list[dict[str, object]])
     assert first.index(("acquire", "3x4")) > first.index(("acquire", "5x10"))
 
 
+@pytest.mark.slow
 def test_updates_are_shown_only_for_ratios() -> None:
     budget = long({"A": {"concat": 1.0, "rot": 3.0}}).assign(censored=[False] * 3 + [True], steps=[100, 90, 200, 420])
     budget["crossing"] = [95.5, 85.5, 190.5, math.nan]

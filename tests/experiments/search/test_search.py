@@ -53,6 +53,7 @@ def summary(result: SearchResult) -> list[Any]:
 SPACE: dict[str, Any] = {"hidden": "4,8", "batch": 2, "minimize": ["ratio:perm", "parameters"]}
 
 
+@pytest.mark.slow
 def test_a_killed_search_continues_with_the_same_trials(tmp_path: Path) -> None:
     whole = search(tmp_path / "whole", **SPACE)
     stop = Stop(5)

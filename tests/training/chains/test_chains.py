@@ -153,6 +153,7 @@ def test_a_chain_has_the_same_numbers_alone_and_in_a_stack(learner: str, tmp_pat
         assert numbers(alone)[grammar, seed] == together[grammar, seed]
 
 
+@pytest.mark.slow
 @of_learners
 def test_a_chain_killed_within_a_generation_resumes_to_the_same_bits(learner: str, tmp_path: Path) -> None:
     options = {name: value for name, value in TINY.items() if name not in ("workers", "progress")}

@@ -162,6 +162,7 @@ def test_a_core_learns_by_r2d2_with_the_reconstruction_loss(tmp_path: Path) -> N
     assert row["observations"] == 2976
 
 
+@pytest.mark.slow
 def test_variants_are_named(tmp_path: Path) -> None:
     from icy.s2b.agents.recall_job import recall_jobs
     from icy.s2b.agents.spec import RecallSpec
