@@ -23,5 +23,5 @@ def test_every_import_points_to_a_lower_layer(monkeypatch: pytest.MonkeyPatch) -
 def test_no_imports_make_a_circle() -> None:
     graph = grimp.build_graph("icy", cache_dir=None)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
-    assert len(imports) > 300
+    assert len(imports) > 350
     TopologicalSorter(imports).prepare()  # its error names the modules of a circle
