@@ -174,7 +174,7 @@ def spell_out(function: Callable[..., Any], spec: type[RunSpec], result: type) -
     function.__signature__ = signature  # type: ignore[attr-defined]
     descriptions = described(spec)
     arguments = [name for name, p in own.items() if p.kind is not p.VAR_KEYWORD]
-    spell_out_arguments(function, {p.name: descriptions[p.name] for p in named if p.name not in arguments})
+    spell_out_arguments(function, {p.name: descriptions.get(p.name, "") for p in named if p.name not in arguments})
 
 
 @dataclass(frozen=True)

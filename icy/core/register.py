@@ -67,7 +67,7 @@ def _function_for(kind: str) -> RegisterFunction:
     descriptions = described(Entry)
     register.__name__ = register.__qualname__ = f"register_{kind.replace('-', '_')}"
     register.__doc__ = (register.__doc__ or "").format(**KINDS[kind]._asdict())
-    spell_out_arguments(register, {name: descriptions[name] for name in EntryFields.__annotations__})
+    spell_out_arguments(register, {name: descriptions.get(name, "") for name in EntryFields.__annotations__})
     return register
 
 

@@ -137,3 +137,20 @@ def test_bias_table_fits_the_terminal(tiny: icy.ProbeResult, width: int) -> None
 
 def test_durations_are_short() -> None:
     assert [duration(s) for s in (0.2, 59, 60, 3725, 90_000)] == ["0.2 s", "59 s", "1 min", "1 h 2 min", "1 d 1 h"]
+
+
+@pytest.mark.process
+def test_commands_work_without_docstrings() -> None:
+    program = (
+        "import click\n"
+        "from icy.cli import main\n"
+        "def build(command, ctx):\n"
+        "    command.get_help(ctx)\n"
+        "    for name in command.list_commands(ctx) if isinstance(command, click.Group) else ():\n"
+        "        build(command.get_command(ctx, name), click.Context(command, parent=ctx, info_name=name))\n"
+        "build(main, click.Context(main, info_name='icy'))\n"
+        "main(['show', 'rot', '--meanings', '3x4'])\n"
+    )
+    done = subprocess.run([sys.executable, "-OO", "-c", program], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "64 distinct messages" in done.stdout
