@@ -100,6 +100,7 @@ class RunSpec:
     small: ClassVar[Mapping[str, Any]] = MappingProxyType({})  # the values of `quick`
     axes: ClassVar[tuple[str, ...]] = ()  # fields that may have several values in a sweep
     old_names: ClassVar[Mapping[str, str]] = MappingProxyType({"start": "initial_results"})  # old name: field
+    settings_class: ClassVar[type | None] = None  # class of the settings of its rows; see `icy.config.kinds`
     given: ClassVar[frozenset[str]] = frozenset()  # fields that were requested, in a spec that `asked` made
 
     quick: bool = False

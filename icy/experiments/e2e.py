@@ -133,7 +133,7 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
     jobs = [replace(blank, task=replace(task, entry=entry)) for entry in entries]
     if spec.pretrained is not None:
         jobs = with_saved_models(jobs, spec.pretrained)
-    return [replace(job, parameters=pair_parameter_counts(job.task, job.settings)) for job in jobs]
+    return [replace(job, parameters=pair_parameter_counts(job.task, job.training)) for job in jobs]
 
 
 def _population(spec: EndToEndSpec, frequencies: Frequencies | None, scratch: bool) -> Population:

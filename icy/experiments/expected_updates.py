@@ -77,7 +77,7 @@ class ExpectedUpdates:
             if grammar == SCRATCH or job.pretrained:
                 return game
             # For both sides, as an update of one side takes about half the time of an update of the game.
-            found = self._to_target(job, tasks, [grammar], job.settings.max_steps)
+            found = self._to_target(job, tasks, [grammar], job.training.max_steps)
             return Updates(game.low + found.low, game.high + found.high, game.capped or found.capped)
         if length is not None and job.limit_text() == "about":
             return Updates(length, length)
@@ -90,7 +90,7 @@ class ExpectedUpdates:
 
     def _of_probe(self, job: ProbeJob, grammar: str, baseline: float | None) -> Updates:
         if grammar == BASELINE and job.protocol.max_updates is None:
-            return self._to_target(job, [job.task], [BASELINE], job.settings.max_steps)
+            return self._to_target(job, [job.task], [BASELINE], job.training.max_steps)
         limit = self._limit(job, [job.task], baseline)
         if job.limit_text() == "about":
             return limit
@@ -99,7 +99,7 @@ class ExpectedUpdates:
 
     def _limit(self, job: ProbeJob | PairJob, tasks: Sequence[Task], baseline: float | None) -> Updates:
         """Return the range of the maximum updates of a grammar or a game, which depends on the updates of concat."""
-        concat = self._to_target(job, tasks, [BASELINE], job.settings.max_steps)
+        concat = self._to_target(job, tasks, [BASELINE], job.training.max_steps)
         if baseline is not None:
             concat = Updates(baseline, baseline)
         low, high = (job.length(steps) or 0 for steps in concat[:2])

@@ -22,7 +22,7 @@ from icy.records.pack import Pack, read_once
 from icy.records.record import NO_BASELINE, Record
 from icy.records.store import Store, folder_of, keys_to_train
 from icy.records.versions import Part, Versions, versions_of
-from icy.training.combinations import combinations
+from icy.training.combinations import combinations, jobs_of
 from icy.training.job import Job, Replicate, check_config, check_engine
 from icy.training.runners.base import one_thread
 
@@ -259,7 +259,7 @@ def plan_rows(spec: RunSpec) -> list[Row]:
     # With one thread, trial calls are fast, also on a busy machine, where threads would wait for each other.
     with same_code(), fixed_randomness(), one_thread():
         forget_user_languages()
-        jobs = kind.make_jobs(spec)
+        jobs = jobs_of(kind, spec)
         for job in jobs:
             check_config(job)
         return [Row.of(with_identity(replace(job, **where), store), store, spec.rerun) for job in jobs]

@@ -171,7 +171,7 @@ def _complete(blank: ProbeJob, user_grammars: UserGrammars, seeds: list[int]) ->
     replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
     job = replace(blank, replicates=replicates, languages=user_grammars.languages, parameters=parameter_counts(task))
     if task.word_lengths:
-        require_ends(task, job.settings)
+        require_ends(task, job.training)
     for name in names:  # made now, so that a grammar that does not fit these sizes fails before a long run
         job.language(Replicate(name, seeds[0]))
     return job

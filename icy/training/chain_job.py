@@ -138,12 +138,12 @@ class ChainJob(LanguageJob):
     Attributes:
         task: the sender, the receiver or the pair, and its setting.
         protocol: how the language is passed on.
-        settings: how a learner trains.
+        training: how a learner trains.
     """
 
     task: Task | PairTask
     protocol: ChainProtocol  # type: ignore[assignment]
-    settings: TrainingSettings
+    training: TrainingSettings
 
     kind = "chain"
 
@@ -182,7 +182,7 @@ class ChainJob(LanguageJob):
             "learner_target": protocol.target,
             "learner_updates": protocol.updates,
             **protocol.later_settings(),
-            "settings": self.settings.under(self.task.representation, "e2e" if self.side == "pair" else "probe"),
+            "settings": self.training.under(self.task.representation, "e2e" if self.side == "pair" else "probe"),
         }
 
     @property
@@ -198,7 +198,7 @@ class ChainJob(LanguageJob):
     @property
     def learner_settings(self) -> TrainingSettings:
         """The settings of one learner: its last evaluation is after the maximum number of updates."""
-        return with_budget(self.settings, self.protocol.updates)
+        return with_budget(self.training, self.protocol.updates)
 
     def is_baseline(self, replicate: Replicate) -> bool:
         """Return False: chains are not compared with concat's."""

@@ -256,7 +256,7 @@ class Interaction(PairStack):
         players = []
         for learner in job.replicates:
             weights = {side: of[learner].weights for side, of in sides.items()}
-            pair = taught_pair(job.task, learner.seed, job.settings, weights)
+            pair = taught_pair(job.task, learner.seed, job.training, weights)
             players.append(PlayingPair(learner, passing.interaction, pair))
         super().__init__(job, players, checkpoints)
 
@@ -327,7 +327,7 @@ def interact(
     pairs = PairJob(
         job.task,
         EndToEndProtocol(steps=length, report_every=length),
-        job.settings,
+        job.training,
         replicates=tuple(taught),
         taught=taught,
         device=job.device,

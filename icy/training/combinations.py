@@ -5,23 +5,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
+from icy.config.kinds import declared_in, values_for
 from icy.config.settings import PresetName, ProtocolName, RepresentationName
 from icy.config.specs import RunSpec, names
-from icy.core.checks import whole_number
+from icy.core.checks import seed_list, whole_number
 from icy.core.choices import distinct, typed
 from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.fields import check_of, field_types
 from icy.core.registry import SIDES
 from icy.core.streams import DrawsName
 from icy.core.text import listed, several, words
 from icy.core.types import Choices, Fields
 from icy.languages.meanings import spaces_in
 from icy.languages.names import word_length_of
+from icy.records.kinds import JobKind
 from icy.records.record import config_text
 
-from .job import Job
+from .job import Job, Replicate
 
 NUMBERS = {  # axes of whole numbers
     "vocab_size": "vocabulary size",
@@ -63,11 +67,33 @@ def combinations(spec: S, by_model: bool = False, known: Known = KNOWN) -> list[
     Raises:
         InvalidSettingError: an axis has no value.
     """
-    axes = {axis: along(axis, getattr(spec, axis), known) for axis in spec.axes}
+    own = {} if spec.settings_class is None else declared_in(spec.settings_class)
+    known = {**known, **_every(spec)}
+    axes = {}
+    for axis in spec.axes:
+        values = along(axis, getattr(spec, axis), known)
+        if axis in own:
+            hint, read = field_types(spec.settings_class)[axis], check_of(own[axis]).read  # type: ignore[arg-type]
+            numeric = hint in (float, float | None)
+            values = [read(axis, hint, typed(one) if numeric and isinstance(one, str) else one) for one in values]
+        axes[axis] = values
     if "model" in names(type(spec)) and (by_model or any(len(values) > 1 for values in axes.values())):
         axes = {"model": words(vars(spec)["model"]), **axes}
     made = [replace(spec, **dict(zip(axes, values, strict=True))) for values in product(*axes.values())]
     return [combination.with_given(spec.given) for combination in made]
+
+
+def _every(spec: RunSpec) -> Known:
+    """Return the names that "all" means along the axes of the settings of a request."""
+    found: dict[str, Sequence[str]] = {}
+    if spec.settings_class is not None:
+        types = field_types(spec.settings_class)
+        for name, declared in declared_in(spec.settings_class).items():
+            if "every" in declared.metadata:
+                found[name] = declared.metadata["every"]()
+            elif declared.metadata.get("axis") and get_origin(types[name]) is Literal:
+                found[name] = get_args(types[name])
+    return found
 
 
 def along(axis: str, value: Any, known: Known = KNOWN) -> list[Any]:
@@ -136,6 +162,27 @@ def jobs_of_each(
             refused.append(error)
     warn_of_refused(refused, jobs)
     return list(jobs.values())
+
+
+def jobs_of(kind: JobKind, request: Any) -> Sequence[Job]:
+    """Return the jobs of a request of a kind: those of each combination of the values along its axes.
+
+    Raises:
+        IcyError: an unknown name, or a value that is not accepted.
+    """
+    if kind.jobs is not None:
+        jobs: Sequence[Job] = kind.function("jobs")(request)
+        return jobs
+    return jobs_of_each(request, partial(_one_row, kind) if kind.rows is None else kind.rows)
+
+
+def _one_row(kind: JobKind, request: Any) -> list[Job]:
+    """Return the job of a request of a kind without languages, which has one value along each axis."""
+    assert kind.settings is not None
+    replicates = tuple(
+        Replicate(name, seed) for name in kind.conditions or (kind.name,) for seed in seed_list(request.seeds)
+    )
+    return [Job(settings=kind.settings(**values_for(kind.settings, request)), replicates=replicates)]
 
 
 def _made(make: Callable[[S], Sequence[J]], spec: S) -> Sequence[J]:

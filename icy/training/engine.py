@@ -63,7 +63,7 @@ class Run(Lockstep):
     def __init__(self, job: ProbeJob, checkpoints: Checkpoints | None = None) -> None:
         super().__init__(checkpoints)
         make_current(job.device)
-        self.job, self.task, self.protocol, self.settings = job, job.task, job.protocol, job.settings
+        self.job, self.task, self.protocol, self.settings = job, job.task, job.protocol, job.training
         replicates = list(job.replicates)
         self.active, self.baselines = replicates, dict(job.baselines)
         for seed in {r.seed for r in replicates} - set(self.baselines) if self.needs_baseline else ():

@@ -128,13 +128,13 @@ class PairStack(Lockstep):
 
     def __init__(self, job: PairJob, players: list[PlayingPair], checkpoints: Checkpoints | None = None) -> None:
         super().__init__(checkpoints)
-        self.job, self.players, self.settings = job, players, job.settings
+        self.job, self.players, self.settings = job, players, job.training
         make_current(job.device)
         device = torch.device(job.device)
         rows = self._rows()
         languages, seeds = [_language(job, row) for row in rows], [row.seed for row in rows]
         self.draws = Batches(languages, seeds, device, frequencies=job.frequencies)
-        self.link = representation_of(job.task, job.settings)
+        self.link = representation_of(job.task, job.training)
         self.tally = _Tally(self.link, len(rows))
         self._resume()
 
@@ -144,7 +144,7 @@ class PairStack(Lockstep):
         if not checkpoints.updates(job.replicates[0]):
             return None
         taught = [replicate.condition != SCRATCH for replicate in job.replicates]
-        pairs = [make_pair(job.task, r.seed, job.settings, t) for r, t in zip(job.replicates, taught, strict=True)]
+        pairs = [make_pair(job.task, r.seed, job.training, t) for r, t in zip(job.replicates, taught, strict=True)]
         game = cls(job, [PlayingPair(r, 0, pair) for r, pair in zip(job.replicates, pairs, strict=True)], checkpoints)
         return game if game.updates else None
 

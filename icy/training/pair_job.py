@@ -57,7 +57,7 @@ class PairJob(LanguageJob):
     Attributes:
         task: sender and receiver, with their sizes and representation.
         protocol: the length of training.
-        settings: training settings.
+        training: how the models train.
         pretrained: hashes that identify the rows of the probes that trained the sides; empty if the sides are
             pre-trained here.
         saved_sides: the saved models of these probes, by side and replicate.
@@ -65,7 +65,7 @@ class PairJob(LanguageJob):
 
     task: PairTask
     protocol: EndToEndProtocol
-    settings: TrainingSettings
+    training: TrainingSettings
     pretrained: str = ""
     saved_sides: Mapping[tuple[str, Replicate], SavedSide] = field(default_factory=dict, repr=False)
 
@@ -106,10 +106,10 @@ class PairJob(LanguageJob):
 
     def _settings(self, scratch: bool) -> Choices:
         """Return the settings of the game and of pre-training."""
-        game = self.settings.under(self.task.representation, self.kind)
+        game = self.training.under(self.task.representation, self.kind)
         if scratch and game.pop("check_growth", None) is not None:
             game["check_every"] = FORMER_GRID  # without effect, but keys of earlier records include it
-        return game if scratch else self.settings.under(self.task.pretrain_representation, self.kind) | game
+        return game if scratch else self.training.under(self.task.pretrain_representation, self.kind) | game
 
     def for_travel(self) -> PairJob:
         """Return the job with its weights, for a machine without the results folder."""
@@ -128,7 +128,7 @@ class PairJob(LanguageJob):
         games = tuple(
             Replicate(SCRATCH, r.seed) for r in self.replicates[: GAMES_ON_CPU if self.device == "cpu" else None]
         )
-        return replace(self, replicates=games, settings=replace(self.settings, evaluation_size=2))
+        return replace(self, replicates=games, training=replace(self.training, evaluation_size=2))
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of the game for all pairs. The first updates are slower and not timed."""
@@ -163,7 +163,7 @@ class PairJob(LanguageJob):
             if outcome.extra.get(f"{side}_accuracy", 1) < self.protocol.target
         }
         sides = " and ".join(f"the {side} ({reading:.3f})" for side, reading in slow.items())
-        within = "in the probe" if self.pretrained else f"within {counted(self.settings.max_steps, 'update')}"
+        within = "in the probe" if self.pretrained else f"within {counted(self.training.max_steps, 'update')}"
         return f"pre-training did not reach {self.protocol.target} {within}: {sides} on {outcome.replicate.condition}"
 
 

@@ -74,7 +74,7 @@ def pretrain(
     job: PairJob, side: str, replicates: Sequence[Replicate], report: Report | None
 ) -> dict[Replicate, PretrainedSide]:
     """Pre-train one side of several pairs, each on its own language."""
-    settings, task = job.settings, job.task.alone(side, job.task.pretrain_representation)
+    settings, task = job.training, job.task.alone(side, job.task.pretrain_representation)
     protocol = replace(PRETRAINING, target=job.protocol.target)
     alone = ProbeJob(
         task,
@@ -137,7 +137,7 @@ def _players(job: PairJob, report: Report | None) -> Generator[Outcome, None, li
     """Pre-train the pairs that have a grammar; return the pairs that can play, and yield failures of pre-training."""
     scratch = [r for r in job.replicates if r.condition == SCRATCH]
     taught = [r for r in job.replicates if r.condition != SCRATCH]
-    players = [PlayingPair(r, job.protocol.limit(0), make_pair(job.task, r.seed, job.settings)) for r in scratch]
+    players = [PlayingPair(r, job.protocol.limit(0), make_pair(job.task, r.seed, job.training)) for r in scratch]
     # If concat is known to have failed at the seed, the length of the game is undefined.
     lacking = [r for r in taught if job.protocol.steps is None and isinstance(job.baselines.get(r.seed), str)]
     for replicate in lacking:
@@ -187,7 +187,7 @@ def _ready_player(
         steps = max(trained.steps for trained in sides.values())
         return _failure(replicate, NOT_LEARNED, steps, seconds, {**before, **readings, **lost})
     weights = {side: trained.weights for side, trained in sides.items() if trained.weights is not None}
-    pair = taught_pair(job.task, replicate.seed, job.settings, weights)
+    pair = taught_pair(job.task, replicate.seed, job.training, weights)
     return PlayingPair(replicate, job.protocol.limit(known or 0), pair, before, seconds=seconds, baseline=known)
 
 

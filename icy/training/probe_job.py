@@ -33,7 +33,7 @@ class LanguageJob(Job):
     Attributes:
         task: the model or the pair, with its sizes and representation.
         protocol: stopping rule and measure.
-        settings: training settings.
+        training: how the models train.
         languages: languages of users in place of grammars, by the conditions of the replicates.
         draws: generators of the languages of grammars, as for `make_language`.
         frequencies: which meanings exist, and how often each is drawn; by default (None) all, equally often.
@@ -42,7 +42,7 @@ class LanguageJob(Job):
 
     task: Task | PairTask
     protocol: Protocol | EndToEndProtocol
-    settings: TrainingSettings
+    training: TrainingSettings
     languages: Mapping[str, Language] = field(default_factory=dict, kw_only=True, repr=False)
     draws: str = field(default="icy", kw_only=True)
     frequencies: Frequencies | None = field(default=None, kw_only=True)
@@ -83,7 +83,7 @@ class LanguageJob(Job):
     def _changed_settings(self) -> str:
         own = getattr(self.protocol, "length", ())  # facts of the protocol
         budget = {"max_steps"} if "max_updates" in own else set()
-        settings = {name: value for name, value in asdict(self.settings).items() if name not in budget}
+        settings = {name: value for name, value in asdict(self.training).items() if name not in budget}
         return changed_settings(settings, self.preset, self.kind)
 
     @property
@@ -165,7 +165,7 @@ class LanguageJob(Job):
 
         task = self.task
         tasks = [task] if isinstance(task, Task) else [task.alone(side, task.representation) for side in SIDES]
-        return {one.entry.qualified: model_behavior(one, self.settings) for one in tasks if one.entry.is_users}
+        return {one.entry.qualified: model_behavior(one, self.training) for one in tasks if one.entry.is_users}
 
     def language_version(self, replicate: Replicate) -> dict[str, str]:
         """Return the digest of the language of a user's grammar; nothing for other languages."""
@@ -204,7 +204,7 @@ class LanguageJob(Job):
     @property
     def alike(self) -> str:
         """Key of model, settings and stack, without the protocol, which does not change the cost of an update."""
-        return str((self.task, self.settings, self.engine, len(self.replicates)))
+        return str((self.task, self.training, self.engine, len(self.replicates)))
 
     @property
     def update_cost(self) -> float:
@@ -237,14 +237,14 @@ class ProbeJob(LanguageJob):
     Attributes:
         task: the model with its sizes and representation.
         protocol: stopping rule and measure.
-        settings: training settings.
+        training: how the models train.
         split: the split of the meanings, if the protocol has held-out meanings.
         word_seed: seed of the words of all replicates; by default (None) the words depend on each replicate's seed.
     """
 
     task: Task
     protocol: Protocol
-    settings: TrainingSettings
+    training: TrainingSettings
     split: Split | None = None
     word_seed: int | None = None
 
@@ -258,7 +258,7 @@ class ProbeJob(LanguageJob):
 
     def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a replicate."""
-        settings = self.settings.under(self.task.representation)
+        settings = self.training.under(self.task.representation)
         if self.protocol.max_updates is not None:
             del settings["max_steps"]  # replaced by the budget
         return {
@@ -311,7 +311,7 @@ class ProbeJob(LanguageJob):
             return f"ratio {more}{value_of(record):.2f}, target {at}; accuracy {record['accuracy']:.3f}{took}"
         cut = " (cut at the cap)" if record["reason"] == "cap" else ""
         if record["measure"] == "ratio":
-            again = " in a new evaluation" if self.settings.fresh_reading else ""  # it may be below the target
+            again = " in a new evaluation" if self.training.fresh_reading else ""  # it may be below the target
             if record.get("crossing") is not None and not cut:  # the ratio is one of crossings
                 took = f", target at update {record['crossing']:.0f} of {record['steps']}"
             return f"ratio {value_of(record):.2f}{cut}{took}, accuracy {record['accuracy']:.3f}{again}"
@@ -323,5 +323,5 @@ class ProbeJob(LanguageJob):
     def explain(self, outcome: Outcome) -> str:
         """Return the reason for a failure, as a sentence without a full stop."""
         if outcome.reason == "max_steps":
-            return f"concat did not reach {self.protocol.target} within {counted(self.settings.max_steps, 'update')}"
+            return f"concat did not reach {self.protocol.target} within {counted(self.training.max_steps, 'update')}"
         return super().explain(outcome)

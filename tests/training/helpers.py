@@ -38,7 +38,7 @@ def task(model: str | Entry, **options: Any) -> Task:
 
 
 def job(model: str | Entry, replicates: Sequence[tuple[str, int]], **changes: Any) -> ProbeJob:
-    defaults = {"protocol": get_protocol("budget"), "settings": SETTINGS}
+    defaults = {"protocol": get_protocol("budget"), "training": SETTINGS}
     return ProbeJob(task(model), replicates=tuple(Replicate(*r) for r in replicates), **{**defaults, **changes})
 
 
@@ -83,7 +83,7 @@ GENERALISE, SMALL = get_protocol("generalise"), MeaningSpace(2, 3)
 def holding_out(model: str, replicates: Sequence[tuple[str, int]], split: Split, **changes: Any) -> ProbeJob:
     """A job of `generalise` in a space of nine meanings."""
     settings = replace(SETTINGS, max_steps=2000)
-    of = job(model, replicates, protocol=GENERALISE, settings=settings, split=split)
+    of = job(model, replicates, protocol=GENERALISE, training=settings, split=split)
     return replace(of, **{"task": replace(of.task, space=SMALL, hidden_size=16), **changes})
 
 
