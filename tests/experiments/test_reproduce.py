@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import icy
-from icy.config.specs import ReproduceSpec
+from icy.config.specs import ReproduceRequest
 from icy.experiments.reproduce import Reproducing
 from icy.s2b import AcquisitionSettings, ease_of_acquisition
 
 
 def asked(table: str, **options: Any) -> Reproducing:
-    return Reproducing.of(ReproduceSpec.asked(table=table, **options))
+    return Reproducing.of(ReproduceRequest.asked(table=table, **options))
 
 
 def rows_of(reproducing: Reproducing) -> dict[tuple[str, str, int], set[tuple[str, int]]]:
@@ -149,7 +149,7 @@ def test_agents_are_planned_with_their_learners(table: str, only: list[str], mod
 
 
 def test_the_recall_figure_compares_one_hot_with_continuous_stimuli() -> None:
-    spec = ReproduceSpec.asked(table="metarg22/figure4", observations=3000)
+    spec = ReproduceRequest.asked(table="metarg22/figure4", observations=3000)
     rows = Reproducing.of(spec).plan().rows
     assert [row.job.config(row.job.replicates[0])["stimuli"] for row in rows] == ["ohe", "scs"]
     for row in rows:
