@@ -368,7 +368,7 @@ def _language(job: PairJob, replicate: Replicate) -> Language:
 def emerged(task: EndToEndSettings, replicate: Replicate, words: np.ndarray[Any, Any], count: int) -> Language:
     """Return the messages of a pair's sender as a language with `count` words."""
     origin = "from scratch" if replicate.condition == SCRATCH else f"after {replicate.condition}"
-    name = f"{task.entry.name} {task.representation} {origin}"
+    name = f"{task.name} {task.representation} {origin}"
     return Language.spoken(task.space, words, count, name=name, seed=replicate.seed, ends=task.lengths.vary)
 
 
