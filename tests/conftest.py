@@ -7,7 +7,6 @@ import os
 import random
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,12 +16,10 @@ from threadpoolctl import threadpool_limits
 
 import icy
 from icy.core.registry import registry
+from icy.experiments.plan import Plan, make_plan
 from tests import shapes
 from tests.collected import Messages
 from tests.helpers import TINY
-
-if TYPE_CHECKING:
-    from icy.experiments.plan import Plan
 
 gc.disable()  # until all tests are collected: none of what is made then becomes garbage
 shapes.check_shapes()  # before a test imports a module that is checked; tests.shapes says what is, and what is exempt
@@ -128,8 +125,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> tuple[icy.Reproduction, 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
     """Two seeds of FC2L on concat and perm."""
-    from icy.experiments.plan import make_plan
-    from icy.training.probe_job import ProbeRequest
+    from icy.training.probe_job import ProbeRequest  # its module is checked by tests.shapes
 
     sizes = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 2}
     return make_plan(ProbeRequest("sender/FC2L", "perm", out=tmp_path / "results", **sizes))

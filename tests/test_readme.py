@@ -185,7 +185,7 @@ def test_the_sweep_that_is_shown_can_be_planned(tmp_path: Path) -> None:
     (block,) = code("docs/sweeps.md", "toml")
     (tmp_path / "zoo.toml").write_text(block)
     plan = make_sweep(SweepRequest.asked(**read_sweep(tmp_path / "zoo.toml")))
-    assert {row.job.task.side for row in plan.rows} == {"sender", "receiver"}
+    assert {row.job.side for row in plan.rows} == {"sender", "receiver"}
     assert len(plan.rows) > 50
 
 

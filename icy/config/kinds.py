@@ -217,7 +217,7 @@ def request_of(settings: type[Settings]) -> Callable[[type[R]], type[R]]:
         tables = [name for name in found if getattr(getattr(request, name, None), "default_factory", None) is dict]
         request.__annotations__ = {name: found[name] for name in (*(n for n in found if n not in tables), *tables)}
         request.axes, request.small, request.settings_class = tuple(axes), MappingProxyType(small), settings
-        return dataclass(frozen=True, kw_only=True)(request)
+        return dataclass(frozen=True)(request)
 
     return complete
 

@@ -229,7 +229,7 @@ def _steps(request: Reproducing) -> Plan:
 
 def _pairs(request: Reproducing) -> Plan:
     """Plan the games of a table of pairs."""
-    plans, specs = [], []
+    plans: list[Plan] = []
     for (representation, hidden), rows in request.wanted.groupby(["representation", "hidden_size"], sort=False):
         for grammars, models in _by_grammars(rows, keep_concat=True).items():
             senders, receivers = zip(*(str(model).split("+") for model in models), strict=True)
@@ -243,9 +243,9 @@ def _pairs(request: Reproducing) -> Plan:
                 report_every=SCRATCH_REPORTS if grammars == ("none",) else DRIFT_REPORTS,
                 **request.shared(),
             )
-            specs.append(spec)
             plans.append(planned(spec, plan_rows(spec)))
-    warn_of_idle(specs)
+    if plans:
+        warn_of_idle(request.spec, [row.job for plan in plans for row in plan.rows])
     return _together(plans)
 
 

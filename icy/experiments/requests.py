@@ -13,7 +13,7 @@ from icy.config.specs import MODELS, RETRIES, option
 from icy.training.probe_job import ProbeRequest
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class SweepRequest(ProbeRequest):
     """The arguments of `icy.sweep`.
 
@@ -41,7 +41,7 @@ class SweepRequest(ProbeRequest):
     order: OrderName = "longest"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class SearchRequest(ProbeRequest):
     """The arguments of `icy.search`: the models to choose from, the objectives, and the settings of every trial.
 

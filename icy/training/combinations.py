@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from icy.config.kinds import declared_in, values_for
-from icy.config.settings import PresetName, ProtocolName, RepresentationName
+from icy.config.settings import OF_MESSAGES, PresetName, ProtocolName, RepresentationName
 from icy.config.specs import RunSpec, names
 from icy.core.checks import seed_list, whole_number
 from icy.core.choices import distinct, typed
@@ -26,7 +26,6 @@ from icy.records.kinds import JobKind
 from icy.records.record import config_text
 
 from .job import Job, Replicate
-from .tasks import OF_MESSAGES
 
 NUMBERS = {  # axes of whole numbers
     "vocab_size": "vocabulary size",

@@ -144,7 +144,8 @@ class EndToEndSettings(LanguageSettings):
         super().__post_init__()
         checked_target(self.target)
         checked_cap(self.cap, 0)
-        assert self.population, self.lengths  # raise if these are not possible
+        object.__setattr__(self, "length_cost", Lengths(self.max_length, self.length_cost).length_cost)
+        assert self.population  # raises if it is not possible
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from icy.config.kinds import Settings
 from icy.config.protocols import BASELINE, SCRATCH
-from icy.config.settings import Meanings, PresetName, RepresentationName, TrainingSettings
+from icy.config.settings import OF_MESSAGES, Meanings, PresetName, RepresentationName, TrainingSettings
 from icy.core.checks import real_number, whole_number
 from icy.core.errors import InvalidSettingError, quoted, require_known
 from icy.core.fields import setting
@@ -22,8 +22,6 @@ from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.records.long_table import changed_settings
-
-OF_MESSAGES = ("symbols", "tau", "straight_through", "levels", "normalise")  # settings that receivers do not read
 
 # -- populations -------------------------------------------------------------------------------------------------------
 

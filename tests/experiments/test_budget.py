@@ -168,7 +168,7 @@ def test_equal_frequencies_have_the_keys_of_before() -> None:
 
 def test_a_file_is_known_by_its_content(pets: Path) -> None:
     job, replicate = only_job(meanings=str(pets)), Replicate("perm", 123)
-    assert str(job.task.space) == "4,3"
+    assert str(job.settings.space) == "4,3"
     other = pets.rename(pets.with_name("animals.csv"))
     assert only_job(meanings=other).key(replicate) == job.key(replicate)
     other.write_text(TEXT.replace("5", "6"))
@@ -179,7 +179,7 @@ def test_space_files_and_laws_are_axes(pets: Path) -> None:
     jobs = probe_jobs(
         ProbeRequest("sender/FC1L", **SMALL, meanings=["2x3", str(pets), "4,2"], frequencies="equal,zipf:1")
     )
-    assert [(str(job.task.space), *(job.frequencies.config.values() if job.frequencies else ())) for job in jobs] == [
+    assert [(str(job.settings.space), *(job.frequencies.config.values() if job.frequencies else ())) for job in jobs] == [
         ("2x3",), ("2x3", "zipf:1"), ("4,3", jobs[2].frequencies.file, "equal"),
         ("4,3", jobs[2].frequencies.file, "zipf:1"), ("4,2",), ("4,2", "zipf:1"),
     ]  # fmt: skip

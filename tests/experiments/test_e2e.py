@@ -98,7 +98,7 @@ def test_the_length_of_a_game() -> None:
     assert EndToEndProtocol().limit(900) == 10_000
     assert EndToEndProtocol(most=None).limit(900) == 18_000
     assert EndToEndProtocol(steps=7).limit(900) == 7
-    assert make_plan(EndToEndRequest("FC2L", "CNN")).rows[0].job.protocol.steps == 50_000  # type: ignore[attr-defined]
+    assert make_plan(EndToEndRequest("FC2L", "CNN")).rows[0].job.settings.updates == 50_000  # type: ignore[attr-defined]
 
 
 def test_the_language_that_emerged(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_settings_that_tell_the_same_rows_apart_have_one_column_and_a_note(tmp_p
 
 
 def test_sampling_senders_start_from_scratch_in_any_representation_of_pre_training(tmp_path: Path) -> None:
-    spec = EndToEndRequest("RNNSampling:GRU", "CNN", ("none",), "discr", meanings="2x3", out=tmp_path)
+    spec = EndToEndRequest("RNNSampling:GRU", "CNN", ("none",), representation="discr", meanings="2x3", out=tmp_path)
     assert make_plan(spec).rows[0].name == "RNNSampling:GRU+CNN"
 
 

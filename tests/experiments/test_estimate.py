@@ -129,7 +129,7 @@ def test_a_row_that_raises_is_left_out_with_a_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def rehearse(job: Any, updates: int) -> float:
-        if job.task.hidden_size == 8:
+        if job.settings.hidden == 8:
             raise ValueError("broken")
         return 1e-3
 

@@ -84,7 +84,7 @@ def test_every_hidden_size_is_a_row(tiny: icy.ProbeResult, tmp_path: Path) -> No
     given = {**TINY, "hidden": [4, 8]}
     result = icy.probe(["sender/FC2L", "sender/FC1L"], "perm", workers=1, out=tmp_path, watcher=watcher, **given)
     assert watcher.plan is not None
-    shapes = [(row.name, row.job.task.hidden_size) for row in watcher.plan.rows]
+    shapes = [(row.name, row.job.settings.hidden) for row in watcher.plan.rows]
     assert shapes == [(f"sender/{name}", size) for name in ("FC2L", "FC1L") for size in (4, 8)]
     assert len(watcher.keys) == len(set(watcher.keys)) == 16
     head, _, *rows = result.table(log=False).splitlines()[2:8]
@@ -128,7 +128,7 @@ def test_an_unwritable_folder(tmp_path: Path) -> None:
 def test_wildcards_leave_sampling_senders_out_and_say_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     def planned(representation: str) -> set[str]:
         spec = ProbeRequest("sender/RNN*:GRU", "perm", out=tmp_path, representation=representation)
-        return {row.job.task.entry.name for row in make_plan(spec).rows}
+        return {row.job.settings.short_name for row in make_plan(spec).rows}
 
     with caplog.at_level(logging.WARNING):
         under_soft = planned("soft")
@@ -144,7 +144,7 @@ def test_wildcards_leave_sampling_senders_out_and_say_so(tmp_path: Path, caplog:
 
 def test_wildcards_leave_families_with_options_out(tmp_path: Path) -> None:
     def planned(models: str) -> list[str]:
-        return [row.job.task.entry.qualified for row in make_plan(ProbeRequest(models, "perm", out=tmp_path)).rows]
+        return [row.job.settings.model for row in make_plan(ProbeRequest(models, "perm", out=tmp_path)).rows]
 
     assert "sender/FC2L" in planned("sender/*")
     assert not [name for name in planned("sender/*") if "Composed" in name]
@@ -284,7 +284,7 @@ def test_equal_bounds_have_the_keys_of_before() -> None:
 
 def test_lengths_are_an_axis_of_sweeps() -> None:
     jobs = probe_jobs(ProbeRequest("sender/FC1L", **SMALL_WORDS, word_length=[2, "1-3", "3-3", "2"]))
-    assert [(job.task.word_length, job.task.word_lengths) for job in jobs] == [(2, ""), (3, "1-3"), (3, "")]
+    assert [(job.settings.word_length, job.settings.word_lengths) for job in jobs] == [(2, ""), (3, "1-3"), (3, "")]
 
 
 def test_frequent_values_have_short_words_in_a_probe() -> None:
@@ -308,7 +308,7 @@ def test_a_saved_sender_ends_its_messages_and_rows_name_the_lengths(tmp_path: Pa
 def test_a_language_with_an_end_token_takes_the_place_of_a_grammar() -> None:
     language = replace(make_language("rot", "2x3", 3, "1-2", seed=9), name="mine")
     job = only_job(grammar=[language])
-    assert (job.task.vocab_size, job.task.word_lengths) == (3, "1-2")
+    assert (job.settings.vocab_size, job.settings.word_lengths) == (3, "1-2")
     name = next(iter(job.languages))
     assert np.array_equal(job.language(Replicate(name, 1)).messages, language.messages)
     assert job.language(Replicate("concat", 1)).eos == 3
@@ -324,7 +324,7 @@ def test_senders_that_cannot_end_are_refused_and_receivers_are_not(given: dict[s
     with pytest.raises(IncompatibleError, match="cannot end"):
         only_job(word_length="1-2", **given)
     if "symbols" not in given:
-        assert only_job("receiver/FC1L", word_length="1-2", **given).task.word_lengths == "1-2"
+        assert only_job("receiver/FC1L", word_length="1-2", **given).settings.word_lengths == "1-2"
 
 
 def test_a_model_may_declare_that_it_takes_no_ends(monkeypatch: pytest.MonkeyPatch) -> None:

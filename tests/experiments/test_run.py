@@ -229,7 +229,7 @@ def test_a_stack_that_does_not_fit_is_halved(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.slow
 def test_a_replicate_that_does_not_fit_in_memory_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(job: Job, report: Any = None) -> Any:
-        if job.task.hidden_size == 64:
+        if job.settings.hidden == 64:
             raise MemoryError
         yield from real_train(job, report)
 

@@ -54,12 +54,12 @@ def test_a_sweep_of_one_row_is_a_probe(tmp_path: Path) -> None:
 
 def test_one_side_may_be_left_out() -> None:
     assert {row.name for row in make_sweep(spec(model="FC1L", side="receiver")).rows} == {"receiver/FC1L"}
-    assert {row.job.task.side for row in make_sweep(spec(model="FC*", side="sender")).rows} == {"sender"}
+    assert {row.job.settings.side for row in make_sweep(spec(model="FC*", side="sender")).rows} == {"sender"}
 
 
 def test_models_that_do_not_work_somewhere_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
     plan = make_sweep(spec(model=["sender/RNNSampling:RNN", "sender/FC1L"], representation=["soft", "discr"]))
-    found = {(row.name, row.job.task.representation) for row in plan.rows}
+    found = {(row.name, row.job.settings.representation) for row in plan.rows}
     assert found == {
         ("sender/FC1L", "soft"),
         ("sender/FC1L", "discr"),
@@ -73,7 +73,7 @@ def test_models_that_do_not_work_somewhere_are_left_out(caplog: pytest.LogCaptur
 def test_parts_inherit_arguments_of_the_whole_sweep() -> None:
     parts = ({"model": "sender/FC1L", "hidden": [16, 32]}, {"model": "receiver/FC1L", "grammar": ["perm", "rot"]})
     plan = make_sweep(spec(parts=parts, seeds=3))
-    found = {(row.name, row.job.task.hidden_size) for row in plan.rows}
+    found = {(row.name, row.job.settings.hidden) for row in plan.rows}
     assert found == {("receiver/FC1L", 32), ("sender/FC1L", 16), ("sender/FC1L", 32)}
     grammars = {row.name: {r.condition for r in row.job.replicates} for row in plan.rows}
     assert grammars == {"sender/FC1L": {"concat", "perm"}, "receiver/FC1L": {"concat", "perm", "rot"}}
@@ -96,9 +96,9 @@ def test_help_shows_every_option() -> None:
 
 
 def test_a_pair_of_numbers_is_one_space() -> None:
-    assert {str(row.job.task.space) for row in make_sweep(spec(model="sender/FC1L", meanings=(2, 3))).rows} == {"2x3"}
+    assert {str(row.job.settings.space) for row in make_sweep(spec(model="sender/FC1L", meanings=(2, 3))).rows} == {"2x3"}
     sizes = make_sweep(spec(model="sender/FC1L", vocab_size=(4, 5))).rows
-    assert {row.job.task.vocab_size for row in sizes} == {4, 5}
+    assert {row.job.settings.vocab_size for row in sizes} == {4, 5}
 
 
 def test_a_row_that_two_parts_name_is_one_row() -> None:

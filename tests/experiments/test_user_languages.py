@@ -230,7 +230,7 @@ def test_languages_decide_the_sizes(tmp_path: Path) -> None:
         job: Any = (
             make_plan(ProbeRequest.asked(model="sender/FC2L", grammar=[few, many], out=tmp_path, **given)).rows[0].job
         )
-        assert (str(job.task.space), job.task.vocab_size, job.task.word_length) == sizes
+        assert (str(job.settings.space), job.settings.vocab_size, job.settings.word_length) == sizes
         for replicate in job.replicates:
             assert job.language(replicate).vocab_size == sizes[1]
     one = make_plan(ProbeRequest.asked(model="sender/FC2L", grammar=few, out=tmp_path)).rows[0].job
