@@ -213,7 +213,7 @@ def request_of(settings: type[Settings]) -> Callable[[type[R]], type[R]]:
             small = {**({name: about["quick"]} if "quick" in about else {}), **small}
             if name not in own:
                 hint = about.get("takes", types[name])
-                found[name] = hint | _several(types[name]) if axis else hint
+                found[name] = hint | _several(hint) if axis else hint
                 setattr(request, name, _asked(declared, types[name]))
         tables = [name for name in found if getattr(getattr(request, name, None), "default_factory", None) is dict]
         request.__annotations__ = {name: found[name] for name in (*(n for n in found if n not in tables), *tables)}
