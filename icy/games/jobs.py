@@ -54,8 +54,7 @@ def rows(request: Any) -> list[Job]:
     count = sum(weights.numel() for weights in require_fitting_parts(settings).parameters())
     replicates = tuple(Replicate(kind, seed) for kind in kinds for seed in seed_list(request.seeds))
     parameters = {"true": count, "published": count}
-    preset = settings.preset
-    return [Job(settings=settings, replicates=replicates, parameters=parameters, preset=preset, checkpoints=True)]
+    return [Job(settings=settings, replicates=replicates, parameters=parameters, checkpoints=True)]
 
 
 def with_preset(request: Any) -> Any:
