@@ -88,7 +88,27 @@ class Count(click.ParamType):  # type: ignore[type-arg]
         return number
 
 
-class Several(click.Option):
+class Renamed(click.Option):
+    """An option that also accepts old names, which its help does not show.
+
+    Args:
+        names: names of the option.
+        old: old names.
+        **more: arguments of `click.Option`.
+    """
+
+    def __init__(self, names: Sequence[str], old: Sequence[str] = (), **more: Any) -> None:
+        super().__init__([*names, *old], **more)
+        self.old = old
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the help, without the old names."""
+        shown = copy.copy(self)
+        shown.opts = [name for name in self.opts if name not in self.old]
+        return super(Renamed, shown).get_help_record(ctx)
+
+
+class Several(Renamed):
     """An option with one value or several: separated by commas, by a repeated option, or both."""
 
     def __init__(self, *flags: Any, default: Any = None, **more: Any) -> None:
@@ -349,26 +369,6 @@ def together(*options: Decorator) -> Decorator:
         return function
 
     return decorate
-
-
-class Renamed(click.Option):
-    """An option that also accepts old names, which its help does not show.
-
-    Args:
-        names: names of the option.
-        old: old names.
-        **more: arguments of `click.Option`.
-    """
-
-    def __init__(self, names: Sequence[str], old: Sequence[str] = (), **more: Any) -> None:
-        super().__init__([*names, *old], **more)
-        self.old = old
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the help, without the old names."""
-        shown = copy.copy(self)
-        shown.opts = [name for name in self.opts if name not in self.old]
-        return super(Renamed, shown).get_help_record(ctx)
 
 
 def given_by_user(ctx: click.Context, given: Mapping[str, Any]) -> dict[str, Any]:

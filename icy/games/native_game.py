@@ -88,7 +88,7 @@ class NativeGame(NativeStack):
         self, models: Sequence[GameModel], settings: TrainingSettings, device: torch.device, world: World
     ) -> None:
         model = models[0]
-        self._model, self._task, self._world = model, model.task, world
+        self._model, self._task, self._world = model, model.settings, world
         self._concepts = torch.tensor(world.first_concepts, dtype=torch.long, device="cpu")
         require_native(device, settings.optimizer)
         self._require_concepts()

@@ -57,6 +57,8 @@ class JobKind:
         conditions: conditions of the replicates of a job, if there are no `rows`; by default the name of the kind.
         source: paper and section.
         train: a function from a job and a `Report` to outcomes, for jobs without their own method `train`.
+        behavior: a function from a job to digests of what users' code computes for fixed inputs, by name; by default
+            the method of the settings.
         rehearse: a function from a job and a number of updates to the seconds per update; by default `Job.rehearse`
             times the training.
         result: the class of its results, a subclass of `ProbeResult`; by default `ProbeResult`.
@@ -100,10 +102,11 @@ class JobKind:
     counted: str = "updates"
     conventions: Lazy | None = None
     train: Lazy | None = None
+    behavior: Lazy | None = None
     rehearse: Lazy | None = None
 
     def function(self, name: str) -> Callable[..., Any]:
-        """Return a function of the kind: "jobs", "train" or "rehearse"."""
+        """Return a function of the kind: "jobs", "train", "behavior" or "rehearse"."""
         return cast("Callable[..., Any]", load_object(getattr(self, name)))
 
     def conventions_of(self, config: Fields) -> dict[str, dict[str, Any]]:

@@ -194,6 +194,8 @@ class Job:
 
     def behavior(self) -> dict[str, Fields]:
         """Return digests of what users' code computes for fixed inputs, by name; see `icy.training.task_models`."""
+        if (kind := job_kind(self.kind)).behavior is not None:
+            return dict(kind.function("behavior")(self))
         return dict(self.settings.behavior(self.any_replicate.condition))
 
     @property

@@ -35,8 +35,7 @@ from icy.experiments.report import report_sections
 from icy.experiments.trackers import parameters_of
 from icy.games.comparison import GameOverrides, compare, one_player
 from icy.games.evaluation import matching, similarity
-from icy.games.jobs import game_jobs
-from icy.games.settings import GamesSpec, game_conventions
+from icy.games.settings import game_conventions
 from icy.metrics import ami, evaluate
 from icy.records.kinds import job_kind
 from icy.records.long_table import to_long
@@ -48,6 +47,7 @@ from icy.training.job import Outcome
 from icy.training.pair_job import EndToEndRequest, pair_conventions
 from tests.analysis.tables.test_by_setting import long as trained_agents
 from tests.analysis.test_emergence import games, probes
+from tests.games.helpers import jobs as game_jobs
 
 NAMES = ["topsim", "posdis", "cbm", "ami", "context_independence"]
 PAIRS: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1, "steps": 10}
@@ -92,9 +92,7 @@ def pairs(**given: Any) -> list[Record]:
 @cache
 def in_games() -> list[Record]:
     scores = [name for name in SCORES if name != "accuracy"]
-    return records(
-        game_jobs(GamesSpec.asked(rule_length=1, seeds=1)), [*scores, "best_step"], [[1, 0.5, 1, 0.1, 0.2, 3]]
-    )
+    return records(game_jobs(rule_length=1, seeds=1), [*scores, "best_step"], [[1, 0.5, 1, 0.1, 0.2, 3]])
 
 
 def agents() -> pd.DataFrame:

@@ -26,7 +26,7 @@ from icy.core.registry import registry
 from icy.experiments import plan
 from icy.experiments.plan import make_plan
 from icy.experiments.user_models import with_model_names
-from icy.games.settings import GamesSpec
+from icy.games.settings import GamesRequest
 from icy.records.record import own_key
 from icy.records.store import Store
 from icy.s2b.agents.saved_networks import SavedAgent
@@ -287,8 +287,8 @@ def test_a_grammar_and_a_cell_depend_on_what_they_capture() -> None:
     [
         ("core", test_cores.Plain, lambda: S2BSpec(core="mine", quick=True, out="r")),
         ("speaker", "posdis", lambda: S2BSpec(speaker="mine", quick=True, out="r")),
-        ("world", test_games.PlainWorld, lambda: GamesSpec(world="mine", quick=True, out="r")),
-        ("perception", test_games.PlainPerception, lambda: GamesSpec(perception="mine", quick=True, out="r")),
+        ("world", test_games.PlainWorld, lambda: GamesRequest.asked(world="mine", quick=True, out="r")),
+        ("perception", test_games.PlainPerception, lambda: GamesRequest.asked(perception="mine", quick=True, out="r")),
         ("study-player", test_players.Plain, lambda: StudySpec(player="mine", quick=True, out="r")),
     ],
 )
@@ -324,7 +324,8 @@ def test_an_error_of_a_world_is_left_to_the_training() -> None:
     entry = Entry("world", "mine", type("Mine", (plain,), {"observe": observe}), "", "", origin="m")
     with registry.holding(entry):
         made_by = [
-            row.job.made_by["world/mine"] for row in make_plan(GamesSpec(world="mine", quick=True, out="r")).rows
+            row.job.made_by["world/mine"]
+            for row in make_plan(GamesRequest.asked(world="mine", quick=True, out="r")).rows
         ]
     assert {*map(tuple, made_by)} == {("code",)}
 

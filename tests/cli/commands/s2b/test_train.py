@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from icy.cli import main
 from icy.config.specs import RunSpec
-from icy.games.settings import GamesSpec
+from icy.games.settings import GamesRequest
 from icy.s2b.agents.spec import S2BSpec
 from tests.cli.commands.s2b.helpers import run
 
@@ -71,7 +71,7 @@ def test_the_last_line_says_how_to_keep_agents(tmp_path: Path) -> None:
     assert last.endswith(f"`icy s2b eval --listener {tmp_path}`.")
 
 
-@pytest.mark.parametrize("spec", [S2BSpec, GamesSpec])
+@pytest.mark.parametrize("spec", [S2BSpec, GamesRequest])
 def test_quick_trainings_keep_their_agents(spec: type[RunSpec]) -> None:
     assert spec.asked(quick=True).keep_models
     assert not spec.asked(quick=True, keep_models=False).keep_models
