@@ -157,6 +157,8 @@ class Job:
 
     def __post_init__(self) -> None:
         check_engine(self.engine, self.device)
+        if getattr(self.settings, "on_cpu", False):
+            object.__setattr__(self, "device", "cpu")
 
     @property
     def kind(self) -> str:
