@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import cache, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from icy.config.kinds import Settings, request_of, values_for
 from icy.config.settings import OLD_PRESETS, Numbers
@@ -14,7 +14,7 @@ from icy.config.specs import RunSpec
 from icy.core.checks import FIRST_SEED, seed_list, whole_number
 from icy.core.code import short_hash
 from icy.core.entry import CORE, Entry
-from icy.core.errors import IcyError, InvalidSettingError
+from icy.core.errors import InvalidSettingError
 from icy.core.fields import changed_fields, checked, setting, stored_names
 from icy.core.register import register_listener
 from icy.core.registry import SPEAKER, registry
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from .learners import Learner
     from .saved_networks import Weights
     from .training import AgentTraining
-
-S = TypeVar("S", bound="AgentSettings")
 
 # -- agents in the referential game ------------------------------------------------------------------------------------
 
@@ -129,14 +127,9 @@ class AgentSettings(Settings):
         return self.how.make(self, seed)
 
     @property
-    def model(self) -> str:
-        """Names of the core and the learner."""
-        return f"{self.core}+{self.learner}"
-
-    @property
     def name(self) -> str:
         """Names of the core and the learner, and whether the listener is deaf."""
-        return self.model + (" (deaf)" if self.deaf else "")
+        return f"{self.core}+{self.learner}" + (" (deaf)" if self.deaf else "")
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -171,8 +164,7 @@ class AgentSettings(Settings):
 
     def setup(self) -> Choices:
         """Return the settings of the training as dictionaries, for records and cards."""
-        shown = self.how.shown(self.learning)
-        settings = {name: asdict(v) if is_dataclass(v) else v for name, v in shown.items()}  # type: ignore[arg-type]
+        settings = {n: v for n, v in asdict(self.learning).items() if n not in self.how.derived}
         names = ("core", "learner", "speaker", "deaf", "options", "speaker_options", "preset", "observations")
         own = {name: getattr(self, name) for name in names}
         return {**own, "game": asdict(self.game), "settings": stored_names(type(self.learning), settings)}
@@ -321,15 +313,14 @@ def _agent_rows(request: Any) -> list[Job]:
 
     learners = learners_called("s2b", str(request.learner))
     core = find_core(learners, f"core of the learner '{request.learner}'", str(request.core))
+    how = learner_of(learners, core)
     if twice := sorted(set(request.game) & set(NAMED)):
         raise InvalidSettingError(f"{twice[0]} is a separate option (--{twice[0]}), not a setting of game.")
     game = GameSettings.of(**{**{name: getattr(request, name) for name in NAMED}, **request.game})
-    how = learner_of(learners, core)
     speaker = "learned" if how.both else registry.get(str(request.speaker), SPEAKER).name
-    more = {"speaker": speaker, "eoa": request.eoa if how.both else 0}
-    row = _row(AgentSettings, request, how, core, game, **more)
+    own = {"core": core, "game": game, "speaker": speaker, "eoa": request.eoa if how.both else 0}
     twins = [deaf for deaf, wanted in ((False, request.hearing), (True, request.deaf or not request.hearing)) if wanted]
-    return [_job(replace(row, deaf=deaf), request, speaker) for deaf in twins]
+    return [_job(AgentSettings, request, how, speaker, deaf=deaf, **own) for deaf in twins]
 
 
 # -- parts of rows that both kinds share -------------------------------------------------------------------------------
@@ -340,21 +331,43 @@ def _check_device(request: RunSpec, agents: str) -> None:
         raise InvalidSettingError(f"{agents} train on the CPU; leave out device (--device).")
 
 
-def _row(kind: type[S], request: Any, how: Learner, core: str, game: Any, **more: Any) -> S:
-    """Return the settings of a request with one value per option."""
-    values = values_for(kind, request) | {"core": core, "learner": how.name, "game": game, **more}
-    learning = how.settings(game, str(request.preset), _changes(request, how, game))
-    values["preset"] = SAME_PRESETS.get(str(request.preset), str(request.preset))
+def _job(kind: type[AgentSettings], request: Any, how: Learner, condition: str, **own: Any) -> Job:
+    """Return the job of a request with one value per option.
+
+    Args:
+        kind: class of the settings.
+        request: the request.
+        how: the learner.
+        condition: condition of the replicates.
+        **own: settings that do not have the value of the request.
+
+    Raises:
+        IcyError: the training has no updates, or cannot be created.
+    """
+    preset = str(request.preset)
+    learning = how.settings(own["game"], preset, _changes(request, how, own["game"]))
+    values = {**values_for(kind, request), **own, "learner": how.name, "learning": learning}
+    values["preset"] = SAME_PRESETS.get(preset, preset)
     if hasattr(learning, "observations"):  # the length is a setting of the learner
         values["observations"] = None
-    return kind(**values, learning=learning)
+    settings = kind(**values)
+    if not settings.updates:
+        raise InvalidSettingError(f"{settings.name} makes no update with so few observations; raise `observations`.")
+    networks = settings.training(0).networks().values()  # this also checks that the networks can be created
+    count = sum(weights.numel() for network in networks for weights in network.parameters())
+    return Job(
+        settings=settings,
+        replicates=tuple(Replicate(condition, seed) for seed in seed_list(request.seeds)),
+        parameters={"true": count, "published": count},
+        preset=settings.preset,
+        checkpoints=True,
+    )
 
 
 def _changes(request: Any, how: Learner, game: Any) -> Choices:
     """Return the requested settings of the learner, with the length of the training if it is one of them."""
-    usual = how.usual(game)
     lengths = {"updates": request.updates, "observations": request.observations}
-    known = [f.name for f in fields(usual)]
+    known = [f.name for f in fields(how.usual(game))]
     if request.updates is not None and "updates" not in known:
         if "updates" in request.given:
             raise InvalidSettingError(f"Set the length of learner '{how.name}' with `observations`, not `updates`.")
@@ -362,35 +375,6 @@ def _changes(request: Any, how: Learner, game: Any) -> Choices:
     for name in sorted(set(lengths) & set(request.settings) & request.given):
         raise InvalidSettingError(f"{name} was given twice: as an option and as a setting of the learner.")
     return {**{n: value for n, value in lengths.items() if value is not None and n in known}, **request.settings}
-
-
-def _job(settings: AgentSettings, request: Any, condition: str) -> Job:
-    """Return the job of a row.
-
-    Raises:
-        IcyError: the training has no updates, or cannot be created.
-    """
-    if not settings.updates:
-        raise InvalidSettingError(f"{settings.model} makes no update with so few observations; raise `observations`.")
-    return Job(
-        settings=settings,
-        replicates=tuple(Replicate(condition, seed) for seed in seed_list(request.seeds)),
-        parameters=_count_parameters(settings),
-        preset=settings.preset,
-        checkpoints=True,
-    )
-
-
-def _count_parameters(settings: AgentSettings) -> dict[str, int]:
-    """Count the parameters. This also checks that the networks of the agents can be created."""
-    try:
-        networks = settings.training(0).networks().values()
-    except IcyError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise IcyError(f"{settings.model} cannot be created: {error}.") from error
-    count = sum(weights.numel() for network in networks for weights in network.parameters())
-    return {"true": count, "published": count}
 
 
 # -- agents in the recall task -----------------------------------------------------------------------------------------
@@ -482,13 +466,8 @@ def recall_rows(request: Any) -> list[Job]:
     learners = LEARNERS["recall"]
     core = find_core(learners, "core", str(request.core))
     task = RecallSettings.of(compat=request.compat or None, **{**request.task, "representation": str(request.stimuli)})
-    return [
-        _job(
-            _row(RecallAgentSettings, request, learner_of(LEARNERS["recall"], core), core, task),
-            request,
-            task.representation,
-        )
-    ]
+    how = learner_of(learners, core)
+    return [_job(RecallAgentSettings, request, how, task.representation, core=core, game=task)]
 
 
 # -- registers the kinds, and the trained agent that comes with icy ----------------------------------------------------

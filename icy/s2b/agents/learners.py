@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -52,6 +52,11 @@ class Learner:
     presets: Mapping[str, Any] = field(default_factory=dict)
     both: bool = False
 
+    @property
+    def derived(self) -> set[str]:
+        """Names of the settings that follow from the rest of the row."""
+        return {*self.fixed, *self.hidden}
+
     def settings(self, game: Any, preset: str, changes: Fields) -> Any:
         """Return the settings of a preset with changes.
 
@@ -60,14 +65,8 @@ class Learner:
         """
         presets = {"default": self.usual(game), **self.presets}
         require_known("preset of this learner", preset, presets)
-        usual = presets[preset]
-        own = checked(type(usual), changes, "setting of the learner", {*self.fixed, *self.hidden})
-        return replace(usual, **self.fixed, **own)
-
-    def shown(self, settings: Any) -> dict[str, Any]:
-        """Return the settings that do not follow from the rest of the row, by name."""
-        names = [f.name for f in fields(settings) if f.name not in {*self.fixed, *self.hidden}]
-        return {name: getattr(settings, name) for name in names}
+        own = checked(type(presets[preset]), changes, "setting of the learner", self.derived)
+        return replace(presets[preset], **self.fixed, **own)
 
 
 def learners_called(kind: str, name: str) -> list[Learner]:

@@ -58,7 +58,7 @@ def settings_of(kind: str, setup: Fields) -> Any:
 def restored(settings: Any, seed: int, weights: Weights) -> AgentTraining:
     """Create the training of a row, and load saved weights. Raises the errors of `restore`."""
     training: AgentTraining = settings.training(seed)
-    restore(nn.ModuleDict(training.networks()), weights, settings.model)
+    restore(nn.ModuleDict(training.networks()), weights, settings.name)
     return training
 
 
