@@ -137,12 +137,12 @@ class FixedJob(ProbeJob):
 
 def train_row(row: Row, where: Where) -> str:
     """Train a row by icy, as `icy probe` does; return the engine."""
-    from icy.config.specs import ProbeSpec
     from icy.experiments.plan import make_plan
     from icy.experiments.run import run_plan
+    from icy.training.probe_job import ProbeRequest
 
     with tempfile.TemporaryDirectory() as out:
-        spec = ProbeSpec.asked(
+        spec = ProbeRequest.asked(
             model=row.model,
             grammar=GRAMMARS[: row.grammars],
             meanings=SPACE,

@@ -1,6 +1,6 @@
 """Stub files of the arguments that functions take by name: `python -m tests.stubs` writes them from the specs.
 
-Type checkers run no code, so they cannot see that `**options` of `icy.probe` are the fields of ProbeSpec.
+Type checkers run no code, so they cannot see that `**options` of `icy.probe` are the fields of ProbeRequest.
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import icy
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, ReproduceSpec, RunSpec, SearchSpec, SweepSpec
+from icy.config.specs import ReproduceRequest, RunSpec
 from icy.core.importing import load_object
+from icy.experiments.requests import SearchRequest, SweepRequest
 from icy.experiments.results import ProbeResult
 from icy.records.kinds import job_kinds
 from icy.s2b.environments.adapter import GameAdapter, RecallAdapter
 from icy.s2b.recall import RecallSettings
 from icy.s2b.settings import GameSettings
+from icy.training.chain_job import ChainRequest
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import ProbeRequest
 
 ROOT = Path(icy.__file__).parent
 IMPORTS: dict[str, tuple[str, ...]] = {  # the modules of names in annotations
@@ -92,12 +96,12 @@ def overload(kind: str, options: str, result: str) -> str:
 
 def stubs() -> dict[Path, str]:
     """Return the source of every stub file by its path."""
-    run, pair = annotations(RunSpec), annotations(EndToEndSpec)
+    run, pair = annotations(RunSpec), annotations(EndToEndRequest)
     arguments, overloads = [], []
     own = {
-        ProbeSpec: ("ProbeOptions", ["model", "grammar"]),
-        EndToEndSpec: ("EndToEndOptions", PAIR),
-        ChainSpec: ("ChainOptions", ["model", "grammar"]),
+        ProbeRequest: ("ProbeOptions", ["model", "grammar"]),
+        EndToEndRequest: ("EndToEndOptions", PAIR),
+        ChainRequest: ("ChainOptions", ["model", "grammar"]),
     }
     for kind in job_kinds():
         name, spec = f"{kind.load_spec().__name__.removesuffix('Spec')}Arguments", kind.load_spec()
@@ -111,12 +115,12 @@ def stubs() -> dict[Path, str]:
         ROOT / "experiments" / "train.pyi": module(*arguments, *overloads, of_plugins),
         ROOT / "config" / "options.pyi": module(
             typed_dict("RunOptions", run),
-            typed_dict("ProbeOptions", annotations(ProbeSpec), ["model", "grammar", *run], "RunOptions"),
-            typed_dict("SweepOptions", pair | annotations(SweepSpec), ["model", *run], "RunOptions"),
-            typed_dict("SearchOptions", annotations(SearchSpec), ["model", *run], "RunOptions"),
+            typed_dict("ProbeOptions", annotations(ProbeRequest), ["model", "grammar", *run], "RunOptions"),
+            typed_dict("SweepOptions", pair | annotations(SweepRequest), ["model", *run], "RunOptions"),
+            typed_dict("SearchOptions", annotations(SearchRequest), ["model", *run], "RunOptions"),
             typed_dict("EndToEndOptions", pair, [*PAIR, *run], "RunOptions"),
-            typed_dict("ChainOptions", annotations(ChainSpec), ["model", "grammar", *run], "RunOptions"),
-            typed_dict("ReproduceOptions", annotations(ReproduceSpec), ["table", "only", *run], "RunOptions"),
+            typed_dict("ChainOptions", annotations(ChainRequest), ["model", "grammar", *run], "RunOptions"),
+            typed_dict("ReproduceOptions", annotations(ReproduceRequest), ["table", "only", *run], "RunOptions"),
         ),
         ROOT / "s2b" / "options.pyi": module(
             typed_dict("GameOptions", COMPAT | annotations(GameSettings)),

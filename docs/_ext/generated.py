@@ -259,11 +259,10 @@ def example_record() -> dict[str, Any]:
     from icy.config.settings import settings_for
     from icy.languages.meanings import MeaningSpace
     from icy.training.job import Outcome, Replicate
-    from icy.training.probe_job import ProbeJob
-    from icy.training.tasks import Task
+    from icy.training.probe_job import ProbeJob, ProbeSettings
 
     replicate = Replicate("rot", 123)
-    task = Task(registry.get("HierZero:GRU", "sender"), MeaningSpace(5, 10))
+    task = ProbeSettings.of_model(registry.get("HierZero:GRU", "sender"), MeaningSpace(5, 10))
     true, published = _parameters(task.entry.qualified)
     counts = {"true": true, "published": published}
     protocol, settings = get_protocol("acquire"), settings_for("default")

@@ -17,7 +17,9 @@ from rich.text import Text
 
 from icy.cli.options import FORMATS, Quiet, Spread, Verbose, command, spec_options
 from icy.config.specs import option
+from icy.core.entry import JOB
 from icy.core.processes import interrupt_text
+from icy.core.registry import registry
 from icy.core.surroundings import log_level
 from icy.core.text import counted, duration, printable
 from icy.experiments.display import make_watcher
@@ -301,5 +303,5 @@ def job_command(kind: JobKind, name: str | None = None, examples: str = "") -> c
         return run_command(make_plan(request), output, output.show, request.track)
 
     train.__annotations__ = {"chosen": Annotated[dict[str, Any], spec_options(spec)], "output": Output}
-    train.__doc__ = f"{kind.description}\n\n{examples}"
+    train.__doc__ = f"{registry.get(kind.name, JOB).description}\n\n{examples}"
     return command(name or kind.name)(train)

@@ -88,6 +88,12 @@ class Settings:
                 found[key] = value
         return found
 
+    @classmethod
+    def given_in(cls, config: Fields) -> Choices:
+        """Return the values in the configuration of a record by field; those that `writes` gives are not among them."""
+        keys = {name: f.metadata.get("key", name) for name, f in declared_in(cls).items() if "writes" not in f.metadata}
+        return {name: config[key] for name, key in keys.items() if key in config}
+
     def facts(self) -> dict[str, str]:
         """Return the settings that distinguish rows with the same name, as texts by heading."""
         shown = {label_of(f): getattr(self, name) for name, f in declared_in(type(self)).items() if label_of(f)}
@@ -212,7 +218,7 @@ def request_of(settings: type[Settings]) -> Callable[[type[R]], type[R]]:
         tables = [name for name in found if getattr(getattr(request, name, None), "default_factory", None) is dict]
         request.__annotations__ = {name: found[name] for name in (*(n for n in found if n not in tables), *tables)}
         request.axes, request.small, request.settings_class = tuple(axes), MappingProxyType(small), settings
-        return dataclass(frozen=True, kw_only=True)(request)
+        return dataclass(frozen=True)(request)
 
     return complete
 

@@ -54,6 +54,8 @@ class FieldCheck:
             return None
         if self.among or any(typing.get_origin(one) is typing.Literal for one in types):
             names = self.among or [name for one in types for name in typing.get_args(one)]
+            if isinstance(value, str) and value not in names and value.lower() in names:
+                return value.lower()
             require_known(self.called or name, value, names)
         elif bool in types:
             true_or_false(self.called or name, value)

@@ -47,7 +47,7 @@ class JobKind:
 
     Attributes:
         name: name in records, in sweeps, and of its command.
-        description: one line.
+        description: one line; of icy's own kinds, the registry has it.
         spec: the class of its requests, a subclass of `icy.config.specs.RunSpec`; by default that of `settings`, with
             a number of seeds.
         jobs: a function from a request to jobs, one per row of the table, each with all of its replicates; by default
@@ -78,7 +78,7 @@ class JobKind:
     """
 
     name: str
-    description: str
+    description: str = ""
     spec: str | type | None = None
     jobs: Lazy | None = None
     source: str = ""

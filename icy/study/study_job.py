@@ -23,7 +23,7 @@ from icy.grammars import canonical_name, expand_grammars, grammar_version
 from icy.records.record import Record
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Replicate
-from icy.training.tasks import Task
+from icy.training.probe_job import ProbeSettings
 
 from .game import StudyGame, StudyGameSettings, instance_of
 from .game.languages import person_seed
@@ -259,7 +259,11 @@ class StudyJob(Job):
         if task.learns:
             content = task.game.content
             sizes = content.space, content.vocab_size, content.word_length, task.hidden, task.representation
-            return {entry.qualified: model_behavior(Task(entry, *sizes, dict(task.options)), settings_for("default"))}
+            return {
+                entry.qualified: model_behavior(
+                    ProbeSettings.of_model(entry, *sizes, dict(task.options)), settings_for("default")
+                )
+            }
         game = task.game_of(self.any_replicate.condition, 0)
         with fixed_randomness():
             trials = play(game, task.make_player(), game.seed).state.trials

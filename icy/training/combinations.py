@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from icy.config.kinds import declared_in, values_for
-from icy.config.settings import PresetName, ProtocolName, RepresentationName
+from icy.config.settings import OF_MESSAGES, PresetName, ProtocolName, RepresentationName
 from icy.config.specs import RunSpec, names
 from icy.core.checks import seed_list, whole_number
 from icy.core.choices import distinct, typed
@@ -133,9 +133,7 @@ def _settings(changes: Fields) -> list[Choices]:
     return [dict(zip(changes, values, strict=True)) for values in product(*lists)]
 
 
-def jobs_of_each(
-    spec: S, make: Callable[[S], Sequence[J]], known: Known = KNOWN, prepare: Callable[[S], S] | None = None
-) -> list[J]:
+def jobs_of_each(spec: S, make: Callable[[S], Sequence[J]], known: Known = KNOWN) -> list[J]:
     """Return the jobs of every combination of a spec, without repeated rows.
 
     A combination in which a model does not work is left out; if it is the only combination, an error is raised.
@@ -144,7 +142,6 @@ def jobs_of_each(
         spec: a spec; its axes may have several values.
         make: makes the jobs of a spec with one value along each axis.
         known: the names that "all" means, by axis.
-        prepare: changes each spec before its jobs are made, if there are several combinations.
 
     Raises:
         IcyError: as for `make`.
@@ -156,7 +153,7 @@ def jobs_of_each(
     refused: list[IncompatibleError] = []
     for combination in specs:
         try:
-            for job in _made(make, combination if prepare is None else prepare(combination)):
+            for job in _made(make, combination):
                 jobs.setdefault(tuple(job.key(r) for r in job.replicates), job)
         except IncompatibleError as error:
             refused.append(error)
@@ -210,7 +207,6 @@ def warn_of_refused(refused: Sequence[IncompatibleError], jobs: Iterable[object]
 
 SAME_FOR_RECEIVERS = ("soft", "gs", "qt", "cb")  # representations with one loss of receivers, which read tokens
 WHY = {"hidden size": "has no hidden layer", "representation": "learns alike in several representations"}
-OF_MESSAGES = ("symbols", "tau", "straight_through", "levels", "normalise")  # settings that receivers do not read
 
 
 def warn_of_same_networks(jobs: Iterable[Job]) -> None:

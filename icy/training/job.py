@@ -2,7 +2,7 @@
 
 `Job` is the interface of runs for planning, the store, runners, displays and trackers: first the choices that determine
 the results, then the cost of training, the texts and the records. Each subclass is a kind of job:
-`icy.training.probe_job.ProbeJob` trains a model, `icy.training.pair_job.PairJob` a sender and a receiver.
+`icy.training.probe_job.LanguageJob` trains a model, `icy.training.pair_job.PairJob` a sender and a receiver.
 """
 
 from __future__ import annotations
@@ -134,6 +134,7 @@ class Job:
         folder: the results folder.
         parameters: numbers of parameters by convention, for the record.
         preset: name of the preset of the settings, for the record.
+        given: names of the options and settings that the user gave, for warnings.
         keep_models: whether the weights of every replicate are saved next to its record.
         checkpoints: whether trainings save checkpoints in the results folder and resume from them, so that a killed
             run loses only seconds. The default is True for kinds that support this.
@@ -150,6 +151,7 @@ class Job:
     folder: str = "."
     parameters: Mapping[str, int] = field(default_factory=dict)
     preset: str = "default"
+    given: frozenset[str] = field(default=frozenset(), compare=False)
     keep_models: bool = False
     checkpoints: bool = False
     identity: Mapping[Replicate, Mapping[str, str]] = field(default_factory=dict, repr=False)
@@ -157,6 +159,7 @@ class Job:
 
     def __post_init__(self) -> None:
         check_engine(self.engine, self.device)
+        object.__setattr__(self, "preset", getattr(self.settings, "preset", self.preset))
         if getattr(self.settings, "on_cpu", False):
             object.__setattr__(self, "device", "cpu")
 

@@ -28,7 +28,6 @@ from icy.analysis.tables.e2e import end_to_end_table
 from icy.analysis.tables.games import SCORES, evaluation_table, games_table
 from icy.analysis.tables.printed_table import BiasTable
 from icy.analysis.tables.s2b import LEARNED, scores_table, training_table
-from icy.config.specs import EndToEndSpec
 from icy.core.conventions import OF_READING, Convention, conventions_json
 from icy.core.registry import registry
 from icy.experiments.e2e import pair_jobs
@@ -46,7 +45,7 @@ from icy.s2b import probe_language
 from icy.s2b.agents.kinds import language_conventions
 from icy.s2b.language_probe import disentanglement
 from icy.training.job import Outcome
-from icy.training.pair_job import pair_conventions
+from icy.training.pair_job import EndToEndRequest, pair_conventions
 from tests.analysis.tables.test_by_setting import long as trained_agents
 from tests.analysis.test_emergence import games, probes
 
@@ -86,7 +85,7 @@ def records(jobs: Any, names: list[str], curve: list[Any]) -> list[Record]:
 @cache
 def pairs(**given: Any) -> list[Record]:
     points = [[step, 0.5, 0.3, 0.2, None, None] for step in (0, 10)]
-    jobs = pair_jobs(EndToEndSpec.asked(sender="FC2L", receiver="RNN1L:GRU", **PAIRS, **given))
+    jobs = pair_jobs(EndToEndRequest.asked(sender="FC2L", receiver="RNN1L:GRU", **PAIRS, **given))
     return records(jobs, ["end_to_end_accuracy", "end_to_end_loss", "topsim"], points)
 
 

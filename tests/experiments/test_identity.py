@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 import icy
 from icy.cli import main
-from icy.config.specs import EndToEndSpec, ProbeSpec, RunSpec
+from icy.config.specs import RunSpec
 from icy.core.code import digest_of, parts_of, same_code
 from icy.core.entry import Entry
 from icy.core.errors import StoreError
@@ -32,6 +32,8 @@ from icy.records.store import Store
 from icy.s2b.agents.kinds import AgentRequest
 from icy.s2b.agents.saved_networks import SavedAgent
 from icy.study.study_job import StudySpec
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import ProbeRequest
 from icy.training.task_models import same_behavior
 from icy.training.weights import code_for_card
 from tests.helpers import TINY
@@ -92,7 +94,7 @@ class Notebook:
 
 def keys(model: Any, **given: Any) -> set[str]:
     """Return the keys of a plan."""
-    spec = with_model_names(ProbeSpec.asked(model=model, **{"grammar": "perm", **SIZES, **given}), "model")
+    spec = with_model_names(ProbeRequest.asked(model=model, **{"grammar": "perm", **SIZES, **given}), "model")
     return {row.job.key(replicate) for row in make_plan(spec).rows for replicate in row.job.replicates}
 
 
@@ -432,7 +434,7 @@ def test_a_pair_starts_from_the_saved_model_with_the_same_code() -> None:
     for model in ("receiver/FC1L", make(4), make(64)):
         probe(model, keep_models=True)
         if not isinstance(model, str):
-            (row,) = make_plan(EndToEndSpec("sender/Net", "FC1L", "perm", pretrained="r", **SIZES)).rows
+            (row,) = make_plan(EndToEndRequest("sender/Net", "FC1L", "perm", pretrained="r", **SIZES)).rows
             rows.add(row.job.row)
     assert len(rows) == 2
 

@@ -12,7 +12,7 @@ import pytest
 import icy
 from icy.analysis.literature.catalogue import find_table, published
 from icy.analysis.literature.retraining import with_names
-from icy.config.specs import ReproduceSpec
+from icy.config.specs import ReproduceRequest
 from icy.experiments.reproduce import Reproducing
 from icy.experiments.reproduction import Reproduction, _learned_from, printed_floors
 
@@ -125,7 +125,7 @@ SHORT: dict[str, Any] = {"steps": 6, "epoch": 3, "turns": 60}
 
 
 def planned(table: str, only: str = "", **given: Any) -> list[Any]:
-    spec = ReproduceSpec.asked(table=table, only=only or (), out="nowhere", **given)
+    spec = ReproduceRequest.asked(table=table, only=only or (), out="nowhere", **given)
     return [row.job for row in Reproducing.of(spec).plan().rows]
 
 

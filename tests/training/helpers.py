@@ -21,9 +21,8 @@ from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Replicate
 from icy.training.learners import Learner, make_learner, supervised_loss
 from icy.training.native import NativeStack
-from icy.training.probe_job import ProbeJob
+from icy.training.probe_job import ProbeJob, ProbeSettings
 from icy.training.task_models import make_model
-from icy.training.tasks import Task
 
 SPACE = MeaningSpace(3, 4)
 CPU = torch.device("cpu")
@@ -32,9 +31,9 @@ MODELS = ["sender/FC2L", "sender/HierZero:GRU", "sender/RNNAutoReg:LSTM", "recei
 SEEDS = (1, 2, 3, 4, 5)
 
 
-def task(model: str | Entry, **options: Any) -> Task:
+def task(model: str | Entry, **options: Any) -> ProbeSettings:
     entry = registry.get(model) if isinstance(model, str) else model
-    return Task(entry, SPACE, vocab_size=4, word_length=2, hidden_size=16, options=options)
+    return ProbeSettings.of_model(entry, SPACE, vocab_size=4, word_length=2, hidden_size=16, options=options)
 
 
 def job(model: str | Entry, replicates: Sequence[tuple[str, int]], **changes: Any) -> ProbeJob:
@@ -60,7 +59,7 @@ def step(learner: Learner, inputs: Tensor, targets: Tensor) -> None:
 
 
 def stacked(
-    of: Task, seeds: Sequence[int], settings: TrainingSettings = SETTINGS, how: str = "auto", loss: Any = None
+    of: ProbeSettings, seeds: Sequence[int], settings: TrainingSettings = SETTINGS, how: str = "auto", loss: Any = None
 ) -> Learner:
     models = [make_model(of, seed, settings) for seed in seeds]
     sample = batches(of.side, len(seeds))[0]

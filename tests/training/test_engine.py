@@ -24,9 +24,8 @@ from icy.training.batches import Batches
 from icy.training.engine import train
 from icy.training.job import Outcome, Reading, Replicate
 from icy.training.learners import Learner, make_learner
-from icy.training.probe_job import ProbeJob
+from icy.training.probe_job import ProbeJob, ProbeSettings
 from icy.training.task_models import make_model
-from icy.training.tasks import Task
 from tests.cores import both_engines
 from tests.helpers import mark_others
 from tests.training.helpers import (
@@ -520,7 +519,7 @@ def test_models_that_cannot_be_trained_are_refused_in_a_sentence() -> None:
 def test_weights_do_not_depend_on_the_stack(model: str, how: str) -> None:
     """At the papers' size, to the last bit: alone, first of three, last of three."""
     found = registry.get(model)
-    task = Task(found, MeaningSpace(5, 10))
+    task = ProbeSettings.of_model(found, MeaningSpace(5, 10))
 
     def trained(seeds: tuple[int, ...], place: int) -> Tensor:
         replicates = tuple(Replicate("concat", seed) for seed in seeds)

@@ -26,8 +26,8 @@ from icy.languages.meanings import MeaningSpace
 from icy.models.layers import Linear
 from icy.training.gradient import GradientLearner
 from icy.training.learners import Learner, accuracy, make_learner, supervised_loss
+from icy.training.probe_job import ProbeSettings
 from icy.training.task_models import make_model
-from icy.training.tasks import Task
 from tests.cores import needs_native
 from tests.helpers import mark_others
 from tests.training.helpers import CPU, SETTINGS, SPACE, Plain, assert_same_bits, weights
@@ -40,9 +40,9 @@ SIDES = ("sender/FC2L", "sender/HierZero:GRU", "receiver/RNN1L:LSTM", "receiver/
 Batches = tuple[Tensor, Tensor, Tensor]
 
 
-def task(model: str, representation: str = "soft") -> Task:
+def task(model: str, representation: str = "soft") -> ProbeSettings:
     """A task with sizes that are not multiples of a vector's length."""
-    return Task(registry.get(model), SPACE, 4, 2, 20, representation)
+    return ProbeSettings.of_model(registry.get(model), SPACE, 4, 2, 20, representation)
 
 
 def batches(side: str, updates: int, replicates: int = 3, size: int = 70) -> Batches:
@@ -55,7 +55,7 @@ def batches(side: str, updates: int, replicates: int = 3, size: int = 70) -> Bat
 
 
 def learner(
-    of: Task,
+    of: ProbeSettings,
     how: str = "native",
     seeds: Sequence[int] = SEEDS,
     settings: TrainingSettings = SETTINGS,
@@ -151,7 +151,7 @@ def test_accuracy_is_counted_as_scores_say() -> None:
 company = pytest.mark.parametrize(("representation", "model"), NATIVE)
 
 
-def trained(of: Task, places: Sequence[int], updates: int = 7) -> Learner:
+def trained(of: ProbeSettings, places: Sequence[int], updates: int = 7) -> Learner:
     """Train some replicates of a stack of three without the others."""
     one = learner(of, seeds=[SEEDS[i] for i in places])
     one.train(*some(batches(of.side, updates), slice(None), places))

@@ -261,9 +261,9 @@ def _plugins() -> Iterable[Fact]:
 
 def _folder(given: str | None) -> Iterable[Fact]:
     """Check that the results folder, or the place for a new folder, is writable; leave no files."""
-    from icy.config.specs import ProbeSpec
+    from icy.training.probe_job import ProbeRequest
 
-    out = Path(given or ProbeSpec.out)
+    out = Path(given or ProbeRequest.out)
     there = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
     state = "exists" if there == out.absolute() else "would be created"
     try:

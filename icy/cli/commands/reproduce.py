@@ -11,7 +11,7 @@ from icy.cli.exit_codes import DONE
 from icy.cli.options import FILE, Quiet, Renamed, TableFormat, Verbose, command, spec_options
 from icy.cli.output import checked_file, note, print_data, print_rows, print_table
 from icy.cli.session import Output, run_command
-from icy.config.specs import RETRIES, ReproduceSpec
+from icy.config.specs import RETRIES, ReproduceRequest
 from icy.core.files import write_atomically
 from icy.experiments.reproduce import Reproducing
 from icy.experiments.reproduction import Reproduction
@@ -24,7 +24,7 @@ def reproduce_command(
     table: str | None = None,
     *,
     list_: Annotated[bool, {"flags": ("--list",)}] = False,
-    chosen: Annotated[dict[str, Any], spec_options(ReproduceSpec, without=("table", "plugin"))],
+    chosen: Annotated[dict[str, Any], spec_options(ReproduceRequest, without=("table", "plugin"))],
     dry_run: bool = False,
     format_: TableFormat = "table",
     page: Annotated[str | None, {**FILE, "cls": Renamed, "old": ("--save",)}] = None,
@@ -66,7 +66,7 @@ def reproduce_command(
     if dry_run and (said := why_not_measured(table)):
         click.echo(f"Nothing to train. {said}")
         return DONE
-    request = Reproducing.of(ReproduceSpec.asked(table=table, **chosen))
+    request = Reproducing.of(ReproduceRequest.asked(table=table, **chosen))
 
     if (name := find_published(table).name) != request.source.id and not quiet:
         note(f"{name} is in {request.source.id}: {request.source.title}.")

@@ -11,12 +11,15 @@ import click
 from icy.cli.options import PlotFile, command, spec_options
 from icy.cli.output import checked_plot, note, save_figure
 from icy.cli.session import Output, print_by_protocol, run_command
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, SweepSpec
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.text import printable
 from icy.experiments.plan import Plan, make_plan
+from icy.experiments.requests import SweepRequest
 from icy.experiments.results import EndToEndResult, ProbeResult
 from icy.records.load import ATLAS
+from icy.training.chain_job import ChainRequest
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import ProbeRequest
 
 if TYPE_CHECKING:
     from icy.analysis.atlas.atlas import Atlas
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 @command("probe")
 def probe_command(
     *,
-    chosen: Annotated[dict[str, Any], spec_options(ProbeSpec, last=("preset", "settings"))],
+    chosen: Annotated[dict[str, Any], spec_options(ProbeRequest, last=("preset", "settings"))],
     output: Output,
     compare: Annotated[str | None, {"metavar": "WITH"}] = None,
     plot: PlotFile = None,
@@ -61,7 +64,7 @@ def probe_command(
     Concat is always trained, as the baseline. Finished runs are saved in the results folder: after Ctrl-C, a crash, or
     with more grammars or seeds, the same command trains only missing runs.
     """
-    spec = ProbeSpec.asked(**chosen)
+    spec = ProbeRequest.asked(**chosen)
     plan = make_plan(spec)
     comparison = _Comparison.asked(compare, plot, plan, output.format_)
     return run_command(plan, output, lambda result: comparison.show(result, output), spec.track)
@@ -145,7 +148,7 @@ FIRST_OF_SWEEP = (
 )
 LAST_OF_SWEEP = ("settings", "quick", "plugin", "order", "shard", "retries")
 SWEEP = spec_options(
-    *(SweepSpec, FIRST_OF_SWEEP, LAST_OF_SWEEP), without=("kind", "parts"), hidden="hidden size E, one or several."
+    *(SweepRequest, FIRST_OF_SWEEP, LAST_OF_SWEEP), without=("kind", "parts"), hidden="hidden size E, one or several."
 )
 
 
@@ -188,7 +191,7 @@ def sweep_command(
 # -- e2e ---------------------------------------------------------------------------------------------------------------
 
 PAIRS = spec_options(
-    EndToEndSpec,
+    EndToEndRequest,
     ("sender", "receiver", "pretrain", "representation", "symbols"),
     ("sender_options", "receiver_options", "preset", "settings"),
 )
@@ -219,7 +222,7 @@ def e2e_command(*, chosen: Annotated[dict[str, Any], PAIRS], output: Output, plo
     in Python, icy.EndToEndResult.load(FOLDER).language(...) reads a language.
     """
     figure = checked_plot(plot)
-    spec = EndToEndSpec.asked(**chosen)
+    spec = EndToEndRequest.asked(**chosen)
 
     def show(result: ProbeResult) -> None:
         output.show(result)
@@ -239,7 +242,7 @@ FIRST_OF_CHAINS = (
     *("model", "receiver", "grammar", "generations", "chains", "bottleneck", "transmission", "target", "updates"),
     *("interaction", "population", "replacement", "scheme"),
 )
-CHAINS = spec_options(ChainSpec, FIRST_OF_CHAINS, ("options", "receiver_options", "preset", "settings"))
+CHAINS = spec_options(ChainRequest, FIRST_OF_CHAINS, ("options", "receiver_options", "preset", "settings"))
 
 
 @command("iterate")
@@ -265,7 +268,7 @@ def iterate_command(*, chosen: Annotated[dict[str, Any], CHAINS], output: Output
     which `icy metrics` reads.
     """
     figure = checked_plot(plot)
-    spec = ChainSpec.asked(**chosen)
+    spec = ChainRequest.asked(**chosen)
 
     def show(result: ProbeResult) -> None:
         output.show(result)

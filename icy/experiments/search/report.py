@@ -226,8 +226,8 @@ def parts_table(setup: SearchSetup, best: Point) -> str:
     from icy.training.task_models import make_model
 
     (job,) = probe_jobs(setup.probe_of(best, setup.rungs[-1]))
-    model = make_model(job.task, FIRST_SEED, settings_for("default")).eval()
-    places = job.task.space.attributes if job.task.side == "sender" else job.task.message_length
+    model = make_model(job.settings, FIRST_SEED, settings_for("default")).eval()
+    places = job.settings.space.attributes if job.settings.side == "sender" else job.settings.message_length
     inputs = torch.zeros(2, places, dtype=torch.int64, device="cpu")
     return markdown_table(["part", "class", "parameters"], parts_of(model, inputs), numbers=[2])
 

@@ -15,8 +15,8 @@ from icy.models.creation import count_parameters
 from icy.study.game.settings import Dataset
 from icy.training.batches import MeaningPool
 from icy.training.learners import Learner, make_learner, supervised_loss
+from icy.training.probe_job import ProbeSettings
 from icy.training.task_models import make_model, representation_of
-from icy.training.tasks import Task
 
 from .player import Item, StudyPlayer, StudySeat
 
@@ -77,10 +77,10 @@ class ZooPlayer(StudyPlayer):
         loss = supervised_loss(representation_of(self.task, training), "sender")
         self._learner: Learner = make_learner([model], [self.seat.seed], loss, training, CPU, sample)
 
-    def _task(self, content: Dataset) -> Task:
+    def _task(self, content: Dataset) -> ProbeSettings:
         chosen = self.settings
         sizes = (content.space, content.vocab_size, content.word_length, chosen.hidden)
-        return Task(self.entry, *sizes, chosen.representation, chosen.options)
+        return ProbeSettings.of_model(self.entry, *sizes, chosen.representation, chosen.options)
 
     def parameters(self, content: Dataset) -> dict[str, int]:
         """Return the sender's number of parameters for a dataset, under each counting convention.

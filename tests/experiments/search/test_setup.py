@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError
 from icy.experiments.search.search import Measuring, open_trials
 from icy.study.rows import COLUMNS, frame_of
 from icy.study.study_job import StudySpec
+from icy.training.probe_job import ProbeRequest
 
 from .helpers import CHOICES, plugin_file, setup_of
 
@@ -106,7 +106,7 @@ def test_finalists_get_seeds_that_no_rung_used() -> None:
 def test_a_point_is_measured_by_ordinary_jobs() -> None:
     setup = setup_of(minimize=["ratio:perm", "people:eng"], grammar="rot", instances=4)
     probe, games = setup.specs_of(setup.space.point({"model": "FC2L"}), {"meanings": "2x2", "seeds": 2})
-    assert isinstance(probe, ProbeSpec)
+    assert isinstance(probe, ProbeRequest)
     assert (list(probe.model), probe.grammar, probe.meanings, probe.seeds) == (
         ["sender/FC2L"],
         ["perm", "rot"],
