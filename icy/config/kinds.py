@@ -49,6 +49,7 @@ class Settings:
     """
 
     kind: ClassVar[str] = ""  # name of the kind of job
+    on_cpu: ClassVar[bool] = False  # whether jobs train on the CPU, also if there is a GPU
     constants: ClassVar[Mapping[str, Any]] = MappingProxyType({})  # entries of every configuration, beside the fields
 
     def __post_init__(self) -> None:

@@ -160,6 +160,8 @@ class Job:
     def __post_init__(self) -> None:
         check_engine(self.engine, self.device)
         object.__setattr__(self, "preset", getattr(self.settings, "preset", self.preset))
+        if getattr(self.settings, "on_cpu", False):
+            object.__setattr__(self, "device", "cpu")
 
     @property
     def kind(self) -> str:

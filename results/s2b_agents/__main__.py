@@ -19,8 +19,8 @@ from icy.analysis.style import SMALL, head, panels, tidy
 from icy.core.text import markdown_table
 from icy.experiments.results import ProbeResult
 from icy.s2b import GameSettings, evaluate
-from icy.s2b.agents.agent_job import FLOOR_EPISODES
 from icy.s2b.agents.agent_run import FINAL_SEED
+from icy.s2b.agents.kinds import FLOOR_EPISODES
 from icy.s2b.evaluation import CONSTANT
 from results.pages import RecordFolder, describe_packs, fill_template, run_sweeps
 

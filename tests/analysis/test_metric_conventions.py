@@ -41,7 +41,7 @@ from icy.records.kinds import job_kind
 from icy.records.long_table import to_long
 from icy.records.record import Record
 from icy.s2b import probe_language
-from icy.s2b.agents.spec import language_conventions
+from icy.s2b.agents.kinds import language_conventions
 from icy.s2b.language_probe import disentanglement
 from icy.training.job import Outcome
 from icy.training.pair_job import EndToEndRequest, pair_conventions
