@@ -14,7 +14,6 @@ from icy.analysis.table_cells import (
     cell_of,
     cell_of_values,
     checked_spread,
-    of_columns,
     undefined_notes,
     with_reason,
 )
@@ -23,7 +22,7 @@ from icy.core.text import counted
 from icy.records.load import Results
 from icy.records.long_table import SYNONYMS
 
-from .by_setting import lines_of, results_in, setting_labels, setting_table, spread_note, with_options
+from .by_setting import frame_table, results_in, setting_labels, spread_note, whole_text, with_options
 from .printed_table import BiasTable
 
 SCORES = {  # columns of the long table, and their headings
@@ -100,8 +99,8 @@ def games_table(results: Results, spread: str = "sd", *, compare: object = None,
         updates = " to ".join(counted(n, "update") for n in dict.fromkeys((steps[0], steps[-1])))
         best = good["best_step"].astype(float).mean()
         notes.append(f"after {updates}; scores of the best evaluation, on average after {best:.0f}")
-    table = setting_table(
-        "agents of multi-target games", long, labels, columns, cell, notes, DECIMALS, spread, kind="games"
+    table = frame_table(
+        "agents of multi-target games", long, labels, cell, columns, notes, DECIMALS, spread, kind="games"
     )
     return replace(table, compared=compare or compared or "other")
 
@@ -148,12 +147,16 @@ def evaluation_table(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str
     varying = {name for name in TRAINED if trained[name].nunique() > 1}
     varying |= {"game"} if "game" in rows and rows["game"].nunique() > 1 else set()
     names = [name for name in EVALUATED if name not in (*TRAINED, "game") or name in varying]
+    labels = {name: LABELS.get(SYNONYMS.get(name, name), OTHERS.get(name, name)) for name in names}
     shown = {name: heading for name, heading in SCORES.items() if rows[name].notna().any()}
-    lines = lines_of(rows, names, shown, lambda part, name: cell_of_values(part[name], spread))
-    lines = [([label or "-" for label in labels], cells) for labels, cells in lines]
-    averaged = any(cell.seeds > 1 for _, cells in lines for cell in cells.values())
+
+    def cell(part: pd.DataFrame, name: str) -> TableCell:
+        return cell_of_values(part[name], spread)
+
+    def text(value: object) -> str:
+        return whole_text(value) or "-"
+
+    table = frame_table("games", rows, labels, cell, shown, (), DECIMALS, spread, text=text, kind="games")
+    averaged = any(cell.seeds > 1 for _, cells in table.rows for cell in cells.values())
     several = [f"mean ± {SPREADS[spread][0]}"] if averaged else []
-    headings = [*(LABELS.get(SYNONYMS.get(name, name), OTHERS.get(name, name)) for name in names), "seeds"]
-    conventions = of_columns(rows, shown, "games")
-    notes = [*NOTES, *several, *notes]
-    return BiasTable("games", headings, list(shown.values()), lines, notes, DECIMALS, conventions=conventions)
+    return replace(table, notes=[*NOTES, *several, *notes])

@@ -61,7 +61,7 @@ WITHOUT = {
         "bias.difference_table",
         "s2b.evaluation_table",
         "s2b.recall_table",
-        "by_setting.setting_table",
+        "by_setting.frame_table",
     ),
     *("study.report_table", "study.simulated_table"),
     *("chain_plots.chain_curves", "chain_plots.chain_paths", "heat_map.pairings"),
