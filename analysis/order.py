@@ -14,7 +14,7 @@ import pandas as pd
 from icy.core.registry import SIDES
 from icy.core.text import counted, listed, natural
 from icy.languages.names import is_language, short_name
-from icy.records.long_table import EXTRA, ROW
+from icy.records.long_table import EXTRA, ROW, option_columns
 from icy.training.combinations import SAME_FOR_RECEIVERS
 
 Facts: TypeAlias = dict[str, Any]  # values of several types by name: arguments, or the parts of a JSON object
@@ -27,7 +27,6 @@ ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")  
 # Grammars that an architecture with a compositional bias learns well, and badly (arrows of Perkins21's tables 9 to 11).
 COMPOSITIONAL = ("shuf", "shufdet")
 NOISE = ("rot", "pairsum", "proj")
-EXISTING = r"existing=([\w.@-]+)"  # the table of meanings, in the column of options
 # The order of values of columns; other columns are in alphabetical order.
 ORDERED = {
     "representation": ("soft", "gumb", "discr", "gs", "qt", "cb"),
@@ -70,10 +69,8 @@ def without_hashes(results: pd.DataFrame) -> pd.DataFrame:
     """
     labels = _labels(set(results["grammar"]), ORDER)
     shown = results.assign(grammar=results["grammar"].replace(labels)) if labels else results
-    if "options" not in results:
-        return shown
-    options = results["options"].astype(str)
-    for name, label in _labels(set(options.str.extract(EXISTING, expand=False).dropna()), ()).items():
+    tables = option_columns(results).get("existing", pd.Series(dtype=object)).dropna()
+    for name, label in _labels(set(tables), ()).items():
         shown = shown.assign(options=shown["options"].str.replace(name, label, regex=False))
     return shown
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from icy.analysis.order import Facts, Row, Series
 from icy.analysis.table_cells import Reference, TableCell
-from icy.records.long_table import SYNONYMS
+from icy.records.long_table import SYNONYMS, option_columns
 
 from .agreement import EVALUATIONS
 from .catalogue import DATA, find_table, published
@@ -158,15 +158,15 @@ def _runs_of_agent(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
     if (STIMULI not in cell and pd.isna(cell["shots"])) or name not in long or not len(long):
         return long[:0]
     of = long["model"].str.partition("+")[0].eq(cell["agent"])
-    options = long["options"].fillna("")
+    options = option_columns(long).reindex(columns=["values", LOSS])
     if STIMULI in cell:
         of &= long["grammar"].eq(cell[STIMULI])
     else:
         of &= long["shots"].eq(cell["shots"]) & long["samples"].eq(cell["samples"])
-        of &= options.str.contains(rf"(?:^|, )values={cell['values']}(?:,|$)")
+        of &= options["values"].eq(cell["values"])
     if LOSS in cell:
         of &= long["distractors"].eq(cell["distractors"])
-        of &= options.str.contains(rf"(?:^|, ){LOSS}=").eq(cell[LOSS] != WITHOUT)
+        of &= options[LOSS].notna().eq(cell[LOSS] != WITHOUT)
     return pd.DataFrame({"value": 100 * long[name].astype(float), "failed": long["failed"]})[of]
 
 

@@ -13,7 +13,7 @@ from icy.config.settings import OPEN
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results
-from icy.records.long_table import ROW
+from icy.records.long_table import ROW, option_columns
 
 from .bias import compared_notes
 from .by_setting import failures, results_in, spread_note
@@ -149,12 +149,12 @@ def _companions(long: pd.DataFrame, alike: Mapping[str, Sequence[str]]) -> list[
 
 def _symbols_notes(long: pd.DataFrame) -> list[str]:
     """Return a note on the symbols that agents can say, if these may include the start symbol as another token."""
-    ending = long["options"].str.contains("max_length=", na=False)
-    played = long[long["representation"].isin(OPEN) & ~ending]
+    ending = option_columns(long).get("max_length", pd.Series(None, long.index))
+    played = long[long["representation"].isin(OPEN) & ending.isna()]
     sizes = sorted(set(played["vocab_size"].dropna().astype(int)))
     if not sizes:
         return []
-    alone = played["settings"].str.contains("symbols=V(?:,|$)")
+    alone = option_columns(played, "settings").get("symbols", pd.Series("", played.index)).eq("V")
     if alone.all():
         return ["agents can say the V tokens, but not the start symbol (--symbols V)"]
     count = f"{sizes[0] + 1} symbols: {sizes[0]} tokens" if len(sizes) == 1 else "V + 1 symbols: V tokens"
@@ -173,11 +173,11 @@ def _topsim_notes(long: pd.DataFrame) -> list[str]:
         return [f"{used.note()}, of up to 512 meanings of the last evaluation; of populations, mean over senders"]
     if used.values.get("pairs") != "all":
         return [f"{used.note()}, of the messages of the last training batch (preset published)"]
-    some_exist = long["options"].str.contains("existing=").any()
+    existing = " that exist" if "existing" in option_columns(long) else ""
     return [
         f"{used.note()}, of up to 512 meanings of the last evaluation",
         "the same topsim: icy metrics FOLDER -m topsim --as-reported, with --permutations 1000 also chance and p; "
-        f"without --as-reported: by edit distance, of all meanings{' that exist' if some_exist else ''}",
+        f"without --as-reported: by edit distance, of all meanings{existing}",
     ]
 
 

@@ -193,16 +193,35 @@ def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
         [['sender/A - B', -0.2, 'sign']]
     """
     both = paired_differences(long_of(results), other)[0]
+    both = both[both["grammar"] != BASELINE]
+    return _tests(both)[[*_cell_columns(both), *PILOT[:-1], "low", "high", "spread", "test", "p", "p_holm"]]
+
+
+def _tests(both: pd.DataFrame) -> pd.DataFrame:
+    """Return the means, the effect and the test of each cell of `paired_differences`."""
     rows = []
     for about, part in split_cells(both):
-        if about["grammar"] != BASELINE:
-            found = compare_pairs(part)
-            low, high = found.interval
-            numbers = {name: getattr(found, name) for name in (*PILOT, "test", "p")}
-            rows.append({**about, "low": low, "high": high, **numbers})
-    order = [*_cell_columns(both), *PILOT[:-1], "low", "high", "spread", "test", "p"]
-    table = pd.DataFrame(rows, columns=order)
-    return table.assign(effect=table["effect"].round(12), p_holm=corrected(table))
+        found = compare_pairs(part)
+        low, high = found.interval
+        rows.append(
+            {
+                **about,
+                **{name: getattr(found, name) for name in (*PILOT, "test", "p")},
+                "effect": round(found.effect, 12),
+                "first": _center(part["theirs"], found),
+                "second": _center(part["ours"], found),
+                "low": low,
+                "high": high,
+                "identical": int((part["ours"] == part["theirs"]).sum()),
+            }
+        )
+    table = pd.DataFrame(rows, columns=[*_cell_columns(both), *NUMBERS, "spread", "identical"])
+    return table.assign(p_holm=corrected(table))
+
+
+def _center(values: pd.Series[float], found: Paired) -> float:
+    """Return the mean of values; for ratios, the geometric mean."""
+    return log_summary(values.to_list(), [False] * len(values)).center if found.log else float(values.mean())
 
 
 def corrected(tests: pd.DataFrame) -> pd.Series[float]:
@@ -542,50 +561,23 @@ def compare(
     tested = both[both["measure"].ne("ratio") | both["grammar"].ne(BASELINE)]
     if not len(tested):
         raise IncompatibleError("The two results share only concat, and its ratio is 1 by definition.")
-    cells, runs = [], []
-    for place, (about, part) in enumerate(split_cells(tested)):
-        cells.append({**about, **_numbers(part)})
-        runs.append(_runs(part, about, place))
-    table = pd.DataFrame(cells)
-    table = table.assign(p_holm=corrected(table))
+    runs = [
+        part[[*about, "seed"]]
+        .assign(
+            cell=place, first=part["theirs"], second=part["ours"], difference=part["value"],
+            first_cut=part["their_censored"], second_cut=part["our_censored"],
+        )
+        .sort_values("seed", kind="stable")
+        for place, (about, part) in enumerate(split_cells(tested))
+    ]  # fmt: skip
     good = int((~one["failed"].astype(bool) & one["value"].notna()).sum())
-    columns = [name for name in table if name not in (*NUMBERS, "identical")]
     return ResultsComparison(
         names,
-        table[[*columns, *NUMBERS, "identical"]],
+        _tests(tested).drop(columns="spread"),
         pd.concat(runs, ignore_index=True),
         (max(0, good - len(both)), lone),
         tuple(dict.fromkeys(name for differ in training for name in differ if name not in apart)),
     )
-
-
-def _numbers(part: pd.DataFrame) -> Facts:
-    """Return the effect, the test and the means of one cell."""
-    found = compare_pairs(part)
-    low, high = found.interval
-    names = ("bound", "pairs", "one_censored", "both_censored", "test", "p")
-    return {
-        **{name: getattr(found, name) for name in names},
-        "effect": round(found.effect, 12),
-        "first": _center(part["theirs"], found),
-        "second": _center(part["ours"], found),
-        "low": low,
-        "high": high,
-        "identical": int((part["ours"] == part["theirs"]).sum()),
-    }
-
-
-def _center(values: pd.Series[float], found: Paired) -> float:
-    """Return the mean of values; for ratios, the geometric mean."""
-    return log_summary(values.to_list(), [False] * len(values)).center if found.log else float(values.mean())
-
-
-def _runs(part: pd.DataFrame, about: Facts, place: int) -> pd.DataFrame:
-    found = part[[*about, "seed"]].assign(
-        cell=place, first=part["theirs"], second=part["ours"], difference=part["value"],
-        first_cut=part["their_censored"], second_cut=part["our_censored"],
-    )  # fmt: skip
-    return found.sort_values("seed", kind="stable")
 
 
 def identifying_columns(cells: pd.DataFrame) -> list[str]:

@@ -22,6 +22,7 @@ from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
 from icy.core.text import csv_table, html, in_a_line, latex, markdown, markdown_table
+from icy.records.long_table import options_of
 
 # -- best and worst cells of a bias table's columns, for a bias toward compositionality --------------------------------
 
@@ -32,7 +33,7 @@ from icy.core.text import csv_table, html, in_a_line, latex, markdown, markdown_
 GOOD_SIGNS = {"shuf": 1, "shufdet": 1, "proj": -1, "pairsum": -1, "rot": -1, "hol": -1}
 MIN_ROWS = 3  # least number of rows for marks in a column
 SIGNIFICANCE = 0.05  # largest p-value at which rows count as different
-LANGUAGES = re.compile(r"(?:frequencies|existing|word_lengths|draws)=[^,]*")  # in the column of options
+LANGUAGES = ("frequencies", "existing", "word_lengths", "draws")  # options of languages
 TableRow = tuple[pd.Series, list[str], dict[str, TableCell]]  # first replicate of a row, labels, cells by grammar
 
 
@@ -52,7 +53,8 @@ def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str
     sets: dict[str, list[TableRow]] = {}
     for row in rows:
         if pd.isna(row[0]["parameters"]) or row[0]["parameters"] != 0:
-            drawn = LANGUAGES.findall(str(row[0]["options"])) if "options" in row[0] else []
+            options = options_of(row[0].get("options", ""))
+            drawn = [options.get(name) for name in LANGUAGES]
             sets.setdefault(str([*(row[0][name] for name in alike), *drawn]), []).append(row)
     arrows: dict[str, set[str]] = {}
     for members in sets.values():
@@ -75,63 +77,45 @@ def _mark_column(column: Sequence[dict[str, TableCell]], grammar: str, sign: int
     shown = [cells for cells in column if cells.get(grammar, EMPTY).seeds]
     shown.sort(key=lambda cells: cells[grammar].center)
     found = [cells[grammar] for cells in shown]
-    test = _Test.of(found, spread, ratio) if len(shown) >= MIN_ROWS else None
-    if test is None or not test.differ():
+    last = len(found) - 1
+    freedom = sum(cell.seeds for cell in found) - len(found)
+    if len(found) < MIN_ROWS or not freedom:
+        return False
+    seeds = np.array([cell.seeds for cell in found], dtype=float)
+    means, variance = _means_and_variance(found, seeds, spread, ratio)
+
+    def is_large(square: float, of: int) -> bool:
+        """Return whether a mean square with `of` degrees of freedom is significantly larger than the variance."""
+        if variance == 0:
+            return square > 0
+        return bool(scipy.special.fdtrc(of, freedom, square / variance) < SIGNIFICANCE)
+
+    # One-way analysis of variance: else a column such as hol, with all accuracies at chance, has a best model by luck.
+    gaps = means - np.average(means, weights=seeds)
+    if not is_large(float((seeds * gaps**2).sum()) / last, last):
         return False
     cut = [ratio and cell.censored > 0 for cell in found]
-    last = len(found) - 1
-    ends: dict[tuple[int, int], Mark] = {(0, 1): "worst" if sign > 0 else "best"}
-    ends[last, last - 1] = "best" if sign > 0 else "worst"
-    for (end, following), mark in ends.items():
-        if not (any(cut) if end else cut[0]) and test.differ_two(end, following):
+    marks: tuple[Mark, Mark] = ("worst", "best") if sign > 0 else ("best", "worst")
+    for end, following, mark in ((0, 1, marks[0]), (last, last - 1, marks[1])):
+        gap = float(means[end] - means[following])
+        differ = round(abs(gap), 3) > 0 and is_large(gap**2 / (1 / seeds[[end, following]]).sum(), 1)
+        if differ and not (any(cut) if end else cut[0]):
             shown[end][grammar] = replace(found[end], mark=mark)
     return True
 
 
-@dataclass(frozen=True)
-class _Test:
-    """Tests of cells with a common variance over seeds: means (of ratios: of logarithms), seeds, and the variance."""
-
-    means: Values
-    seeds: Values
-    variance: float
-    freedom: int
-
-    @classmethod
-    def of(cls, cells: Sequence[TableCell], spread: str, ratio: bool) -> _Test | None:
-        """Return the tests of some cells; None if all have one seed, so that their variance is unknown."""
-        seeds, means = (np.array([getattr(cell, name) for cell in cells], dtype=float) for name in ("seeds", "mean"))
-        freedom = int(seeds.sum()) - len(cells)
-        if not freedom:
-            return None
-        deviations = np.array([cell.spread if cell.seeds > 1 else 0.0 for cell in cells])
-        deviations *= 1 if spread == "sd" else np.sqrt(seeds)
-        if spread == "ci95":
-            deviations /= student(np.maximum(seeds - 1, 1))
-        if ratio:  # of logarithms: by the moments of a log-normal distribution
-            means = np.maximum(means, LEAST_RATIO)
-            deviations = np.sqrt(np.log1p((deviations / means) ** 2))
-            means = np.log(means) - deviations**2 / 2
-        return cls(means, seeds, float(((seeds - 1) * deviations**2).sum()) / freedom, freedom)
-
-    def differ(self) -> bool:
-        """Return whether any cells differ significantly, by a one-way analysis of variance.
-
-        Without this test, a column such as hol, where all accuracies are at chance, would have a best model by luck.
-        """
-        gaps = self.means - np.average(self.means, weights=self.seeds)
-        return self._is_large(float((self.seeds * gaps**2).sum()) / (len(gaps) - 1), len(gaps) - 1)
-
-    def differ_two(self, one: int, other: int) -> bool:
-        """Return whether two cells differ significantly, by a t-test, and in the third decimal place."""
-        gap = float(self.means[one] - self.means[other])
-        return round(abs(gap), 3) > 0 and self._is_large(gap**2 / (1 / self.seeds[[one, other]]).sum(), 1)
-
-    def _is_large(self, square: float, freedom: int) -> bool:
-        """Return whether a mean square is significantly larger than the variance."""
-        if self.variance == 0:
-            return square > 0
-        return bool(scipy.special.fdtrc(freedom, self.freedom, square / self.variance) < SIGNIFICANCE)
+def _means_and_variance(cells: Sequence[TableCell], seeds: Values, spread: str, ratio: bool) -> tuple[Values, float]:
+    """Return the means of cells (of ratios: of logarithms), and their common variance over seeds."""
+    means = np.array([cell.mean for cell in cells])
+    deviations = np.array([cell.spread if cell.seeds > 1 else 0.0 for cell in cells])
+    deviations *= 1 if spread == "sd" else np.sqrt(seeds)
+    if spread == "ci95":
+        deviations /= student(np.maximum(seeds - 1, 1))
+    if ratio:  # of logarithms: by the moments of a log-normal distribution
+        means = np.maximum(means, LEAST_RATIO)
+        deviations = np.sqrt(np.log1p((deviations / means) ** 2))
+        means = np.log(means) - deviations**2 / 2
+    return means, float(((seeds - 1) * deviations**2).sum()) / (seeds.sum() - len(cells))
 
 
 Line = tuple[list[str], dict[str, TableCell]]  # labels of a row, and its cells by column

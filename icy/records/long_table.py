@@ -267,6 +267,15 @@ def options_of(text: object) -> dict[str, str]:
     return dict(part.split("=", 1) for part in re.split(r", (?=[\w.]+=)", str(text)) if "=" in part)
 
 
+def option_columns(long: pd.DataFrame, column: str = "options") -> pd.DataFrame:
+    """Return a column per option (or per setting, for the column "settings") of a long table, with missing values."""
+    import pandas as pd
+
+    found = [options_of(text) for text in long[column]] if column in long else []
+    names = dict.fromkeys(name for one in found for name in one)
+    return pd.DataFrame({name: [one.get(name) for one in found] for name in names}, long.index, dtype=object)
+
+
 def to_long(records: Iterable[Record]) -> pd.DataFrame:
     """Return one row per replicate (model, grammar, seed), with the columns of LONG and the measures of other kinds."""
     import pandas as pd
