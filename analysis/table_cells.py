@@ -32,7 +32,7 @@ SPREADS: dict[str, tuple[str, Callable[[Values], float]]] = {  # name: (descript
 }
 LOG_COLUMNS = ("geometric_mean", "geometric_spread", "low", "high")  # of `TableCell.to_dict`
 OTHER_COLUMNS = ("other", "other_error", "distance")
-Mark = Literal["", "best", "worst", "other"]  # of a cell; "other": a reference value on a line of its own
+Mark = Literal["", "best", "worst"]  # of a cell
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,9 @@ class TableCell:
         return {**shown, **{k: finite(v) for k, v in more.items()}, **reasons}
 
     def below(self, kind: str, decimals: int, spread: str) -> str:
-        """Return the text of the line "log", "updates" or "p" below the cell; "" if the value is unknown."""
+        """Return the text of the line "reference", "log", "updates" or "p" below the cell; "" if it is unknown."""
+        if kind == "reference":
+            return "" if self.reference is None else self.reference.text(decimals)
         if kind == "p":
             return "" if math.isnan(self.p) else p_text(self.p)
         if kind == "updates":

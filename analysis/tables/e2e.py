@@ -51,7 +51,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
     Args:
         results: an EndToEndResult, or a DataFrame in long form as `icy.records.long_table.to_long` makes.
         spread: "sd", "sem" or "ci95".
-        compare: "published", or the name of a published table, to print its values next to each cell.
+        compare: "published", or the name of a published table, to print its values below each cell.
         compared: heading of published values.
 
     Returns:

@@ -71,7 +71,7 @@ def games_table(results: Results, spread: str = "sd", *, compare: object = None,
     Args:
         results: results of training in games (`icy games train`).
         spread: "sd", "sem" or "ci95".
-        compare: None, or the name of a published table of games, to show its values next to each cell.
+        compare: None, or the name of a published table of games, to show its values below each cell.
         compared: not used; the heading is the name of the published table.
 
     Raises:

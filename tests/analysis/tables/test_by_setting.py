@@ -206,7 +206,7 @@ def test_figure_and_table_of_scores() -> None:
          "topsim": [0.25, 0.75, -0.5], "tre": [1.0, 3.0, math.nan], "topsim_error": [math.nan, math.nan, 0.125]}
     )  # fmt: skip
     table = metrics_table(rows, ["topsim", "tre"], "sem")
-    assert [row[-2:] for row in table.texts()[1:]] == [["0.500±0.250", "2.000±1.000"], ["-0.500±0.125", "-"]]
+    assert [row[-2:] for row in table.groups()[0][1]] == [["0.500±0.250", "2.000±1.000"], ["-0.500±0.125", "-"]]
     figure = plot_metrics(rows, ["topsim", "tre"])
     assert [ax.get_title() for ax in figure.axes] == ["topsim", "tre\nlower is better"]
     assert [bar.get_width() for bar in figure.axes[0].patches] == [0.5, -0.5]
