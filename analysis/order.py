@@ -95,6 +95,7 @@ def place_of(name: str, value: Any) -> tuple[int, str]:
 # -- names of columns of the long table, and their values, as text for titles, labels and axes -------------------------
 
 
+SHARED = {"meanings": "meanings {}", "representation": "{}", "preset": "preset {}", "settings": "{}", "options": "{}"}
 LETTERS = {"vocab_size": "V", "word_length": "w", "hidden_size": "E"}  # the papers' letters for sizes
 
 
@@ -103,9 +104,26 @@ def heading(name: str) -> str:
     return name.replace("_", " ")
 
 
-def text_of(value: Any) -> str:
-    """Return a setting as text: floats without trailing zeros, "-" for missing or empty values."""
-    return "-" if pd.isna(value) or value == "" else f"{value:g}" if isinstance(value, float) else str(value)
+def text_of(value: Any, missing: str = "-") -> str:
+    """Return a setting as text: floats without trailing zeros, `missing` for missing or empty values."""
+    return missing if pd.isna(value) or value == "" else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def setting(long: pd.DataFrame, varying: Sequence[str] | None = None) -> str:
+    """Return as text the meanings, sizes and other settings that all rows share.
+
+    Args:
+        long: rows with the columns of ROW, such as the long table, or curves.
+        varying: columns in which rows differ; by default determined from `long`.
+    """
+    first = long.iloc[0]
+    if varying is None:
+        varying = [name for name in ROW if name not in long or long[name].nunique(dropna=False) > 1]
+    known = {name: str(first[name]) for name in ROW if name not in varying and not pd.isna(first[name])}
+    shown = {name: text for name, text in known.items() if text}
+    meanings, *rest = [text.format(shown[name]) if name in shown else "" for name, text in SHARED.items()]
+    sizes = ", ".join(f"{letter}={shown[name]}" for name, letter in LETTERS.items() if name in shown)
+    return "; ".join(filter(None, [meanings, sizes, *rest]))
 
 
 def range_text(values: pd.Series[int]) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import pandas as pd
 
 from icy.analysis.order import Facts, Row, Series
-from icy.analysis.table_cells import Reference, TableCell
+from icy.core.errors import unknown
 from icy.records.long_table import SYNONYMS, option_columns
 
 from .agreement import EVALUATIONS
@@ -234,39 +234,19 @@ def game_parts(table: str, reference: pd.DataFrame, seeds: object = None) -> lis
 # -- values side by side -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PublishedRow:
-    """The published values of a row, by measure."""
-
-    values: Mapping[str, float]
-    table: str
-
-    def with_reference(self, measure: str, cell: TableCell) -> TableCell:
-        """Add the published value of a measure to a cell, if there is one."""
-        if measure not in self.values or not cell.seeds:
-            return cell
-        value = self.values[measure]
-        error = cell.spread / math.sqrt(cell.seeds) if cell.seeds > 1 else math.nan
-        distance = (cell.mean - value) / error if error else math.nan
-        return replace(cell, reference=Reference(value, math.nan, distance, source=self.table))
-
-
-def references(table: str) -> dict[GameKey, PublishedRow]:
-    """Return the rows of a published table of games, by the columns of WHICH.
+def references(table: str) -> dict[GameKey, dict[str, float]]:
+    """Return the values of each row of a published table of games by measure; the keys are the columns of WHICH.
 
     Raises:
         UnknownNameError: an unknown table of games.
     """
     found = find_table(table)
     if found.id not in GAMES:
-        from icy.core.errors import unknown
-
         raise unknown("published table of games", table, list(GAMES))
-    cells = with_names(published(found.id), found.id)
-    return {
-        game_key(rows.iloc[0].to_dict()): PublishedRow(dict(zip(rows["measure"], rows["mean"], strict=True)), found.id)
-        for _, rows in cells.groupby("row", sort=False)
-    }
+    values: dict[GameKey, dict[str, float]] = {}
+    for cell in with_names(published(found.id), found.id).to_dict("records"):
+        values.setdefault(game_key(cell), {})[cell["measure"]] = cell["mean"]
+    return values
 
 
 def game_key(cell: Row) -> GameKey:

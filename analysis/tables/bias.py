@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from icy.analysis.order import LETTERS, ORDER, Series, SortKey, heading, in_order, place_of, text_of
+from icy.analysis.order import ORDER, Series, SortKey, heading, in_order, place_of, setting, text_of
 from icy.analysis.statistics import LOG_SPREADS
 from icy.analysis.table_cells import (
     COARSE,
@@ -451,7 +451,7 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
     if not len(long):
         return "No results."
     first = long.iloc[0]
-    shared = {n: first[n] for n in ROW if n not in varying and not pd.isna(first[n]) and first[n] != ""}
+    shared = {n: first[n] for n in ROW if n not in varying and not pd.isna(first[n])}
     parts = []
     if "protocol" not in varying:
         goal = f", target {shared['target']:g}" if "target" in shared else ""
@@ -460,10 +460,4 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
         parts.append(f"{protocol}{MEASURE_TITLES.get(first['measure'], first['measure'])}{goal}")
     if first["measure"] == "held_out" and {"held_out", "split"} <= set(shared):
         parts.append(f"{shared['held_out']:g} held out ({shared['split']})")
-    parts += [f"meanings {shared['meanings']}"] if "meanings" in shared else []
-    sizes = [f"{letter}={shared[name]}" for name, letter in LETTERS.items() if name in shared]
-    parts += [", ".join(sizes)] if sizes else []
-    parts += [str(shared["representation"])] if "representation" in shared else []
-    parts += [f"preset {shared['preset']}"] if "preset" in shared else []
-    parts += [str(shared[name]) for name in ("settings", "options") if name in shared]
-    return "; ".join(parts)
+    return "; ".join(filter(None, [*parts, setting(long, varying)]))

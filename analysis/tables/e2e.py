@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from icy.analysis.order import LETTERS, heading, in_order, text_of
+from icy.analysis.order import heading, in_order, setting, text_of
 from icy.analysis.table_cells import TableCell, cell_of, conventions_of, undefined_notes, with_reason
 from icy.config.settings import OPEN
 from icy.core.errors import InvalidSettingError
@@ -96,26 +96,6 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
         compared=compared or "published",
         row_numbers=row_numbers,
     )
-
-
-def setting(long: pd.DataFrame, varying: Sequence[str] | None = None) -> str:
-    """Return as text the settings that all rows share.
-
-    Args:
-        long: rows with the columns of ROW, such as the long table, or curves.
-        varying: columns in which rows differ; by default determined from `long`.
-    """
-    first = long.iloc[0]
-    if varying is None:
-        varying = [name for name in ROW if name not in long or long[name].nunique(dropna=False) > 1]
-    known = {name: first[name] for name in ROW if name not in varying and not pd.isna(first[name])}
-    shown = {name: str(value) for name, value in known.items() if value != ""}
-    sizes = [f"{letter}={shown[name]}" for name, letter in LETTERS.items() if name in shown]
-    parts = [f"meanings {shown['meanings']}"] if "meanings" in shown else []
-    parts += [", ".join(sizes)] if sizes else []
-    parts += [shown[name] for name in ("representation", "settings", "options") if name in shown]
-    parts += [f"preset {shown['preset']}"] if "preset" in shown else []
-    return "; ".join(parts)
 
 
 def columns_alike(long: pd.DataFrame, names: Sequence[str]) -> dict[str, list[str]]:

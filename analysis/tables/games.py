@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pandas as pd
 from icy.analysis.literature.retraining import game_key, references
 from icy.analysis.table_cells import (
     SPREADS,
+    Reference,
     TableCell,
     cell_of,
     cell_of_values,
@@ -88,9 +90,13 @@ def games_table(results: Results, spread: str = "sd", *, compare: object = None,
 
     def cell(part: pd.DataFrame, name: str) -> TableCell:
         found = with_reason(cell_of(part.assign(value=part[name]), spread), part, name)
-        first = part.iloc[0].to_dict() if printed else {}
-        row = printed.get(game_key({**first, "word_size": first["vocab_size"]})) if first else None
-        return found if row is None else row.with_reference(name, found)
+        first = part.iloc[0].to_dict() if printed and found.seeds else {}
+        row = printed.get(game_key({**first, "word_size": first["vocab_size"]}), {}) if first else {}
+        if name not in row:
+            return found
+        error = found.spread / math.sqrt(found.seeds) if found.seeds > 1 else math.nan
+        distance = (found.mean - row[name]) / error if error else math.nan
+        return replace(found, reference=Reference(row[name], math.nan, distance, source=str(compare)))
 
     notes = [*NOTES, CHANCE_NOTE, *undefined_notes(long), *spread_note(long, spread)]
     good = long[~long["failed"].astype(bool)]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from icy.analysis.mixed import mixed_effects, with_languages
-from icy.analysis.order import Facts, Series, in_order
+from icy.analysis.order import Facts, Series, in_order, text_of
 from icy.analysis.statistics import (
     CONFIDENCE,
     LEAST_RATIO,
@@ -33,7 +33,6 @@ from icy.core.text import counted, listed, markdown_table
 from icy.records.load import ATLAS, Results, long_of, select
 from icy.records.long_table import ROW
 
-from .by_setting import whole_text
 from .references import IDENTITY, matched_rows, numbered, training_differences
 
 EACH = "each"  # instead of the name of a model: compare every model with every other
@@ -510,7 +509,7 @@ class ResultsComparison:
         heads = [*about, *self.names, effect, "95 %", "by seed", "p"]
         seeds: dict[Hashable, pd.DataFrame] = dict(iter(self.runs.groupby("cell")))
         lines = [
-            [*("-" if pd.isna(cell[name]) else whole_text(cell[name]) for name in about), *_line(cell, seeds[place])]
+            [*(text_of(cell[name]) for name in about), *_line(cell, seeds[place])]
             for place, cell in self.cells.reset_index(drop=True).iterrows()
         ]
         return heads, lines
