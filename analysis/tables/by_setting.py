@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from icy.analysis.order import in_order, range_text
+from icy.analysis.order import in_order, range_text, text_of
 from icy.analysis.table_cells import NOTED, SPREADS, TableCell, cell_of_values, checked_spread, of_columns
 from icy.core.conventions import lower_is_better, read_conventions
 from icy.core.errors import InvalidSettingError
@@ -37,11 +37,6 @@ def results_in(results: Results, spread: str, compare: object = None, refusal: s
     if compare is not None and refusal:
         raise InvalidSettingError(f"{refusal}; leave out compare (--compare).")
     return long_of(results, empty=True)
-
-
-def whole_text(value: object) -> str:
-    """Return a value of a long table as text; whole numbers have no decimal point."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def with_options(long: pd.DataFrame, columns: Sequence[str] = (), shown: Iterable[str] = ()) -> pd.DataFrame:
@@ -98,7 +93,6 @@ def frame_table(
     decimals: int = 2,
     spread: str = "sd",
     *,
-    text: Callable[[object], str] = whole_text,
     counted: str = "seeds",
     kind: str = "",
     grouped: Sequence[str] = (),
@@ -114,7 +108,6 @@ def frame_table(
         notes: sentences below the table; failed runs are added.
         decimals: number of decimals.
         spread: a name of `icy.analysis.table_cells.SPREADS`.
-        text: function that writes the value of a label.
         counted: heading of the number of seeds.
         kind: kind of job whose conventions of metrics are shown; "" for none.
         grouped: labels that become headings of groups of rows.
@@ -126,7 +119,7 @@ def frame_table(
             cells = {str(g): cell(some, "value") for g, some in part.groupby("grammar", sort=False)}
         else:
             cells = {heading: cell(part, name) for name, heading in columns.items()}
-        lines.append(([*map(text, key), str(part["seed"].nunique())], cells))
+        lines.append(([*map(text_of, key), str(part["seed"].nunique())], cells))
         numbers += part["row"].head(1).tolist() if "row" in part else []
     return BiasTable(
         title,

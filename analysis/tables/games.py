@@ -24,7 +24,7 @@ from icy.core.text import counted
 from icy.records.load import Results
 from icy.records.long_table import SYNONYMS
 
-from .by_setting import frame_table, results_in, setting_labels, spread_note, whole_text, with_options
+from .by_setting import frame_table, results_in, setting_labels, spread_note, with_options
 from .printed_table import BiasTable
 
 SCORES = {  # columns of the long table, and their headings
@@ -159,10 +159,7 @@ def evaluation_table(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str
     def cell(part: pd.DataFrame, name: str) -> TableCell:
         return cell_of_values(part[name], spread)
 
-    def text(value: object) -> str:
-        return whole_text(value) or "-"
-
-    table = frame_table("games", rows, labels, cell, shown, (), DECIMALS, spread, text=text, kind="games")
+    table = frame_table("games", rows, labels, cell, shown, (), DECIMALS, spread, kind="games")
     averaged = any(cell.seeds > 1 for _, cells in table.rows for cell in cells.values())
     several = [f"mean ± {SPREADS[spread][0]}"] if averaged else []
     return replace(table, notes=[*NOTES, *several, *notes])

@@ -75,7 +75,7 @@ def evaluation_table(
         f"mean ± {SPREADS[spread][0]}, of means over episodes",
     ]
     columns = {**shares, **(means or {})}
-    table = frame_table(title, rows, labels, cell, columns, [*legend, *notes], decimals=1, text=str)
+    table = frame_table(title, rows, labels, cell, columns, [*legend, *notes], decimals=1)
     return replace(table, rows=[*table.rows, *further])
 
 

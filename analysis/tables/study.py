@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy  # loads its parts on first use
 
-from icy.analysis.order import Facts, in_order, range_text, text_of
+from icy.analysis.order import Facts, in_order, range_text
 from icy.analysis.people import (
     PUBLISHED,
     chance_p,
@@ -273,7 +273,6 @@ def simulated_table(results: Results, spread: str = "sd", *, compare: object = N
         lambda part, _: cell_of(part, spread),
         notes=["accuracy: share of held-out items that are exactly right", games],
         spread=spread,
-        text=lambda value: "" if value == "" else text_of(value),
         counted="instances",
         grouped=("dataset",),
     )
