@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -292,20 +291,6 @@ HOLDS, FAILS, IN_PART, UNKNOWN = "holds", "does not hold", "holds in part", "not
 PRINTED = "rule_length == message_length and representation in ('gs', 'qt')"  # a word per concept, as in table 1
 
 
-def _pairs(games: pd.DataFrame, same: Sequence[str]) -> pd.DataFrame:
-    """Return pairs of games with equal columns `same`; columns of the second game end with `_other`."""
-    own = games[games["rule_length"].eq(games["message_length"])].dropna(subset="accuracy")
-    return own.merge(own, on=list(same), suffixes=("", "_other"))
-
-
-def _correlations(games: pd.DataFrame) -> pd.DataFrame:
-    """Return the correlation of AMI and accuracy over the games of each world with enough games."""
-    groups = games.query(PRINTED).dropna(subset=["ami", "accuracy"]).groupby("world", sort=False)
-    rows = [(world, len(own), own["ami"].corr(own["accuracy"])) for world, own in groups]
-    table = pd.DataFrame(rows, columns=["world", "games", "correlation"])
-    return table[table["games"].ge(FEWEST) & table["correlation"].notna()]
-
-
 def claims(games: pd.DataFrame) -> pd.DataFrame:
     """Test the claims of CBM24 in `claims.toml` on measured games.
 
@@ -317,8 +302,16 @@ def claims(games: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for letter, claim in tomllib.loads((DATA / "cbm24" / "claims.toml").read_text(encoding="utf-8")).items():
-        table = _pairs(games, claim["pairs"]) if "pairs" in claim else games
-        table = _correlations(games) if "correlation" in claim else table.query(claim.get("which", PRINTED))
+        table = games
+        if "pairs" in claim:  # of games that are equal in these columns; columns of the second end with `_other`
+            own = games[games["rule_length"].eq(games["message_length"])].dropna(subset="accuracy")
+            table = own.merge(own, on=claim["pairs"], suffixes=("", "_other"))
+        table = table.query(claim.get("which", PRINTED))
+        if "correlation" in claim:  # of AMI and accuracy, over the games of each world with enough games
+            groups = table.dropna(subset=["ami", "accuracy"]).groupby("world", sort=False)
+            worlds = [(world, len(own), own["ami"].corr(own["accuracy"])) for world, own in groups]
+            table = pd.DataFrame(worlds, columns=["world", "games", "correlation"])
+            table = table[table["games"].ge(FEWEST) & table["correlation"].notna()]
         table = table.dropna(subset=[name for name in MEASURES if f"{{{name}" in claim["shown"]])
         found = [claim["shown"].format_map(row) for row in table.to_dict("records")]
         right = len(table.query(claim["holds"]))
@@ -372,7 +365,11 @@ def step_parts(reference: pd.DataFrame, seeds: object = None) -> list[Facts]:
     parts = []
     for (meanings, side, model, target), rows in reference.groupby(["meanings", "role", "model", "target"], sort=False):
         grammars = [str(g) for g in dict.fromkeys(rows["grammar"]) if g != "concat"]
-        hidden = rows["hidden_size"].iloc[0]
+        hidden, least = rows["hidden_size"].iloc[0], LEAST_CAP[str(side)]
+        steps = rows[rows["measure"] == "steps"]
+        ratios = steps["mean"] / steps.loc[steps["grammar"] == "concat", "mean"].max()
+        ratio = ratios[ratios <= LARGEST].max()
+        cap = least if math.isnan(ratio) else max(least, CAP_STEP * math.ceil(SLACK * ratio / CAP_STEP))
         parts.append(
             {
                 "model": f"{side}/{EARLY.get(str(model), model)}",
@@ -380,20 +377,13 @@ def step_parts(reference: pd.DataFrame, seeds: object = None) -> list[Facts]:
                 "meanings": str(meanings),
                 "protocol": "acquire",
                 "target": float(str(target)),
-                "cap": _cap(rows, LEAST_CAP[str(side)]),
+                "cap": cap,
                 "hidden": HIDDEN if pd.isna(hidden) else int(hidden),
                 "seeds": STEP_SEEDS if seeds is None else seeds,
                 "settings": READINGS | ({"symbols": "V"} if side == "sender" else {}),
             }
         )
     return parts
-
-
-def _cap(rows: pd.DataFrame, least: int) -> int:
-    steps = rows[rows["measure"] == "steps"]
-    ratios = steps["mean"] / steps.loc[steps["grammar"] == "concat", "mean"].max()
-    ratio = ratios[ratios <= LARGEST].max()
-    return least if math.isnan(ratio) else max(least, CAP_STEP * math.ceil(SLACK * ratio / CAP_STEP))
 
 
 def judge_steps(long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:

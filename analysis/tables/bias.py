@@ -292,8 +292,8 @@ def difference_table(
     both, training, lone, name = paired_differences(long_of(results), other, name)
     both, tests = _add_p_values(both)
     table = _bias_table(both, spread, partial(_difference, spread=spread), mark=False, **options)
-    notes = [UNFINISHED if note.startswith(UNFINISHED) else note for note in table.notes]
-    notes = [note for note in notes if not note.startswith((CUT, LOG, UPDATES))]
+    notes = [*spread_note(both, spread), *_sides(both), *failures(both)]
+    notes += [UNFINISHED] if any(cell.unfinished for _, cells in table.rows for cell in cells.values()) else []
     cut = [f"{CUT} cut in at least one seed"] if both["censored"].any() else []
     meaning = f"differences, seed by seed, from {name}: above 0, the value is larger here"
     cut += [f"{counted(lone, 'run', 'have')} no counterpart in {name}"] if lone else []

@@ -58,13 +58,18 @@ def print_rows(headings: Sequence[str], rows: Rows, format_: str = "table") -> N
     if format_ == "json":
         click.echo(json.dumps([dict(zip(headings, row, strict=True)) for row in rows], indent=1, default=str))
     elif format_ == "csv":
-        click.echo(_csv([headings, *rows]), nl=False)
+        file = io.StringIO()
+        csv.writer(file, lineterminator="\n").writerows([*map(csv_cell, line)] for line in (headings, *rows))
+        click.echo(file.getvalue(), nl=False)
     elif format_ in ("markdown", "latex"):
         click.echo(markdown_table(headings, rows))
     elif (console := stdout()).is_terminal:
         console.print(rich_table(headings, rows))
     else:
-        click.echo(_plain([headings, *rows]))
+        texts = [[*map(in_a_line, line)] for line in (headings, *rows)]
+        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        for line in texts:
+            click.echo("  ".join(c.ljust(width) for c, width in zip(line, widths, strict=True)).rstrip())
 
 
 def print_data(data: pd.DataFrame, format_: str, **look: Any) -> bool:
@@ -93,19 +98,6 @@ def rich_table(headings: Sequence[str], rows: Rows, numbers: Sequence[int] = ())
     for row in rows:
         table.add_row(*(Text(in_a_line(cell)) for cell in row))
     return table
-
-
-def _plain(lines: Rows) -> str:
-    texts = [[*map(in_a_line, line)] for line in lines]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    padded = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in texts]
-    return "\n".join(padded)
-
-
-def _csv(lines: Rows) -> str:
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows([*map(csv_cell, line)] for line in lines)
-    return file.getvalue()
 
 
 # -- bias tables -------------------------------------------------------------------------------------------------------

@@ -339,17 +339,16 @@ def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[s
     matches: list[str] = [] if patterns else list(names)
     for pattern in words(patterns):
         wanted = {pattern.lower(), canonical(pattern).lower()}
-        fits = [n for n, forms in names.items() if any(_fits(f.lower(), p) for f in forms for p in wanted)]
+        fits = [
+            name
+            for name, forms in names.items()  # brackets in names of models are not wildcards
+            if any(form.lower() == p or fnmatch.fnmatchcase(form.lower(), p) for form in forms for p in wanted)
+        ]
         if not fits and pattern != "all":
             shortest = [forms[0] if "/" in pattern else forms[-1] for forms in names.values()]
             raise unknown(what, pattern, list(dict.fromkeys(shortest)))
         matches += fits or list(names)
     return matches
-
-
-def _fits(name: str, pattern: str) -> bool:
-    """Return whether a name is or matches a pattern; brackets in names of models are not wildcards."""
-    return name == pattern or fnmatch.fnmatchcase(name, pattern)
 
 
 def _equal(long: pd.DataFrame, column: str, value: object) -> pd.Series[bool]:
