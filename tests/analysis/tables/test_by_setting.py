@@ -148,10 +148,6 @@ def test_settings_with_commas_are_not_split(options: str, settings: str) -> None
     assert shown(long(options), "settings") == [settings]
 
 
-def test_nothing_to_say_is_no_column() -> None:
-    assert "settings" not in training_table(long("game={'ratio': None}, values=2-3")).labels
-
-
 def test_presets_are_rows_of_their_own() -> None:
     assert "preset" not in training_table(long()).labels
     both = pd.concat([long(), long(preset="metarg22")])
@@ -180,21 +176,6 @@ def test_the_note_says_whether_the_floor_has_constant_answers(
     table = training_table(long(**({} if constants is None else {"constant_floor": constants})))
     assert table.rows[0][1]["deaf"].mean == pytest.approx(floor)
     assert f"ignores all messages, {note}" in " ".join(table.render("text").split())
-
-
-def test_reconstruction_accuracy_is_a_column_where_there_is_the_loss() -> None:
-    table = training_table(long(reconstructed=[0.5, 0.7]))
-    assert table.rows[0][1]["reconstructed"].mean == pytest.approx(60.0)
-    assert "reconstructed: stimulus components" in table.render("text")
-    assert "reconstructed" not in training_table(long()).grammars
-
-
-@pytest.mark.parametrize(
-    ("more", "deaf"), [({}, "50.0±0.0"), ({"constant_floor": 0.55}, "55.0±0.0"), ({"constant_floor": 0.4}, "50.0±0.0")]
-)
-def test_the_floor_of_trained_agents_includes_constant_answers(more: dict[str, float], deaf: str) -> None:
-    ((_, cells),) = training_table(long(**more)).rows
-    assert cells["deaf"].text(1) == deaf
 
 
 # -- tables and bars of scores -----------------------------------------------------------------------------------------
