@@ -124,7 +124,7 @@ TEXTS = ("why", "note", "convention")  # keys of texts in the dictionary of a ce
 PARAMETERS = "parameters"  # label of the number of parameters, "0" for models that memorize
 UNSAFE = re.compile(r"[\s{}\\%#$&~^]")  # characters with a meaning in LaTeX, not allowed in a label
 FIRST_WORDS = 4  # maximum number of words of a part of a title in a label
-NUMBER = re.compile(r"[\d\s.,±×†‡*–-]*")  # the text of a column of numbers
+NUMBER = re.compile(r"[\d\s.,±×†‡*–$-]*")  # the text of a column of numbers
 ADVICE = re.compile(r"\bicy [a-z]|(?:^|\s)--[a-z]")  # commands and options
 MINUS = re.compile(r"(?<![\w.-])-(?=[\d.])")  # a hyphen that begins a number
 
@@ -383,10 +383,11 @@ def _markdown(table: BiasTable) -> str:
 def _latex(table: BiasTable) -> str:
     group = r"\addlinespace \rlap{{\emph{{{}}}}}"  # without a width, since it is above several columns
     head, lines = _lines(table, _tex, group, best=r"\textbf{{{}}}", worst=r"\textit{{{}}}")
+    numbers = range(1, len(table.shown_labels))
+    sides = ["r" if all(NUMBER.fullmatch(line[place]) for line in lines) else "l" for place in numbers]
+    column_format = "".join(["l", *sides, *("r" for _ in table.grammars)])
     frame = pd.DataFrame(lines, columns=range(len(head)))
-    texts = [not frame[place].map(NUMBER.fullmatch).all() for place in range(len(table.shown_labels))]
-    sides = "".join("l" if text else "r" for text in texts) + "r" * len(table.grammars)
-    tabular = frame.to_latex(index=False, header=head, escape=False, column_format=f"l{sides[1:]}").strip()
+    tabular = frame.to_latex(index=False, header=head, escape=False, column_format=column_format).strip()
     remarks = filter(None, map(without_advice, table.remarks("bold: best, italic: worst")))
     notes = " ".join(map(_tex_sentence, remarks))
     caption = _tex(table.caption) if table.caption else _tex_sentence(table.title)
