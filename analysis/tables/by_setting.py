@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 
@@ -154,7 +155,7 @@ def failures(long: pd.DataFrame) -> list[str]:
 # -- metrics of several languages as a table ---------------------------------------------------------------------------
 
 
-FACTS = ("rows", "attributes", "length", "vocab_size")  # columns of `icy.metrics.evaluate` that describe a language
+FACTS = {"rows": "rows", "attributes": "attributes", "length": "length", "vocab_size": "V"}  # of a language: headings
 
 
 def metrics_table(
@@ -173,47 +174,41 @@ def metrics_table(
         InvalidSettingError: an unknown spread.
     """
     checked_spread(spread)
-    parts = [(name, scores[scores["name"] == name]) for name in in_order(scores["name"])]
-    rows = [([name, *(range_text(part[fact]) for fact in FACTS), str(len(part))], part) for name, part in parts]
+    names = in_order(scores["name"])
+    ordered = scores.sort_values("name", key=lambda column: column.map(names.index), kind="stable")
+    facts = {name: ordered.groupby("name")[name].transform(range_text) for name in FACTS}
     several = scores["name"].duplicated().any()
     own = any(f"{metric}_error" in scores for metric in metrics)
     spreads = [f"mean ± {SPREADS[spread][0]}"] if several else ["value ± standard error of its own"] if own else []
-    labels = ["language", "rows", "attributes", "length", "V", "seeds"]
-    table = table_of_scores(scores, labels, rows, metrics, spread, "seeds" if several else "")
+    labels = {"name": "language", **FACTS}
+    table = table_of_scores(ordered.assign(**facts), labels, metrics, spread, "seeds" if several else "", "seeds")
     return replace(table, title="metrics of languages", notes=[*spreads, *table.notes, *notes])
 
 
 def table_of_scores(
-    scores: pd.DataFrame,
-    labels: list[str],
-    rows: Sequence[tuple[list[str], pd.DataFrame]],
-    metrics: Sequence[str],
-    spread: str,
-    several: str,
-    column: str = "name",
+    scores: pd.DataFrame, labels: Mapping[str, str], metrics: Sequence[str], spread: str, several: str, counted: str
 ) -> BiasTable:
     """Make a table without title, with a column per metric and, for metrics that were tested, its chance value.
 
     Args:
         scores: rows of `icy.metrics.evaluate`.
-        labels: headings of the labels of rows.
-        rows: labels of each row, and its part of `scores`.
+        labels: columns that distinguish lines, and their headings; the first has the names of languages.
         metrics: columns to show.
         spread: a name of `icy.analysis.table_cells.SPREADS`.
         several: plural noun for the parts of a row, such as "seeds"; "" if no row has several.
-        column: column of `scores` with the names of languages, for notes.
+        counted: heading of the number of rows of `scores` in each line.
     """
-    shown = [name for metric in metrics for name in (metric, f"{metric}_chance") if name in scores]
-    lines = [(texts, {name: metric_cell(part, name, spread) for name in shown}) for texts, part in rows]
+    shown = {name: name for metric in metrics for name in (metric, f"{metric}_chance") if name in scores}
     conventions = read_conventions(scores.get("conventions", ()))
-    known = {name: conventions[name] for name in metrics if name in conventions}
-    notes = _reasons(scores, metrics, column)
-    if tested := shown != list(metrics):
+    notes = _reasons(scores, metrics, next(iter(labels)))
+    if tested := [*shown] != list(metrics):
         which = f", the largest over {several}" if several else ""
         notes = [f"chance: mean ± standard deviation over permutations of the messages; p: their test{which}", *notes]
     notes += [f"lower is better: {listed(errors)}"] if (errors := list(filter(lower_is_better, metrics))) else []
-    below = {"p": "p"} if tested else {}
-    return BiasTable("", labels, shown, lines, notes, 3, below=below, conventions=known)
+    rows = scores.assign(seed=range(len(scores)))  # each counts, even without a seed
+    table = frame_table("", rows, labels, partial(metric_cell, spread=spread), shown, notes, 3, counted=counted)
+    known = {name: conventions[name] for name in metrics if name in conventions}
+    return replace(table, below={"p": "p"} if tested else {}, conventions=known)
 
 
 def _reasons(scores: pd.DataFrame, metrics: Sequence[str], label: str) -> list[str]:

@@ -251,7 +251,6 @@ def scores_table(
         InvalidSettingError: an unknown spread.
     """
     checked_spread(spread)
-    lines = [([str(name), str(len(part))], part) for name, part in rows.groupby(label, sort=False)]
-    table = table_of_scores(rows, [label, "episodes"], lines, metrics, spread, "episodes", label)
+    table = table_of_scores(rows, {label: label}, metrics, spread, "episodes", "episodes")
     means = f"mean ± {SPREADS[spread][0].replace('seeds', 'episodes')}"
     return replace(table, title=title, notes=[means, *table.notes])

@@ -132,7 +132,7 @@ TABLES = {  # every table of metrics
         disentanglement(episodes=1, rows=32, metrics="mig").assign(stimuli="32"), "stimuli", ["mig"]
     ),
     "by_setting.metrics_table": lambda: metrics_table(scores(), NAMES),
-    "by_setting.table_of_scores": lambda: table_of_scores(scores(), ["name"], [(["a"], scores())], NAMES, "sd", ""),
+    "by_setting.table_of_scores": lambda: table_of_scores(scores(), {"name": "name"}, NAMES, "sd", "", "seeds"),
 }
 PLOTS = {  # every plot of metrics
     "learning_curves.e2e": lambda: e2e(to_long_curves(pairs())),
