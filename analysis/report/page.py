@@ -15,7 +15,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from icy.analysis.order import Facts, in_order
+from icy.analysis.order import Facts, in_order, text_of
 from icy.analysis.plots.panels import (
     CURVES,
     MOST_NAMED,
@@ -175,7 +175,8 @@ class Section:
         alone = {place: labels[0] for place, labels in shown.items() if len(labels) == 1}
         varying = [name for name in ROW[1:] if self.long[name].nunique(dropna=False) > 1]
         return [
-            alone.get(place) or ", ".join([str(row["model"]), *filter(None, (_text(row[name]) for name in varying))])
+            alone.get(place)
+            or ", ".join([str(row["model"]), *filter(None, (text_of(row[name], "") for name in varying))])
             for place, row in enumerate(self.rows)
         ]
 
@@ -205,24 +206,17 @@ class Section:
                     "shown": cell.lines(table.decimals),
                     "text": text + (f", {cell.censored} of {cell.seeds} cut" if 0 < cell.censored < cell.seeds else ""),
                 }
-                seeds = self._seeds(place, name)
+                seeds = self._seeds.get((place, name), self._seeds.get((place, ""), ""))
                 found.append({**about, "mean": cell.center, "n": cell.seeds, "seeds": seeds})
         return _within_columns(found) if self.scores else found
 
-    def _seeds(self, place: int, grammar: str = "") -> str:
-        """Return the seeds of a row with a value; if the column is a grammar, with a value on this grammar."""
-        on_all = self._seeds_of_rows.get((place, None), [])
-        return ", ".join(map(str, dict.fromkeys(self._seeds_of_rows.get((place, grammar), on_all))))
-
     @cached_property
-    def _seeds_of_rows(self) -> dict[tuple[int, str | None], list[object]]:
-        """The seeds with a value, by row and grammar; the grammar None has the seeds of all grammars."""
-        found: dict[tuple[int, str | None], list[object]] = {}
-        done = self.long[self.long["value"].notna()]
-        for row, grammar, seed in zip(done["row"], done["grammar"], done["seed"], strict=True):
-            for name in (grammar, None):
-                found.setdefault((row, name), []).append(seed)
-        return found
+    def _seeds(self) -> dict[tuple[int, str], str]:
+        """The seeds with a value, by row and grammar; the grammar "" has the seeds of all grammars."""
+        done = self.long.loc[self.long["value"].notna(), ["row", "grammar", "seed"]]
+        both = pd.concat([done, done.assign(grammar="")])
+        found: Any = both.groupby(["row", "grammar"], sort=False)["seed"].unique()
+        return {key: ", ".join(map(str, seeds)) for key, seeds in found.items()}
 
     def tradeoff(self) -> list[Facts]:
         """Return the points of the trade-off, with their intervals, as `icy plot tradeoff` draws them."""
@@ -235,7 +229,7 @@ class Section:
                 row = _row_of(point.line)
                 about = {"panel": part.name, "row": row, "label": point.line.label, "front": point.front}
                 about |= {"x": x, "y": y, "left": left, "right": right, "low": low, "high": high}
-                about |= {"color": looks[point.line.model].color, "n": point.noise.seeds, "seeds": self._seeds(row)}
+                about |= {"color": looks[point.line.model].color, "n": point.noise.seeds, "seeds": self._seeds[row, ""]}
                 found.append({**about, "name": point.name if len(points) <= MOST_NAMED else str(point.rank)})
         return found
 
@@ -300,7 +294,7 @@ class Section:
         """Return settings with the value that all rows share, or with the number of different values."""
         found = []
         for name in ROW:
-            values = [_text(value) for value in dict.fromkeys(self.long[name])]
+            values = [text_of(value, "") for value in dict.fromkeys(self.long[name])]
             if any(values):
                 found.append((name, values[0] if len(values) == 1 else f"{len(values)} values"))
         return found
@@ -337,13 +331,6 @@ def _within_columns(cells: list[Facts]) -> list[Facts]:
         ends.setdefault(cell["column"], []).append(cell["mean"])
     shades = {name: (min(values), max(values) - min(values) or 1.0) for name, values in ends.items()}
     return [{**cell, "shade": (cell["mean"] - shades[cell["column"]][0]) / shades[cell["column"]][1]} for cell in cells]
-
-
-def _text(value: Any) -> str:
-    """Return a setting as text; "" for none."""
-    if pd.isna(value):
-        return ""
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _plain(value: Any) -> Any:
@@ -388,7 +375,6 @@ def report_page(sections: Sequence[Section], title: str, methods: str) -> str:
         models=len({model for section in sections for model in section.long["model"]}),
         failed=sum(len(section.failures()) for section in sections),
         spreads=dict.fromkeys(SPREADS[section.table.spread][0] for section in sections),
-        made=_made([record for section in sections for record in section.records]),
     )
 
 
@@ -453,20 +439,3 @@ def in_script(data: object) -> str:
     """Return data as json that is safe in a script element."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def _made(records: Sequence[Record]) -> list[str]:
-    """Return the versions, commits, devices and dates of records, as sentences."""
-    if not records:
-        return ["Read from a table, which has no versions and no curves."]
-    found: dict[str, int] = {}
-    for record in records:
-        versions = record.get("versions", {})
-        named = ", ".join(f"{name} {versions[name]}" for name in ("icy", "torch", "python") if name in versions)
-        commit = str(record.get("git") or "")[:10]
-        text = f"{named}{f' ({commit})' if commit else ''}, on {record.get('device_name', 'an unknown device')}"
-        found[text] = found.get(text, 0) + 1
-    dates = sorted(str(record["finished"])[:10] for record in records if record.get("finished"))
-    ends = list(dict.fromkeys((*dates[:1], *dates[-1:])))
-    span = [f"Finished {'on' if len(ends) == 1 else 'between'} {' and '.join(ends)}."] if ends else []
-    return [*(f"{text}: {count:,} runs" for text, count in found.items()), *span]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from icy.analysis.mixed import mixed_effects, with_languages
-from icy.analysis.order import Facts, Series, in_order
+from icy.analysis.order import Facts, Series, in_order, text_of
 from icy.analysis.statistics import (
     CONFIDENCE,
     LEAST_RATIO,
@@ -33,7 +33,6 @@ from icy.core.text import counted, listed, markdown_table
 from icy.records.load import ATLAS, Results, long_of, select
 from icy.records.long_table import ROW
 
-from .by_setting import whole_text
 from .references import IDENTITY, matched_rows, numbered, training_differences
 
 EACH = "each"  # instead of the name of a model: compare every model with every other
@@ -193,16 +192,35 @@ def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
         [['sender/A - B', -0.2, 'sign']]
     """
     both = paired_differences(long_of(results), other)[0]
+    both = both[both["grammar"] != BASELINE]
+    return _tests(both)[[*_cell_columns(both), *PILOT[:-1], "low", "high", "spread", "test", "p", "p_holm"]]
+
+
+def _tests(both: pd.DataFrame) -> pd.DataFrame:
+    """Return the means, the effect and the test of each cell of `paired_differences`."""
     rows = []
     for about, part in split_cells(both):
-        if about["grammar"] != BASELINE:
-            found = compare_pairs(part)
-            low, high = found.interval
-            numbers = {name: getattr(found, name) for name in (*PILOT, "test", "p")}
-            rows.append({**about, "low": low, "high": high, **numbers})
-    order = [*_cell_columns(both), *PILOT[:-1], "low", "high", "spread", "test", "p"]
-    table = pd.DataFrame(rows, columns=order)
-    return table.assign(effect=table["effect"].round(12), p_holm=corrected(table))
+        found = compare_pairs(part)
+        low, high = found.interval
+        rows.append(
+            {
+                **about,
+                **{name: getattr(found, name) for name in (*PILOT, "test", "p")},
+                "effect": round(found.effect, 12),
+                "first": _center(part["theirs"], found),
+                "second": _center(part["ours"], found),
+                "low": low,
+                "high": high,
+                "identical": int((part["ours"] == part["theirs"]).sum()),
+            }
+        )
+    table = pd.DataFrame(rows, columns=[*_cell_columns(both), *NUMBERS, "spread", "identical"])
+    return table.assign(p_holm=corrected(table))
+
+
+def _center(values: pd.Series[float], found: Paired) -> float:
+    """Return the mean of values; for ratios, the geometric mean."""
+    return log_summary(values.to_list(), [False] * len(values)).center if found.log else float(values.mean())
 
 
 def corrected(tests: pd.DataFrame) -> pd.Series[float]:
@@ -491,7 +509,7 @@ class ResultsComparison:
         heads = [*about, *self.names, effect, "95 %", "by seed", "p"]
         seeds: dict[Hashable, pd.DataFrame] = dict(iter(self.runs.groupby("cell")))
         lines = [
-            [*("-" if pd.isna(cell[name]) else whole_text(cell[name]) for name in about), *_line(cell, seeds[place])]
+            [*(text_of(cell[name]) for name in about), *_line(cell, seeds[place])]
             for place, cell in self.cells.reset_index(drop=True).iterrows()
         ]
         return heads, lines
@@ -542,50 +560,23 @@ def compare(
     tested = both[both["measure"].ne("ratio") | both["grammar"].ne(BASELINE)]
     if not len(tested):
         raise IncompatibleError("The two results share only concat, and its ratio is 1 by definition.")
-    cells, runs = [], []
-    for place, (about, part) in enumerate(split_cells(tested)):
-        cells.append({**about, **_numbers(part)})
-        runs.append(_runs(part, about, place))
-    table = pd.DataFrame(cells)
-    table = table.assign(p_holm=corrected(table))
+    runs = [
+        part[[*about, "seed"]]
+        .assign(
+            cell=place, first=part["theirs"], second=part["ours"], difference=part["value"],
+            first_cut=part["their_censored"], second_cut=part["our_censored"],
+        )
+        .sort_values("seed", kind="stable")
+        for place, (about, part) in enumerate(split_cells(tested))
+    ]  # fmt: skip
     good = int((~one["failed"].astype(bool) & one["value"].notna()).sum())
-    columns = [name for name in table if name not in (*NUMBERS, "identical")]
     return ResultsComparison(
         names,
-        table[[*columns, *NUMBERS, "identical"]],
+        _tests(tested).drop(columns="spread"),
         pd.concat(runs, ignore_index=True),
         (max(0, good - len(both)), lone),
         tuple(dict.fromkeys(name for differ in training for name in differ if name not in apart)),
     )
-
-
-def _numbers(part: pd.DataFrame) -> Facts:
-    """Return the effect, the test and the means of one cell."""
-    found = compare_pairs(part)
-    low, high = found.interval
-    names = ("bound", "pairs", "one_censored", "both_censored", "test", "p")
-    return {
-        **{name: getattr(found, name) for name in names},
-        "effect": round(found.effect, 12),
-        "first": _center(part["theirs"], found),
-        "second": _center(part["ours"], found),
-        "low": low,
-        "high": high,
-        "identical": int((part["ours"] == part["theirs"]).sum()),
-    }
-
-
-def _center(values: pd.Series[float], found: Paired) -> float:
-    """Return the mean of values; for ratios, the geometric mean."""
-    return log_summary(values.to_list(), [False] * len(values)).center if found.log else float(values.mean())
-
-
-def _runs(part: pd.DataFrame, about: Facts, place: int) -> pd.DataFrame:
-    found = part[[*about, "seed"]].assign(
-        cell=place, first=part["theirs"], second=part["ours"], difference=part["value"],
-        first_cut=part["their_censored"], second_cut=part["our_censored"],
-    )  # fmt: skip
-    return found.sort_values("seed", kind="stable")
 
 
 def identifying_columns(cells: pd.DataFrame) -> list[str]:

@@ -58,13 +58,18 @@ def print_rows(headings: Sequence[str], rows: Rows, format_: str = "table") -> N
     if format_ == "json":
         click.echo(json.dumps([dict(zip(headings, row, strict=True)) for row in rows], indent=1, default=str))
     elif format_ == "csv":
-        click.echo(_csv([headings, *rows]), nl=False)
+        file = io.StringIO()
+        csv.writer(file, lineterminator="\n").writerows([*map(csv_cell, line)] for line in (headings, *rows))
+        click.echo(file.getvalue(), nl=False)
     elif format_ in ("markdown", "latex"):
         click.echo(markdown_table(headings, rows))
     elif (console := stdout()).is_terminal:
         console.print(rich_table(headings, rows))
     else:
-        click.echo(_plain([headings, *rows]))
+        texts = [[*map(in_a_line, line)] for line in (headings, *rows)]
+        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        for line in texts:
+            click.echo("  ".join(c.ljust(width) for c, width in zip(line, widths, strict=True)).rstrip())
 
 
 def print_data(data: pd.DataFrame, format_: str, **look: Any) -> bool:
@@ -93,19 +98,6 @@ def rich_table(headings: Sequence[str], rows: Rows, numbers: Sequence[int] = ())
     for row in rows:
         table.add_row(*(Text(in_a_line(cell)) for cell in row))
     return table
-
-
-def _plain(lines: Rows) -> str:
-    texts = [[*map(in_a_line, line)] for line in lines]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    padded = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in texts]
-    return "\n".join(padded)
-
-
-def _csv(lines: Rows) -> str:
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows([*map(csv_cell, line)] for line in lines)
-    return file.getvalue()
 
 
 # -- bias tables -------------------------------------------------------------------------------------------------------
@@ -152,7 +144,7 @@ def for_paper(*tables: BiasTable) -> list[BiasTable]:
 
 
 def print_table(table: BiasTable, format_: str) -> None:
-    """Print a bias table; on a narrow terminal, transposed or cut into several.
+    """Print a bias table; on a narrow terminal, cut into several.
 
     Args:
         table: the table.
@@ -181,37 +173,22 @@ def print_on_terminal(table: BiasTable, console: Console) -> None:
     for heading, rows in table.groups():
         if heading:
             console.print(Text(in_a_line(heading), style="italic"))
-        for head, *body in _blocks([[*map(in_a_line, line)] for line in (table.head(), *rows)], console.width):
+        for head, *body in _fitting([[*map(in_a_line, line)] for line in (table.head(), *rows)], console.width):
             console.print(rich_table(head, body, numbers=range(1, len(head))))
     for remark in table.remarks("* best, ° worst"):
         console.print(Text(in_a_line(remark), style="dim"))
 
 
-def _blocks(whole: list[list[str]], room: int) -> list[list[list[str]]]:
-    """Return a table unchanged if there is room, otherwise transposed, otherwise cut into several."""
-    turned = [list(column) for column in zip(*whole, strict=True)]
-    if _width(whole) <= room:
-        return [whole]
-    return [turned] if _width(turned) <= room else _cut(whole, room)
-
-
-def _width(lines: Sequence[Sequence[str]]) -> int:
-    """Return the width of a table as rich prints it: three spaces per column."""
-    return sum(max(map(len, column)) + 3 for column in zip(*lines, strict=True))
-
-
-def _cut(lines: list[list[str]], room: int) -> list[list[list[str]]]:
-    """Cut a table into several that each have the model and as many columns as fit."""
-    blocks: list[list[int]] = [[0]]
-    for place in range(1, len(lines[0])):
-        if len(blocks[-1]) > 1 and _width(_columns(lines, [*blocks[-1], place])) > room:
-            blocks.append([0])
-        blocks[-1].append(place)
-    return [_columns(lines, block) for block in blocks]
-
-
-def _columns(lines: list[list[str]], places: Sequence[int]) -> list[list[str]]:
-    return [[line[i] for i in places] for line in lines]
+def _fitting(lines: list[list[str]], room: int) -> list[list[tuple[str, ...]]]:
+    """Cut a table into parts that fit the terminal; each has the first column and as many others as fit."""
+    first, *columns = zip(*lines, strict=True)
+    parts = [[first]]
+    for column in columns:
+        width = sum(max(map(len, one)) + 3 for one in (*parts[-1], column))  # rich puts three spaces around a column
+        if len(parts[-1]) > 1 and width > room:
+            parts.append([first])
+        parts[-1].append(column)
+    return [list(zip(*part, strict=True)) for part in parts]
 
 
 def checked_plot(given: str | None) -> Path | None:

@@ -110,7 +110,7 @@ def curves(result: ProbeResult) -> Figure:
         for ax, (measure, title) in zip(axes[place * len(SHOWN) :], SHOWN.items(), strict=False):
             _draw_curves(ax, result, part, measure)
             for row, found in own.items():
-                ax.axhline(found.values[measure], color=_color(row[1]), linewidth=0.8, linestyle=":")
+                ax.axhline(found[measure], color=_color(row[1]), linewidth=0.8, linestyle=":")
             head(ax, f"{world}, l={length:.0f}: {title}", 3.3)
             ax.set_xlabel("updates (dotted: printed)" if own else "updates")
             tidy(ax, "y")

@@ -60,7 +60,7 @@ WITHOUT = {
         "bias.difference_table",
         "s2b.evaluation_table",
         "s2b.recall_table",
-        "by_setting.setting_table",
+        "by_setting.frame_table",
     ),
     *("study.report_table", "study.simulated_table"),
     *("chain_plots.chain_curves", "chain_plots.chain_paths", "heat_map.pairings"),
@@ -129,7 +129,7 @@ TABLES = {  # every table of metrics
         disentanglement(episodes=1, rows=32, metrics="mig").assign(stimuli="32"), "stimuli", ["mig"]
     ),
     "by_setting.metrics_table": lambda: metrics_table(scores(), NAMES),
-    "by_setting.table_of_scores": lambda: table_of_scores(scores(), ["name"], [(["a"], scores())], NAMES, "sd", ""),
+    "by_setting.table_of_scores": lambda: table_of_scores(scores(), {"name": "name"}, NAMES, "sd", "", "seeds"),
 }
 PLOTS = {  # every plot of metrics
     "learning_curves.e2e": lambda: e2e(to_long_curves(pairs())),

@@ -74,7 +74,7 @@ def table_command(
     Args:
         by: group rows by these columns of the long table, such as role, if they vary.
         sort: order of rows: given, model, parameters, or a grammar; with a leading -, descending.
-        compare: show reference values next to the cells, and the distance in combined standard errors: published, one
+        compare: show reference values below the cells, and the distance in combined standard errors: published, one
             table as in perkins21/table13, or other results.
         diff: print differences seed by seed, with tests corrected by Holm's method: from the results of RUN, from one
             of these models, or for every pair of models.

@@ -11,7 +11,7 @@ import pytest
 
 from icy.analysis.order import ORDER
 from icy.analysis.report import page
-from icy.analysis.report.page import MOST_POINTS, Section, charts, thinned
+from icy.analysis.report.page import MOST_POINTS, Section, thinned
 from icy.analysis.style import grammar_looks
 from icy.analysis.tables.bias import bias_table
 from icy.analysis.tables.references import numbered
@@ -94,18 +94,6 @@ def test_a_report_grows_with_its_rows_and_not_with_their_square(varying: str) ->
     assert sizes[1] / 30 * 3000 < 6e6
 
 
-def test_whether_values_are_ratios_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look at all rows for each cell makes the time grow with the square of the rows."""
-    column, counts = pd.Series.eq, []
-    for count in (2, 20):
-        found, looks = section(long({f"M{at}": {"rot": [0.5]} for at in range(count)})), [0]
-        with monkeypatch.context() as patch:
-            patch.setattr(pd.Series, "eq", lambda *given, looks=looks: looks.append(1) or column(*given))  # type: ignore[func-returns-value]
-            found.data()
-        counts.append(len(looks))
-    assert counts[0] == counts[1]
-
-
 def test_curves_are_thinned_and_keep_their_end() -> None:
     xs, ys = thinned([[step, step / 1000] for step in range(1000)], 2)
     assert len(xs) == len(ys) <= MOST_POINTS
@@ -176,26 +164,3 @@ def test_scores_are_coloured_within_their_column() -> None:
 @pytest.mark.parametrize(("kind", "counted"), [("probe", "updates"), ("study", "trials"), ("unknown", "updates")])
 def test_the_unit_of_curves_depends_on_the_kind_of_job(kind: str, counted: str) -> None:
     assert section(long(THREE).assign(job_kind=kind)).data()["counted"] == counted
-
-
-def test_the_unit_of_curves_of_a_plug_in_is_its_first_name() -> None:
-    assert section(long(THREE), points=("rounds", "accuracy")).data()["counted"] == "rounds"
-
-
-@pytest.mark.parametrize("log", [True, False])
-def test_a_logarithmic_scale_has_no_zero_to_leave_out(log: bool) -> None:
-    encoding = charts()["tradeoff_log" if log else "tradeoff"]["encoding"]
-    scales = [encoding[axis]["scale"] for axis in "xy"]
-    assert scales[0] == scales[1]
-    assert ("zero" in scales[0], scales[0].get("type")) == (
-        (False, "log") if log else (True, None)
-    )  # Vega warns of both
-
-
-def test_there_are_curves_if_any_run_has_one() -> None:
-    table = long({"A": {"rot": [0.5, 0.7]}}).assign(key=["a", "b"])
-    curves = {"a": [[0, 0.25], [50, 0.5]], "b": []}
-    records = [{"key": key, "curve": curve} for key, curve in curves.items()]
-    assert section(table, records=records).has_curves
-    assert not section(table, records=records[1:]).has_curves
-    assert not section(table).has_curves
