@@ -61,6 +61,7 @@ def chain_curves(results: Results, *, measures: Sequence[str] = tuple(SHOWN), sp
         spread: spread of the bands over chains, "sem", "sd" or "ci95".
         title: title; "" for none.
         width: width of the figure, in inches.
+        axes: axes to draw on, one per panel; by default a new figure.
 
     Returns:
         The figure.
@@ -153,6 +154,7 @@ def chain_paths(results: Results) -> Picture:
         results: chains of one space: a ProbeResult of one results folder or pack, which has their languages.
         title: title; "" for none.
         width: width of the figure, in inches.
+        axes: axes to draw on, one per panel; by default a new figure.
 
     Returns:
         The figure.

@@ -20,7 +20,7 @@ from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .panels import Line, ResultBlock, blocks, describe, draw_means, limits, measured, notes_on_ends
+from .panels import Line, ResultBlock, blocks, describe, draw_means, limits, measured, notes_on_ends, value_axis
 
 UNMEASURED = "–"
 FEW = 5  # up to this many models, bars are drawn in groups by default
@@ -97,7 +97,7 @@ def _shown(part: ResultBlock) -> list[str]:
 def _groups(part: ResultBlock, fills: Mapping[str, Facts], spread: str, ax: Axes) -> None:
     """Draw a group of bars per grammar."""
     grammars = _shown(part)
-    _scale(ax, "y", part, spread)
+    value_axis(ax, "y", part, limits(part.cells(spread, grammars), part.is_ratio))
     ax.set_xticks(range(len(grammars)), grammars, **style.tilt(grammars, style.room(ax) / len(grammars)))
     ax.tick_params(axis="x", length=0, labelsize=style.MEDIUM)
     ax.set_xlim(-0.5, len(grammars) - 0.5)  # includes grammars without a value
@@ -110,7 +110,10 @@ def _groups(part: ResultBlock, fills: Mapping[str, Facts], spread: str, ax: Axes
 def _column(part: ResultBlock, grammar: str, spread: str, ax: Axes) -> None:
     """Draw a bar per model."""
     style.rows(ax, [line.label for line in part.lines], style.SMALL)
-    _scale(ax, "x", part, spread)
+    value_axis(ax, "x", part, limits(part.cells(spread, _shown(part)), part.is_ratio))
+    if not part.is_ratio:
+        ax.xaxis.set_major_locator(MultipleLocator(0.5))  # more ticks would overlap the next panel's
+        ax.xaxis.set_major_formatter("{x:g}")
     means = [(n, line, line.cell(grammar, spread)) for n, line in enumerate(part.lines)]
     _bars(ax, "x", means, part, 0.75, {**_FILL, "facecolor": style.COLORS[0]})
 
@@ -138,21 +141,6 @@ def _bars(
                 ha="center" if upright else "left", va="bottom" if upright else "center",
                 rotation=90 if upright and len(remark) > 1 else 0,
             )  # fmt: skip
-
-
-def _scale(ax: Axes, along: str, part: ResultBlock, spread: str) -> None:
-    """Set the limits and scale of an axis, the same in all panels of a block."""
-    low, high = limits(part.cells(spread, _shown(part)), part.is_ratio)
-    straight, axis = (ax.axvline, ax.xaxis) if along == "x" else (ax.axhline, ax.yaxis)
-    ax.set(**{f"{along}scale": "log" if part.is_ratio else "linear", f"{along}lim": (low, high)})
-    if part.is_ratio:
-        straight(1, color="black", linewidth=0.8)
-        style.ratio_axis(axis, low, high)
-    elif part.chance:
-        straight(part.chance, **style.CHANCE)
-    if along == "x" and not part.is_ratio:
-        axis.set_major_locator(MultipleLocator(0.5))  # more ticks would overlap the next panel's
-        axis.set_major_formatter("{x:g}")
 
 
 # -- acquisition ratios as dots on a logarithmic axis (Icy22 tables 3 to 6 as a picture) -------------------------------
@@ -216,9 +204,7 @@ def _explain_no_ratios(protocols: Sequence[str]) -> str:
 def _dots(part: ResultBlock, looks: Mapping[str, style.Look], spread: str, ends: tuple[float, float], ax: Axes) -> None:
     """Draw a row per model, with the dots of its grammars at slightly different heights."""
     style.rows(ax, [line.label for line in part.lines], style.MEDIUM, stripes=True)
-    ax.set(xscale="log", xlim=ends)
-    style.ratio_axis(ax.xaxis, *ends)
-    ax.axvline(1, color="black", linewidth=0.8, zorder=1)
+    value_axis(ax, "x", part, ends)
     for cap in sorted({float(cap) for cap in part.long.loc[part.long["censored"].astype(bool), "cap"].dropna()}):
         ax.axvline(cap, color=style.GRAY, linewidth=0.8, linestyle=":", zorder=1)
         ax.annotate("cap", (cap, 1), (0, 1), xycoords=("data", "axes fraction"), textcoords="offset points",
@@ -251,7 +237,9 @@ def differences(comparison: ResultsComparison) -> Picture:
 
     Args:
         comparison: comparison of two results.
+        title: title; by default a sentence with the names of the results, "" for none.
         width: width of the figure in inches.
+        axes: axes to draw on, one per panel; by default a new figure.
 
     Raises:
         InvalidSettingError: more cells than fit on a page.

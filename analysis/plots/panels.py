@@ -493,6 +493,17 @@ def limits(cells: Iterable[tuple[Line, TableCell]], ratio: bool) -> tuple[float,
     return min(low for _, low, _ in found) - 0.05 if least < 0 else 0.0, max(1.05, high)
 
 
+def value_axis(ax: Axes, along: str, part: ResultBlock, ends: tuple[float, float]) -> None:
+    """Set limits and scale of the axis of values ("x" or "y"), with a line at the ratio of concat, or at chance."""
+    straight, axis = (ax.axvline, ax.xaxis) if along == "x" else (ax.axhline, ax.yaxis)
+    ax.set(**{f"{along}scale": "log" if part.is_ratio else "linear", f"{along}lim": ends})
+    if part.is_ratio:
+        straight(1, color="black", linewidth=0.8, zorder=1)
+        style.ratio_axis(axis, *ends)
+    elif part.chance:
+        straight(part.chance, **style.CHANCE)
+
+
 def mean_and_band(
     every: pd.DataFrame, spread: str, most: int | None = None, shortest: bool = True
 ) -> tuple[pd.DataFrame, pd.Series[float], pd.Series[float]]:

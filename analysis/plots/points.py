@@ -35,6 +35,7 @@ from .panels import (
     place_labels,
     ranked,
     tradeoff_limits,
+    value_axis,
 )
 
 # -- compositional grammars against noise grammars, with the front of the best models ----------------------------------
@@ -241,14 +242,8 @@ def _panel(part: ResultBlock, grammar: str, crowd: bool, spread: str, ax: Axes) 
     ax.set(xscale="log", xlim=ends)
     style.count_axis(ax.xaxis, *ends)
     low, high = limits(part.cells(spread, [grammar] if crowd else None), part.is_ratio)
-    if part.is_ratio:
-        ax.set_yscale("log")
-        ax.axhline(1, color="black", linewidth=0.8)
-        high *= 1.5 if part.long["censored"].any() else 1  # room for arrows
-        style.ratio_axis(ax.yaxis, low, high)
-    elif part.chance:
-        ax.axhline(part.chance, **style.CHANCE)
-    ax.set_ylim(low, high)
+    arrows = part.is_ratio and part.long["censored"].any()
+    value_axis(ax, "y", part, (low, high * 1.5 if arrows else high))
 
 
 def _models(part: ResultBlock, grammar: str, looks: dict[str, style.Look], spread: str, ax: Axes) -> None:

@@ -133,7 +133,12 @@ class Section:
     @property
     def has_curves(self) -> bool:
         """Whether any run has a curve; old records, and results read from a table, have none."""
-        return any(record.get("curve") for record in self.records)
+        return bool(self._curves)
+
+    @cached_property
+    def _curves(self) -> dict[str, Any]:
+        """The curves of the records, by key."""
+        return {record["key"]: curve for record in self.records if (curve := record.get("curve"))}
 
     @property
     def counted(self) -> str:
@@ -229,24 +234,19 @@ class Section:
                     "shown": cell.lines(table.decimals),
                     "text": text + (f", {cell.censored} of {cell.seeds} cut" if 0 < cell.censored < cell.seeds else ""),
                 }
-                seeds = self._seeds(place, name)
+                seeds = self._seeds.get((place, name)) or self._seeds.get(place, "")  # of a score: on all grammars
                 found.append({**about, "mean": cell.center, "n": cell.seeds, "seeds": seeds})
         return _within_columns(found) if self.scores else found
 
-    def _seeds(self, place: int, grammar: str = "") -> str:
-        """Return the seeds of a row with a value; if the column is a grammar, with a value on this grammar."""
-        on_all = self._seeds_of_rows.get((place, None), [])
-        return ", ".join(map(str, dict.fromkeys(self._seeds_of_rows.get((place, grammar), on_all))))
-
     @cached_property
-    def _seeds_of_rows(self) -> dict[tuple[int, str | None], list[object]]:
-        """The seeds with a value, by row and grammar; the grammar None has the seeds of all grammars."""
-        found: dict[tuple[int, str | None], list[object]] = {}
+    def _seeds(self) -> dict[object, str]:
+        """The seeds with a value, by row, and by row and grammar."""
+        found: dict[object, dict[str, None]] = {}
         done = self.long[self.long["value"].notna()]
         for row, grammar, seed in zip(done["row"], done["grammar"], done["seed"], strict=True):
-            for name in (grammar, None):
-                found.setdefault((row, name), []).append(seed)
-        return found
+            for key in (row, (row, grammar)):
+                found.setdefault(key, {})[str(seed)] = None
+        return {key: ", ".join(seeds) for key, seeds in found.items()}
 
     def tradeoff(self) -> list[Facts]:
         """Return the points of the trade-off, with their intervals, as `icy plot tradeoff` draws them."""
@@ -259,7 +259,7 @@ class Section:
                 row = _row_of(point.line)
                 about = {"panel": part.name, "row": row, "label": point.line.label, "front": point.front}
                 about |= {"x": x, "y": y, "left": left, "right": right, "low": low, "high": high}
-                about |= {"color": looks[point.line.model].color, "n": point.noise.seeds, "seeds": self._seeds(row)}
+                about |= {"color": looks[point.line.model].color, "n": point.noise.seeds, "seeds": self._seeds[row]}
                 found.append({**about, "name": point.name if len(points) <= MOST_NAMED else str(point.rank)})
         return found
 
@@ -275,19 +275,18 @@ class Section:
 
     def _runs(self) -> tuple[list[Lines], list[list[object]]]:
         """Return all curves, and a list of values per run; the last value is the index of the run's curve, or -1."""
-        of_key = {record["key"]: curve for record in self.records if (curve := record.get("curve"))}
-        most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(of_key))))
+        most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(self._curves))))
         curves: list[Lines] = []
         runs = []
         for about in self.long.to_dict("records"):
-            shown = thinned(of_key.get(about["key"], ()), len(self.points), most)
+            shown = thinned(self._curves.get(about["key"], ()), len(self.points), most)
             runs.append([*(_plain(about.get(name)) for name in RUN[:-1]), len(curves) if shown else -1])
             curves += [shown] if shown else []
         return curves, runs
 
     def _means(self) -> list[list[object]]:
         """Return the mean curves over seeds: row, grammar, index of the value, x, mean, and lower and upper end."""
-        of_key = {record["key"]: curve for record in self.records if (curve := record.get("curve"))}
+        of_key = self._curves
         keys: Any = self.long.groupby(["row", "grammar"], sort=False)["key"].agg(list) if of_key else {}
         chosen = {where: own for where, some in dict(keys).items() if len(own := [k for k in some if k in of_key]) > 1}
         most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(chosen) * len(self.points))))
