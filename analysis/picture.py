@@ -107,9 +107,11 @@ class Picture:
         ]
         for ax, panel, before, (first, lowest) in zip(drawn, self.panels, [None, *self.panels], ends, strict=False):
             style.tidy(ax, panel.grid)
-            ax.set_title(style.wrapped(panel.name, style.room(ax), style.MEDIUM), fontsize=style.MEDIUM)
-            if panel.block and not (parts and self.grouped):
-                style.name_block(ax, style.wrapped(panel.block, 0.8 * style.room(ax), style.MEDIUM))
+            name = panel.name if parts or not self.grouped else f"{panel.name}\n{panel.block}".strip()
+            ax.set_title(style.wrapped(name, style.room(ax), style.MEDIUM), fontsize=style.MEDIUM)
+            if panel.block and not self.grouped:
+                block = style.wrapped(panel.block, 0.8 * style.room(ax), style.MEDIUM)  # bold letters are wider
+                ax.set_title(block, loc="left", fontsize=style.MEDIUM, fontweight="bold")
             if lowest or not parts:
                 ax.set_xlabel(style.wrapped(panel.x, style.room(ax), style.MEDIUM))
                 ax.tick_params(labelbottom=True)

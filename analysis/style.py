@@ -294,12 +294,6 @@ def head(ax: Axes, name: str, width: float) -> None:
     ax.set_title(wrapped(name, 0.8 * width, MEDIUM), fontsize=MEDIUM)
 
 
-def name_block(ax: Axes, name: str) -> None:
-    """Write the name of a block of results above its panel, at the left."""
-    if name:
-        ax.set_title(name, loc="left", fontsize=MEDIUM, fontweight="bold")
-
-
 def tilt(names: Sequence[str], room: float, side: str = "right", size: float = MEDIUM) -> Facts:
     """Return text properties that make names below an axis (above it with "left") fit into `room` inches each."""
     if max(text_size(name, size)[0] for name in names) <= 66 * room:

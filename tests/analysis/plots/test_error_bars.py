@@ -157,11 +157,6 @@ def test_bounds_are_hollow_arrows_that_point_further_on(
     assert "a bound: further that way" in [text.get_text() for legend in figure.legends for text in legend.get_texts()]
 
 
-def test_without_bounds_the_legend_has_none() -> None:
-    figure = differences(compare(ratios(EASY), ratios({g: [v * 1.5 for v in found] for g, found in EASY.items()})))
-    assert not any("bound" in text.get_text() for legend in figure.legends for text in legend.get_texts())
-
-
 def test_an_interval_beyond_the_axis_ends_in_an_arrow() -> None:
     wide = {"rot": [1.0, 8.0], "perm": [1.0, 1.1]}
     found = compare(ratios({"rot": [1.0, 1.0], "perm": [1.0, 1.0]}), ratios(wide))
