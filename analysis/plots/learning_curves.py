@@ -31,7 +31,7 @@ from icy.records.record import HasRecords, Record
 
 from .panels import CURVES, Line, ResultBlock, blocks, describe, draw_band, lines_of, records_of
 
-PANEL_HEIGHT = 1.0  # inches
+PANEL_HEIGHT = 1.1  # inches
 LOG_FROM = 8  # the axis is logarithmic if the longest run has more than this many times the steps of the shortest
 THIN: Facts = {"linewidth": 0.6, "alpha": 0.6}
 DOTTED: Facts = {"color": style.GRAY, "linewidth": style.LINE, "linestyle": ":"}

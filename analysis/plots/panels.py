@@ -48,7 +48,6 @@ DISTANCES = (4.5, 9.0, 15.0, 23.0, 33.0, 45.0, 60.0)  # points
 LEADER = 12.0  # points; labels at a larger distance have a line to their point
 MARK, STROKE = 3.5, 1.0  # half the width of a mark and of a line, in points
 STEP = 0.5  # by which marks are moved aside, in points
-SAMPLES = 20  # places on each segment of a line at which it is avoided
 COVERED, CROSSED = 100.0, 0.5  # costs per square point of overlap with a mark or text, and with a line
 
 Polyline: TypeAlias = Sequence[tuple[float, float]]  # corners of a line, in data coordinates
@@ -76,12 +75,10 @@ def place_labels(
         lines: drawn lines to avoid.
         size: size of the letters, in points; by default `style.SMALL`.
     """
-    from matplotlib.path import Path
-
     size = size or style.SMALL
     scale = 72 / style.figure_of(ax).dpi
     where = scale * ax.transData.transform(points)
-    along = [scale * ax.transData.transform(Path(line).interpolated(SAMPLES).vertices) for line in lines]
+    along = [_along(scale * ax.transData.transform(line)) for line in lines]
     strokes = np.concatenate([np.empty((0, 2)), *along])
     boxes = [np.hstack([places - half, places + half]) for places, half in ((where, MARK), (strokes, STROKE))]
     occupied = np.concatenate(boxes)
@@ -105,6 +102,13 @@ def place_labels(
         )  # fmt: skip
         written.append(label)
     return written
+
+
+def _along(corners: Array) -> Array:
+    """Return places along a line, as far apart as its stroke is wide."""
+    counts = 1 + (np.abs(np.diff(corners, axis=0)).max(axis=1) / (2 * STROKE)).astype(int)
+    pieces = [np.linspace(corners[i], corners[i + 1], count, endpoint=False) for i, count in enumerate(counts)]
+    return np.concatenate([*pieces, corners[-1:]])
 
 
 def _overlaps(some: Array, others: Array) -> Array:

@@ -160,7 +160,7 @@ def _ranked_handles(points: Sequence[Point]) -> list[Line2D]:
 # -- results against the number of parameters --------------------------------------------------------------------------
 
 
-PANEL_HEIGHT, LARGE_PANEL = 1.55, 2.1  # inches, for few models and for many
+PANEL_HEIGHT, LARGE_PANEL = 1.2, 1.75  # inches, for few models and for many
 MARK = 4.0  # points
 FARTHEST = 10.0  # most that a mark is moved aside, in points
 Sized = tuple[int, TableCell]  # number of parameters, and the result
