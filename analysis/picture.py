@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
-from icy.records.long_table import ROW
 
 from . import style
-from .table_cells import checked_spread
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -161,6 +159,8 @@ class Picture:
             return
         import pandas as pd
 
+        from icy.records.long_table import ROW
+
         rows, long = sum(len(part.lines) for part in self.blocks), pd.concat([part.long for part in self.blocks])
         varying = [name for name in ("protocol", *ROW[1:]) if long[name].nunique(dropna=True) > 1]
         example = f", as in --where {varying[0]}={long[varying[0]].dropna().iloc[0]}" if varying else ""
@@ -201,6 +201,8 @@ def plot(describe: Callable[..., Picture]) -> Callable[..., Figure]:
 
     @wraps(describe)
     def draw(*args: Any, **given: Any) -> Figure:
+        from .table_cells import checked_spread
+
         described = {name: value for name, value in given.items() if name in own.parameters or name not in GIVEN}
         arguments = {**own.bind(*args, **described).arguments, **given}
         checked_spread(arguments.get("spread", "sd"))

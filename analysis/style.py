@@ -353,7 +353,7 @@ def entitle(
         return
     width = 0.95 * figure.get_figwidth()
     if isinstance(figure, ShownFigure):
-        sentences = [text[:1].upper() + text[1:].rstrip(".") + "." for text in (title or usual, *notes)]
+        sentences = [text[:1].upper() + text[1:].rstrip(".") + "." for text in (title or usual, *notes) if text]
         figure.caption = " ".join(sentences)
     shown = ("" if CAPTIONED else usual) if title is None else title
     if shown:
