@@ -41,7 +41,7 @@ from .panels import Array, draw_band, lines_of, place_labels, records_of
 
 SHOWN = {"accuracy": "survival", "distinct": "distinct messages", "topsim": "topsim"}  # measures, and their labels
 TOKENS = ("accuracy", "agreement", "seen_accuracy", "unseen_accuracy")  # measures that are shares of equal tokens
-HEIGHT = 1.3  # of a panel, in inches
+HEIGHT = 1.15  # of a panel, in inches
 MOST = 14  # columns of a readable figure
 REFERENCE_SEEDS = (1, 2, 3)  # of the languages of known origin
 FEWEST = 3  # least number of grammars for axes from languages of known origin

@@ -20,7 +20,7 @@ from icy.core.conventions import Convention, lower_is_better, read_conventions
 CHANCE = "thick line below a bar: 95 % of the values by chance"
 OWN_SCALE = ("tre", "conflict_count", "mutual_information", "message_entropy", "unique_messages")  # may exceed 1
 PALE = 0.6  # share of the color of bars in white, so that the line of the spread is visible on every color
-BAR, ROOMY = 0.2, 0.3  # heights of a bar with its gap, and of a labeled bar, in inches
+BAR, ROOMY = 0.24, 0.34  # heights of a bar with its gap, and of a labeled bar, in inches
 LOWER = "\nlower is better"
 
 
