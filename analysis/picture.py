@@ -123,10 +123,11 @@ class Picture:
         style.entitle(figure, drawn, axes is None, title, self.title, self.notes)
         if parts:
             _fit(figure, parts, outer, groups, wide)
-        figure.draw_without_rendering()  # fixes the positions of the axes
-        for ax, panel in zip(drawn, self.panels, strict=True):
-            if panel.finish is not None:
-                panel.finish(ax)
+        last = [(ax, panel.finish) for ax, panel in zip(drawn, self.panels, strict=True) if panel.finish is not None]
+        if last:
+            figure.draw_without_rendering()  # fixes the positions of the axes
+        for ax, finish in last:
+            finish(ax)
         return figure
 
     def _new(
@@ -135,10 +136,10 @@ class Picture:
         """Return a new figure, the part of each group with its axes, and the grid of the parts."""
         tall = [_heights(some, columns) for some, columns in zip(groups, wide, strict=True)]
         height = sum(map(sum, tall))
-        self._refuse_crowd(width, height * style.STRETCH)
+        self._refuse_crowd(width, height)
         figure = style.figure(width, height + AROUND * (1 + sum(map(len, tall)) / 4))
         outer = figure.add_gridspec(len(groups), 1, height_ratios=[sum(heights) + 0.5 for heights in tall])
-        parts = [figure.add_subfigure(place) for place in outer] if self.grouped else [figure]
+        parts = [figure.add_subfigure(outer[row]) for row in range(len(groups))] if self.grouped else [figure]
         for part, some, columns, heights in zip(parts, groups, wide, tall, strict=True):
             ratios = {"height_ratios": heights}
             grid = part.subplots(len(heights), columns, squeeze=False, gridspec_kw=ratios, **self.grid)

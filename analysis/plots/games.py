@@ -97,7 +97,7 @@ def plot_turns_of_values(
     return Picture(panels, "", notes, columns=2, grid={"width_ratios": (targets, objects.shape[1] - targets)})
 
 
-def _values(values: Whole, states: Whole, attributes: Sequence[str], name: str, color: str, ax: Axes) -> None:
+def _values(values: Whole, states: NDArray[Any], attributes: Sequence[str], name: str, color: str, ax: Axes) -> None:
     """Draw the targets or the distractors of a turn: a column per object."""
     draw_grid(ax, states.T, CELLS, VIOLATED)
     ax.set_aspect("auto")

@@ -80,8 +80,8 @@ def place_labels(
     where = scale * ax.transData.transform(points)
     along = [_along(scale * ax.transData.transform(line)) for line in lines]
     strokes = np.concatenate([np.empty((0, 2)), *along])
-    boxes = [np.hstack([places - half, places + half]) for places, half in ((where, MARK), (strokes, STROKE))]
-    occupied = np.concatenate(boxes)
+    around = [np.hstack([places - half, places + half]) for places, half in ((where, MARK), (strokes, STROKE))]
+    occupied = np.concatenate(around)
     weights = np.repeat([COVERED, CROSSED], [len(where), len(strokes)])
     frame = scale * np.array([ax.bbox.extents])
     line = {"arrowstyle": "-", "color": style.DIM, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
