@@ -112,7 +112,7 @@ def published_cells(result: ProbeResult) -> str:
 def draw(results: dict[str, ProbeResult]) -> None:
     """Draw accuracy in the query against observations: a panel per sweep, a line per agent and seed."""
     shown = {name: result for name, result in results.items() if name in DRAWN and result.records}
-    figure, axes = panels(list(shown), None, (2.6 * len(shown), 2.6), across=len(shown))
+    figure, axes = panels(list(shown), (2.6 * len(shown), 2.6), across=len(shown))
     for axis, (name, result) in zip(axes, shown.items(), strict=True):
         colors: dict[str, str] = {}
         for record in result.records:

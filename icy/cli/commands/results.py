@@ -137,10 +137,8 @@ def plot_command(
         "width": width,
     }
     options = {name: value for name, value in given.items() if value is not None}
-    known = inspect.signature(function).parameters
-    for name in options:
-        if name not in known:
-            raise InvalidSettingError(f"The plot '{kind}' has no --{name}: leave it out.")
+    for name in options.keys() - inspect.signature(function).parameters.keys():
+        raise InvalidSettingError(f"The plot '{kind}' has no --{name}: leave it out.")
     from icy.analysis.order import models_in_order
     from icy.records.load import long_of
 

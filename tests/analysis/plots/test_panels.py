@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from icy.analysis import plots
-from icy.analysis.plots.panels import blocks, describe, lines_of, place_labels
+from icy.analysis.plots.panels import blocks, describe
 from icy.analysis.statistics import student
 from icy.analysis.tables.bias import bias_table
 from icy.core.errors import InvalidSettingError
@@ -37,12 +37,6 @@ def test_labels_have_the_settings_in_which_panels_differ() -> None:
         ("acquire", ["A, E=8"]),
         ("budget", ["A, E=16"]),
     ]
-
-
-def test_lines_are_sorted_by_model_then_in_the_order_of_tables() -> None:
-    rows = [("b10", "soft"), ("b2", "discr"), ("b2", "soft"), ("b2", "gumb")]
-    found = lines_of(pd.DataFrame(rows, columns=["model", "representation"]), ["representation"], sides=True)
-    assert [line.label for line in found] == ["b2, soft", "b2, gumb", "b2, discr", "b10, soft"]
 
 
 RATIO = {"protocol": "acquire", "measure": "ratio", "cap": 20.0}
@@ -184,15 +178,5 @@ def test_a_failed_run_may_have_any_value() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*KINDS, "curves"])
 def test_a_plot_that_has_no_room_says_so(kind: str) -> None:
-    with pytest.raises(InvalidSettingError, match=r"leave no room for it in 1 by [\d.]+ inches: make it wider"):
+    with pytest.raises(InvalidSettingError, match=r"leave no room for the plot in a width of 1 inches: make it wider"):
         plots.plot_function(kind)(acquire(), width=1).draw_without_rendering()
-
-
-# -- labels that do not overlap ----------------------------------------------------------------------------------------
-
-
-def test_labels_at_one_place_are_set_apart() -> None:
-    ax = Figure(figsize=(4, 3)).subplots()
-    ax.set(xlim=(0, 1), ylim=(0, 1))
-    found = place_labels(ax, [(0.5, 0.5)] * 6, ["a name"] * 6)
-    assert len({text.xyann for text in found}) == 6
