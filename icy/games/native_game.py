@@ -77,6 +77,9 @@ class NativeGame(NativeStack):
 
     Raises:
         IncompatibleError: compiled code is missing, or does not support the world or a part of the agents.
+
+    Attributes:
+        whole: whether the words of a turn depend on the other turns of its batch.
     """
 
     def __init__(
@@ -108,12 +111,15 @@ class NativeGame(NativeStack):
         assert block is not None
         sees = [Seeing(name, getattr(model, name), block) for name in ("sender_sees", "receiver_sees")]
         described = torch.zeros(2, 1, self._task.sender_hidden * self._task.parts, dtype=torch.float32, device="cpu")
-        turns = min(chunk_for(self._layout.size), -(-self._settings.batch_size // STEP) * STEP)
+        chunk, turns = chunk_for(self._layout.size), -(-self._settings.batch_size // STEP) * STEP
+        self.whole = getattr(model.channel, "normalise", "") == "batch"
+        turns = max(chunk, turns) if self.whole else min(chunk, turns)
         see, judge = (self._program(part, objects, True) for part in sees)
-        talk = self._program(Talking(model), described, True, turns)
+        talk = self._program(Talking(model), described, True, turns, self.whole)
         self._trains = {"program": see, "talk": talk, "judge": judge}
         self._seen, self._judged = (self._program(part, objects, False) for part in sees)
-        self._spoken = self._program(Part("sender", model.sender), described, False)
+        of_batch = (turns, True) if self.whole else ()
+        self._spoken = self._program(Part("sender", model.sender), described, False, *of_batch)
         message = self._spoken.expected[:2].softmax(-1)
         self._heard = self._program(Part("receiver", model.receiver), message, False)
 

@@ -64,9 +64,11 @@ class NativeStack:
         self._updates = 0
         self._last: Tensor | None = None
 
-    def _program(self, part: nn.Module, sample: Tensor, training: bool, chunk: int | None = None) -> Program:
+    def _program(
+        self, part: nn.Module, sample: Tensor, training: bool, chunk: int | None = None, whole: bool = False
+    ) -> Program:
         """Return the program of a part of the models, which gives the same scores."""
-        program = Program(part, sample, training, gradient=training, chunk=chunk, layout=self._layout)
+        program = Program(part, sample, training, training, chunk, self._layout, whole)
         require_same(self._caller, program, part, training)
         return program
 
@@ -376,7 +378,7 @@ class NativePairLearner(NativeStack):
         chunk = chunk_for(max(sum(p.numel() for p in side.parameters()) for side in (pair.sender, pair.receiver)))
         sender, receiver = Part("sender", pair.sender), Part("receiver", pair.receiver)
         self._joined = Program(Joined(pair), meanings, training=True, gradient=True, chunk=chunk, layout=self._layout)
-        require_same_scores(self._caller, self._joined, True)
+        require_same_scores(self._caller, self._joined)
         if not is_known(pair):  # gradients of the sides, as the link has gradients without those of the scores
             for part, inputs in ((sender, meanings), (receiver, sent)):
                 self._program(part, inputs, True, chunk)

@@ -5,7 +5,6 @@ import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
@@ -300,6 +299,8 @@ def _described(
     weights = program.takes_weights
     inputs = (inputs.float() if weights else inputs.long()).contiguous()
     replicates, batch = inputs.shape[:2]
+    if program.whole and batch > program.native.chunk:
+        raise IncompatibleError(f"A batch has at most {program.native.chunk} examples here, not {batch}.")
     read = address_of_inputs(program, inputs, replicates * batch)
     one = Pass(
         batch=batch,
@@ -377,13 +378,16 @@ def require_same(caller: Caller, program: Program, model: nn.Module, training: b
         NotNativeError: the results differ.
     """
     if is_known(model):
-        require_same_scores(caller, program, training)
+        require_same_scores(caller, program)
         return
+    own = copy.deepcopy(model).float()  # in which every engine trains
+    native = NativeModule(own, [])
+    native._programs = {(training, program.takes_weights): program}
     try:
-        scores, gradients = _by_pytorch(program, model, training)
+        scores, gradients = _results(own, program, training)
     except Exception as error:  # a third-party module may raise anything for a batch of another size
         raise NotNativeError(first_line(error)) from error
-    found, of_found = _by_program(caller, program, model, training)
+    found, of_found = _results(native, program, training)
     _require_close(found, scores)
     whole = sum(float(g.norm()) ** 2 for g in gradients.values()) ** 0.5
     for name, gradient in gradients.items():
@@ -396,9 +400,9 @@ def is_known(model: nn.Module) -> bool:
     return all(type(module).__module__.partition(".")[0] in ("icy", "torch") for module in model.modules())
 
 
-def require_same_scores(caller: Caller, program: Program, training: bool) -> None:
+def require_same_scores(caller: Caller, program: Program) -> None:
     """Raise unless a program computes the scores of the traced batch; see `require_same`."""
-    keys, _ = _keys(training)
+    keys = torch.zeros(1, dtype=torch.long, device="cpu")
     found = caller.scores(program, program.initial[None], program.examples[None], keys)
     _require_close(found[0], program.expected)
 
@@ -408,55 +412,25 @@ def _require_close(found: Tensor, scores: Tensor) -> None:
         raise NotNativeError("its traced program gives other scores")
 
 
-def _examples(program: Program) -> Tensor:
-    """Return more examples than in the trace, in two chunks."""
+def _results(model: nn.Module, program: Program, training: bool) -> Results:
+    """Return a model's scores of two chunks of the traced examples, and in training the gradients of a sum of them.
+
+    The sum has distinct weights of both signs.
+    """
     count = program.native.chunk + len(program.examples)
-    return program.examples[torch.arange(count, device="cpu") % len(program.examples)]
-
-
-def _keys(training: bool) -> tuple[Tensor, AbstractContextManager[None]]:
-    """Return the key of an update's noise for the compiled code, and a context in which a model draws from it."""
-    key = torch.zeros(1, dtype=torch.long, device="cpu")
-    return key, drawing_from(Noise(key[0])) if training else nullcontext()
-
-
-def _weights(scores: Float[Tensor, "batch place choice"]) -> Float[Tensor, "batch place choice"]:
-    """Return distinct weights of both signs. The gradients of the weighted sum of scores are compared."""
-    return torch.arange(scores.numel(), device="cpu").mul(0.7).cos().view(scores.shape)
-
-
-def _by_program(caller: Caller, program: Program, model: nn.Module, training: bool) -> Results:
-    layout, inputs = program.layout, _examples(program)[None]
-    parameters = layout.pack(dict(model.named_parameters()))[None]
-    keys, _ = _keys(training)
-    if not training:
-        return caller.scores(program, parameters, inputs)[0], {}
-    given = _asking([parameters.requires_grad_()], inputs)
-    scores: Tensor = ProgramPass.apply(caller, program, parameters, inputs, keys)  # type: ignore[no-untyped-call]
-    gradients = torch.autograd.grad((scores[0] * _weights(scores[0])).sum(), given)
-    views = layout.views(gradients[0][0])
-    of_parameters = {name: views[name].reshape(shape) for name, shape in layout.shapes.items()}
-    return scores[0].detach(), of_parameters | dict(zip([INPUT], (g[0] for g in gradients[1:]), strict=False))
-
-
-def _by_pytorch(program: Program, model: nn.Module, training: bool) -> Results:
-    model, inputs = copy.deepcopy(model).float().train(training), _examples(program)  # in which every engine trains
-    _, drawing = _keys(training)
+    inputs = program.examples[torch.arange(count, device="cpu") % len(program.examples)]
+    model.train(training)
     if not training:
         with torch.no_grad():
             return model(inputs), {}
-    trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    given = _asking(list(trained.values()), inputs)
-    with torch.enable_grad(), drawing:
+    given = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+    if program.takes_weights:
+        given[INPUT] = inputs.requires_grad_()  # type: ignore[assignment]
+    with torch.enable_grad(), drawing_from(Noise(torch.zeros((), dtype=torch.long, device="cpu"))):
         scores: Tensor = model(inputs)
-        loss = (scores * _weights(scores)).sum()
-    gradients = torch.autograd.grad(loss, given, allow_unused=True, materialize_grads=True)
-    return scores.detach(), dict(zip([*trained, INPUT], gradients, strict=False))
-
-
-def _asking(parameters: list[Tensor], inputs: Tensor) -> list[Tensor]:
-    """Return the tensors that need gradients: parameters, and inputs that are weights."""
-    return [*parameters, inputs.requires_grad_()] if inputs.is_floating_point() else parameters
+        loss = (scores * torch.arange(scores.numel(), device="cpu").mul(0.7).cos().view(scores.shape)).sum()
+    gradients = torch.autograd.grad(loss, list(given.values()), allow_unused=True, materialize_grads=True)
+    return scores.detach(), dict(zip(given, gradients, strict=True))
 
 
 # -- a model run by compiled code inside PyTorch -----------------------------------------------------------------------
@@ -511,9 +485,8 @@ class NativeModule(nn.Module):
         if program is None:
             kind = "weights over symbols" if weights else "tokens"
             raise IncompatibleError(f"This module does not accept {kind}: create it with a sample of {kind}.")
-        named = dict(self.named_parameters())
-        shapes = program.layout.shapes
-        stacked = any(named[name].dim() > len(shape) for name, shape in shapes.items())
+        named, shapes = dict(self.named_parameters()), program.layout.shapes
+        stacked = any(parameter.dim() > len(shapes[name]) for name, parameter in named.items())
         parameters = self._packed(program, named, stacked)
         inputs = inputs if stacked else inputs.unsqueeze(0)
         inputs = inputs.expand(len(parameters), *inputs.shape[1:])
@@ -528,8 +501,8 @@ class NativeModule(nn.Module):
         """Return the parameters [replicate, padded] in the program's layout."""
         layout = program.layout
         parts, end = [], 0
-        for name, shape in layout.shapes.items():
+        for name in [name for name in layout.shapes if name in named]:
             value = named[name] if stacked else named[name].unsqueeze(0)
             parts.append(F.pad(value.flatten(1), (layout.offsets[name] - end, 0)))
-            end = layout.offsets[name] + shape.numel()
+            end = layout.offsets[name] + layout.shapes[name].numel()
         return torch.cat([*parts[:-1], F.pad(parts[-1], (0, layout.padded - end))], 1)

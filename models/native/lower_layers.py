@@ -431,12 +431,22 @@ def _emitted_gumbel(
 
 @lowers(emitted_digits)
 def _emitted_digits(low: Lowering, node: Node, parts: int, scores: Value, levels: int, normalise: str) -> Value:
-    if normalise != "sigmoid":
-        raise NotNativeError(f"its words depend on the batch (normalise={normalise})")
     build = low.builder
+    if normalise != "sigmoid" and not build.whole:
+        raise NotNativeError(f"its words depend on the batch (normalise={normalise})")
     x = build.examples(scores)
     out = build.panel(None, [x.width], x.trained)
     unit = build.slab(None, x.width)
+    if normalise != "sigmoid":
+        size = build.vector()
+        build.emit(Code.SPREAD, None, x.width - 1, x.slabs[0], out.slabs[0], unit, size, float(levels - 1))
+
+        @build.gradient_of(out)
+        def spread_back(grads: list[Slab]) -> None:
+            to, add = build.gradient_target(x)
+            build.emit(Code.SPREAD_BACK, None, x.width - 1, grads[0], unit, size, to[0], add, back=True)
+
+        return out
     build.emit(Code.DIGITS, None, x.width, x.slabs[0], out.slabs[0], unit, x.width - 1, float(levels - 1))
 
     @build.gradient_of(out)

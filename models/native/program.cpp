@@ -11,7 +11,7 @@ enum Code : int64_t {
     HIGHWAY_BACK, SRU, SRU_BACK, SRU_STATE, SRU_STATE_BACK, MIX, MIX_BACK, STOP, STOP_BACK, SOFTMAX, SOFTMAX_BACK,
     SAMPLE, APPLY, APPLY_BACK, GELU, GELU_BACK, COPY, COPY_ROW, NORM, NORM_BACK, ATTEND, ATTEND_BACK, POOL, POOL_BACK,
     INPUT, INPUT_BACK, FILL, START, PUT_ROW, COPY_ROWS, TURN, SUM_TURNED, COUNT, DIGITS, DIGITS_BACK,
-    FIND_CODE, PUT_CODE, PUT_CODE_BACK, ATTRACT, ATTRACT_BACK, LINK, LINK_BACK
+    FIND_CODE, PUT_CODE, PUT_CODE_BACK, ATTRACT, ATTRACT_BACK, LINK, LINK_BACK, SPREAD, SPREAD_BACK
 };
 
 constexpr int WIDTH = 28;  // numbers of an operation
@@ -350,6 +350,16 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case DIGITS_BACK:  // columns, grad, sigmoids, to x, add
                 digits_back(e(a[0]), at(a[1]), at(a[2]), at(a[3]), a[4]);
                 break;
+            case SPREAD: {  // digits, x, out, shares, their range, largest digit
+                const Matrix x{at(a[1]), 0, 0, distance, false}, out{at(a[2]), 0, 0, distance, false};
+                spread(rows, a[0], (float)as_double(a[5]), x, out, {at(a[3]), 0, 0, distance, false}, at(a[4]));
+                break;
+            }
+            case SPREAD_BACK: {  // digits, grad, shares, their range, to x, add
+                const Matrix grad{at(a[1]), 0, 0, distance, false}, unit{at(a[2]), 0, 0, distance, false};
+                spread_back(rows, a[0], grad, unit, *at(a[3]), {at(a[4]), 0, 0, distance, false}, a[5]);
+                break;
+            }
             case FIND_CODE:  // columns, x, codes, number of codes, to
                 nearest_codes(rows, a[0], distance, at(a[1]), at(a[2]), a[3], at(a[4]));
                 break;

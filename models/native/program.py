@@ -97,6 +97,7 @@ class Program:
         gradient: whether to include a backward pass.
         chunk: rows of a batch that run forward and back together; the default depends on the model's size.
         layout: layout that has the model's parameters, and maybe others; by default the layout of the model.
+        whole: whether every batch fits in a chunk, so that a model may compute with all of its rows.
 
     Attributes:
         layout: layout of the parameters.
@@ -119,6 +120,7 @@ class Program:
         gradient: bool,
         chunk: int | None = None,
         layout: Layout | None = None,
+        whole: bool = False,
     ) -> None:
         self.layout = layout or Layout.of(model)
         self.initial = self.layout.pack(dict(model.named_parameters()))
@@ -133,7 +135,8 @@ class Program:
             raise NotNativeError("its scores have no axis of places")
         self.examples, self.expected = examples, traced.result.tensor
         self.places, self.choices = traced.result.tensor.shape[-2:]
-        builder = Builder(chunk or chunk_for(self.layout.size), gradient)
+        self.whole = whole
+        builder = Builder(chunk or chunk_for(self.layout.size), gradient, whole)
         try:
             lowering = Lowering(traced, builder, self.layout.offsets, self.layout.frozen)
             answers = lowering.run()

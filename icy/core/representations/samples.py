@@ -77,7 +77,7 @@ class Representation(Protocol):
 
 
 @traceable
-def linked(scores: Scores, link: Representation, codes: Tensor | None) -> Scores:
+def linked(scores: Scores, link: Representation, codes: Float[Tensor, "code size"] | None) -> Scores:
     """Return the message of a representation in training, as one operation of a native program.
 
     Args:
