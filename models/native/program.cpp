@@ -126,6 +126,8 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
         const int64_t* a = o + 2;
         const long rows = o[1] < 0 ? memory.rows : o[1], distance = BLOCK * (o[1] < 0 ? program.chunk : o[1]);
         const auto e = [&](int64_t columns) { return extent(rows, columns, distance); };
+        const auto panel = [&](int64_t address) { return Matrix{at(address), 0, 0, distance, false}; };
+        const auto by_row = [&](auto step) { a[1] ? step(std::true_type()) : step(std::false_type()); };
         switch (o[0]) {
             case LINEAR: {  // out, columns, bias, add, count, (rows, depth, packed) ..., at FINISH: last step, and its other panel
                 Factor factors[FACTORS];
@@ -163,8 +165,7 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case GRU:  // columns, row, h, n, out, x (3), s (3)
                 some(a + 5, 3, xs);
                 some(a + 8, 3, us);
-                if (a[1]) gru<true>(e(a[0]), xs, us, at(a[2]), at(a[3]), at(a[4]));
-                else gru<false>(e(a[0]), xs, us, at(a[2]), at(a[3]), at(a[4]));
+                by_row([&](auto row) { gru<row>(e(a[0]), xs, us, at(a[2]), at(a[3]), at(a[4])); });
                 break;
             case GRU_BACK:  // columns, add, grad, h, n, to h, s (3), totals (4)
                 some(a + 6, 3, us);
@@ -182,46 +183,41 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case HIGHWAY:  // columns, row, kind, s, out, x (2), gates (2)
                 some(a + 5, 2, xs);
                 some(a + 7, 2, us);
-                if (a[1]) highway<true>(e(a[0]), a[2], xs, us, at(a[3]), at(a[4]));
-                else highway<false>(e(a[0]), a[2], xs, us, at(a[3]), at(a[4]));
+                by_row([&](auto row) { highway<row>(e(a[0]), a[2], xs, us, at(a[3]), at(a[4])); });
                 break;
             case HIGHWAY_BACK:  // columns, add, kind, grad, s, to s, gates (2)
                 some(a + 6, 2, us);
                 highway_back(e(a[0]), a[2], at(a[3]), at(a[4]), us, at(a[5]), a[1]);
                 break;
-            case SRU: {  // columns, row, kind, c, f, r, new c, active c, out, x (4), w (2)
+            case SRU:  // columns, row, kind, c, f, r, new c, active c, out, x (4), w (2)
                 some(a + 9, 4, xs);
                 some(a + 13, 2, ys);
-                const auto step = a[1] ? sru<true> : sru<false>;
-                step(e(a[0]), a[2], xs, ys, at(a[3]), at(a[4]), at(a[5]), at(a[6]), at(a[7]), at(a[8]));
+                by_row([&](auto row) {
+                    sru<row>(e(a[0]), a[2], xs, ys, at(a[3]), at(a[4]), at(a[5]), at(a[6]), at(a[7]), at(a[8]));
+                });
                 break;
-            }
             case SRU_BACK:  // columns, row, kind, add, grad, grad c, c, f, r, active c, to c, x (4), w (2), g (4), totals
                 some(a + 11, 4, xs);
                 some(a + 15, 2, ys);
                 some(a + 17, 4, us);
                 for (int i = 0; i < 6; i++) vs[i] = nullptr;
                 some(program.lists + a[21], 6, vs);
-                if (a[1])
-                    sru_back<true>(e(a[0]), a[2], at(a[4]), at(a[5]), xs, ys, at(a[6]), at(a[7]), at(a[8]), at(a[9]),
-                                   us, at(a[10]), a[3], vs);
-                else
-                    sru_back<false>(e(a[0]), a[2], at(a[4]), at(a[5]), xs, ys, at(a[6]), at(a[7]), at(a[8]), at(a[9]),
-                                    us, at(a[10]), a[3], vs);
+                by_row([&](auto row) {
+                    sru_back<row>(e(a[0]), a[2], at(a[4]), at(a[5]), xs, ys, at(a[6]), at(a[7]), at(a[8]), at(a[9]), us,
+                                  at(a[10]), a[3], vs);
+                });
                 break;
             case SRU_STATE:  // columns, row, c, gate, out, w, x (2)
                 some(a + 6, 2, xs);
-                if (a[1]) sru_state<true>(e(a[0]), xs, at(a[5]), at(a[2]), at(a[3]), at(a[4]));
-                else sru_state<false>(e(a[0]), xs, at(a[5]), at(a[2]), at(a[3]), at(a[4]));
+                by_row([&](auto row) { sru_state<row>(e(a[0]), xs, at(a[5]), at(a[2]), at(a[3]), at(a[4])); });
                 break;
             case SRU_STATE_BACK:  // columns, row, add, grad, c, gate, to c, w, x (2), g (2), totals (3)
                 some(a + 8, 2, xs);
                 some(a + 10, 2, us);
                 some(a + 12, 3, vs);
-                if (a[1])
-                    sru_state_back<true>(e(a[0]), at(a[3]), xs, at(a[7]), at(a[4]), at(a[5]), us, at(a[6]), a[2], vs);
-                else
-                    sru_state_back<false>(e(a[0]), at(a[3]), xs, at(a[7]), at(a[4]), at(a[5]), us, at(a[6]), a[2], vs);
+                by_row([&](auto row) {
+                    sru_state_back<row>(e(a[0]), at(a[3]), xs, at(a[7]), at(a[4]), at(a[5]), us, at(a[6]), a[2], vs);
+                });
                 break;
             case MIX:  // columns, a, b, s, out
                 mix(e(a[0]), at(a[1]), at(a[2]), at(a[3]), at(a[4]));
@@ -292,35 +288,28 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case POOL_BACK:  // columns, grad, even, odd, to even, add, to odd, add
                 pool_back(e(a[0]), at(a[1]), at(a[2]), at(a[3]), at(a[4]), a[5], at(a[6]), a[7]);
                 break;
-            case INPUT: {  // columns, place, out
-                const Matrix panel{at(a[2]), 0, 0, distance, false};
+            case INPUT:  // columns, place, out
                 for (long i = 0; i < rows; i++)
                     for (long j = 0; j < a[0]; j++)
-                        *panel.at(i, j) = memory.input
+                        *panel(a[2]).at(i, j) = memory.input
                             ? memory.input[(i * program.tokens + a[1]) * a[0] + j]
                             : (memory.tokens[i * program.tokens + a[1]] == j ? 1.f : 0.f);
                 break;
-            }
-            case INPUT_BACK: {  // columns, place, grad
-                const Matrix panel{at(a[2]), 0, 0, distance, false};
-                if (memory.to_input)
-                    for (long i = 0; i < rows; i++)
-                        for (long j = 0; j < a[0]; j++)
-                            memory.to_input[(i * program.tokens + a[1]) * a[0] + j] += *panel.at(i, j);
+            case INPUT_BACK:  // columns, place, grad
+                for (long i = 0; memory.to_input && i < rows; i++)
+                    for (long j = 0; j < a[0]; j++)
+                        memory.to_input[(i * program.tokens + a[1]) * a[0] + j] += *panel(a[2]).at(i, j);
                 break;
-            }
             case FILL: {  // columns, to, value
                 const float value = (float)as_double(a[2]);
                 float* to = at(a[1]);
                 e(a[0]).each([&](long i, long) { store(to + i, all(value)); });
                 break;
             }
-            case PUT_ROW: {  // columns, to, first column, row
-                const Matrix panel{at(a[1]), 0, 0, distance, false};
+            case PUT_ROW:  // columns, to, first column, row
                 for (long i = 0; i < rows; i++)
-                    for (long j = 0; j < a[0]; j++) *panel.at(i, a[2] + j) = at(a[3])[j];
+                    for (long j = 0; j < a[0]; j++) *panel(a[1]).at(i, a[2] + j) = at(a[3])[j];
                 break;
-            }
             case COPY_ROWS: {  // columns, from, rows of its panel, to, rows of its panel, add
                 for (long block = 0; block < blocks(a[0]); block++) {
                     const float* from = at(a[1]) + block * BLOCK * a[2];
@@ -329,18 +318,16 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
                 }
                 break;
             }
-            case START: {  // columns, to, column that is one
-                const Matrix panel{at(a[1]), 0, 0, distance, false};
+            case START:  // columns, to, column that is one
                 for (long i = 0; i < rows; i++)
-                    for (long j = 0; j < a[0]; j++) *panel.at(i, j) = j == a[2] ? 1.f : 0.f;
+                    for (long j = 0; j < a[0]; j++) *panel(a[1]).at(i, j) = j == a[2] ? 1.f : 0.f;
                 break;
-            }
             case COUNT: {  // columns, first token, places, to, factor
-                const Matrix panel{at(a[3]), 0, 0, distance, false};
                 const float share = (float)as_double(a[4]);
+                const Matrix to = panel(a[3]);
                 for (long i = 0; i < rows; i++) {
-                    for (long j = 0; j < a[0]; j++) *panel.at(i, j) = 0.f;
-                    for (long p = 0; p < a[2]; p++) *panel.at(i, memory.tokens[i * program.tokens + a[1] + p]) += share;
+                    for (long j = 0; j < a[0]; j++) *to.at(i, j) = 0.f;
+                    for (long p = 0; p < a[2]; p++) *to.at(i, memory.tokens[i * program.tokens + a[1] + p]) += share;
                 }
                 break;
             }
@@ -350,16 +337,12 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case DIGITS_BACK:  // columns, grad, sigmoids, to x, add
                 digits_back(e(a[0]), at(a[1]), at(a[2]), at(a[3]), a[4]);
                 break;
-            case SPREAD: {  // digits, x, out, shares, their range, largest digit
-                const Matrix x{at(a[1]), 0, 0, distance, false}, out{at(a[2]), 0, 0, distance, false};
-                spread(rows, a[0], (float)as_double(a[5]), x, out, {at(a[3]), 0, 0, distance, false}, at(a[4]));
+            case SPREAD:  // digits, x, out, shares, their range, largest digit
+                spread(rows, a[0], (float)as_double(a[5]), panel(a[1]), panel(a[2]), panel(a[3]), at(a[4]));
                 break;
-            }
-            case SPREAD_BACK: {  // digits, grad, shares, their range, to x, add
-                const Matrix grad{at(a[1]), 0, 0, distance, false}, unit{at(a[2]), 0, 0, distance, false};
-                spread_back(rows, a[0], grad, unit, *at(a[3]), {at(a[4]), 0, 0, distance, false}, a[5]);
+            case SPREAD_BACK:  // digits, grad, shares, their range, to x, add
+                spread_back(rows, a[0], panel(a[1]), panel(a[2]), *at(a[3]), panel(a[4]), a[5]);
                 break;
-            }
             case FIND_CODE:  // columns, x, codes, number of codes, to
                 nearest_codes(rows, a[0], distance, at(a[1]), at(a[2]), a[3], at(a[4]));
                 break;
