@@ -94,6 +94,8 @@ class Main(LazyGroup):
         try:
             return super().invoke(ctx)
         except (KeyboardInterrupt, Exception) as error:
+            if isinstance(error, KeyboardInterrupt) and error.args and not interrupt_text(error):
+                raise Interrupted(str(error)) from None
             expected = isinstance(error, (click.ClickException, click.exceptions.Exit, IcyError))
             words, kept = ctx.meta["icy.words"], interrupt_text(error)
             if expected or not hides_interrupt(error) or not (kept or {*words[:2]} & {*TRAINING}):

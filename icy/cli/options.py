@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import click
 from click.core import ParameterSource
@@ -24,13 +24,17 @@ from icy.core.errors import InvalidSettingError, quoted
 from icy.core.fields import described
 from icy.core.registry import registry
 from icy.core.streams import DrawsName
+from icy.experiments.measuring import FILES, Measurement, save_rows
 from icy.experiments.sweep_file import OPTIONS
 from icy.records.load import MEASURES, Results
 from icy.records.store import RERUN
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 from . import groups
 from .output import FORMATS as LIST_FORMATS
-from .output import paper_options
+from .output import checked_file, checked_plot, note, paper_options, print_table, set_up_log
 
 Decorator = Callable[[Any], Any]
 Assignments = Sequence[tuple[str, object]]
@@ -257,7 +261,8 @@ def command(name: str, short_help: str | None = None, **how: Any) -> Callable[[C
             extra = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
             decorators = [decorate for decorate in extra if callable(decorate)]
             if dataclasses.is_dataclass(one.hint):
-                decorators = [field.option() for field in fields_of(one.hint).values()]
+                fields = fields_of(one.hint).values()
+                decorators = [made for field in fields for made in (field.option(), *field.shown.get("also", ()))]
             elif not decorators:
                 by_place = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
                 decorators = [one.argument() if by_place else one.option(), *one.shown.get("also", ())]
@@ -421,11 +426,16 @@ STYLE: dict[str, Any] = {
 }
 _style: Decorator = click.option("--style", expose_value=False, callback=_draw_in, **STYLE)
 
+
+def written(what: str, suffixes: Iterable[str]) -> Callable[..., Path | None]:
+    """Return a callback that checks the file of an option; arguments as for `checked_file`."""
+    return lambda ctx, parameter, given: None if given is None else checked_file(given, suffixes, what)
+
+
 FILE: dict[str, Any] = {"metavar": "FILE", "type": click.Path()}
 OUT = {**FILE, "flags": ("-o", "--out"), "cls": Renamed, "old": ("--save",)}  # --save is the old name
-PLOT = {**FILE, "cls": Renamed, "also": (_style,)}  # of a command that can also draw
-OutFile = Annotated[str | None, OUT]
-PlotFile = Annotated[str | None, PLOT]
+PLOT = {**FILE, "cls": Renamed, "also": (_style,), "callback": lambda ctx, parameter, given: checked_plot(given)}
+PlotFile = Annotated[Path | None, PLOT]  # of a command that can also draw
 Paths = Annotated[tuple[str, ...], {"type": click.Path()}]
 
 _FORMAT = {"flags": ("--format",), "help": "Output format."}
@@ -439,6 +449,42 @@ Verbose = Annotated[
     {"flags": ("--verbose", "-v"), "count": True, "type": None, "show_default": False},
     {"help": "Print how each model is stacked and why; -vv for the whole log."},
 ]
+
+
+@dataclasses.dataclass(frozen=True)
+class TableOutput:
+    """How a command prints its table. Progress and the log are shown from the moment when the command reads this."""
+
+    format_: TableFormat = "table"
+    spread: Spread = "sd"
+    quiet: Quiet = False
+
+    def __post_init__(self) -> None:
+        set_up_log(self.quiet)
+
+
+@dataclasses.dataclass(frozen=True)
+class RowsOutput(TableOutput):
+    """How a command prints and writes a measurement.
+
+    Attributes:
+        out: write the rows behind the table, as csv or parquet.
+    """
+
+    out: Annotated[Path | None, {**OUT, "callback": written("Rows are", FILES)}] = None
+
+    def show(self, found: Measurement) -> None:
+        """Print the table of a measurement, and write its rows to the file that was asked for."""
+        print_table(found.bias_table(self.spread), self.format_)
+        self.write(found.rows)
+
+    def write(self, rows: pd.DataFrame) -> None:
+        """Write rows to the file that was asked for."""
+        if self.out is not None:
+            path = save_rows(rows, self.out)
+            if not self.quiet:
+                note(f"Written: {path}.")
+
 
 Grammar = Annotated[str, {"completes": "grammars"}]
 MeaningsText = Annotated[str, {"metavar": "AxK|K,K,...", "help": "Attributes x values; or the sizes of each, 10,4,2."}]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -18,7 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.core.text import counted as counted  # re-exported
+from icy.core.files import write_atomically
+from icy.core.progress import silence
+from icy.core.surroundings import log_level
 from icy.core.text import csv_cell, csv_table, in_a_line, listed, markdown_table, printable
 
 if TYPE_CHECKING:
@@ -214,7 +217,26 @@ def _columns(lines: list[list[str]], places: Sequence[int]) -> list[list[str]]:
     return [[line[i] for i in places] for line in lines]
 
 
-def checked_plot(given: str | None) -> Path | None:
+def checked_file(given: str | Path, suffixes: Iterable[str], what: str) -> Path:
+    """Check and return the path of an output file. Commands call this before their work starts.
+
+    Args:
+        given: path of the file.
+        suffixes: allowed suffixes.
+        what: start of the error, such as "A plot is".
+
+    Raises:
+        InvalidSettingError: another suffix, or the folder does not exist.
+    """
+    path, known = Path(given), list(suffixes)
+    if path.suffix.lower() not in known:
+        raise InvalidSettingError(f"{what} written as {listed(known, 'or')}, not as '{path.name or given}'.")
+    if not path.absolute().parent.is_dir():
+        raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
+    return path
+
+
+def checked_plot(given: str | Path | None) -> Path | None:
     """Check and return the file to draw to, if one is given; also check that matplotlib can be imported."""
     if given is None:
         return None
@@ -242,49 +264,41 @@ def save_figure(figure: Figure, path: Path | None, quiet: bool = False) -> None:
             note(f"For the caption: {caption}")
 
 
-def checked_file(given: str, suffixes: Iterable[str], what: str) -> Path:
-    """Check and return the path of an output file. Commands call this before their work starts.
+def write_text(text: str, path: Path, flag: str = "--out") -> None:
+    """Write a text to a file and print its path.
 
     Args:
-        given: path of the file.
-        suffixes: allowed suffixes.
-        what: start of the error, such as "A plot is".
-
-    Raises:
-        InvalidSettingError: another suffix, or the folder does not exist.
+        text: the text.
+        path: the file.
+        flag: option of the file, for errors.
     """
-    path, known = Path(given), list(suffixes)
-    if path.suffix.lower() not in known:
-        raise InvalidSettingError(f"{what} written as {listed(known, 'or')}, not as '{path.name or given}'.")
-    if not path.absolute().parent.is_dir():
-        raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
-    return path
+    write_atomically(path, text.encode(), flag)
+    note(f"Written: {path}.")
 
 
-def checked_rows_file(given: str | None) -> Path | None:
-    """Check and return the file to write rows to, if one is given."""
-    return None if given is None else checked_file(given, (".csv", ".parquet"), "Rows are")
+# -- log ---------------------------------------------------------------------------------------------------------------
 
 
-def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Join several tables with the same columns."""
-    import pandas as pd
+class _ConsoleLog(logging.Handler):
+    """Prints icy's log above the progress display."""
 
-    rows = pd.concat([part.set_axis(part.columns, axis=1) for part in parts], ignore_index=True)
-    rows.attrs = {}  # not saved in files
-    return rows
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        style = "yellow" if record.levelno >= logging.WARNING else "dim"
+        self._console.print(Text(printable(record.getMessage()), style=style), soft_wrap=True)
 
 
-def write_rows(rows: pd.DataFrame, path: Path | None, quiet: bool) -> None:
-    """Write rows and print the path; do nothing without a path."""
-    if path is None:
-        return
-    try:
-        if path.suffix.lower() == ".csv":
-            csv_table(rows).to_csv(path, index=False)
-        else:
-            rows.to_parquet(path, index=False)
-    except OSError as error:
-        raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error
-    if not quiet:
-        note(f"Written: {path}.")
+def set_up_log(quiet: bool, verbose: int = 0) -> None:
+    """Print icy's log on stderr until the command ends, from the level that `quiet` and `verbose` choose.
+
+    With `quiet`, no progress is shown either.
+    """
+    level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    log, handler, context = logging.getLogger("icy"), _ConsoleLog(stderr()), click.get_current_context()
+    log.addHandler(handler)
+    context.call_on_close(lambda: log.removeHandler(handler))
+    context.with_resource(log_level(level, log.name))
+    context.with_resource(silence(quiet))

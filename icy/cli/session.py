@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import logging
 import shlex
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -12,14 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from icy.cli.options import FORMATS, Quiet, Spread, Verbose, command, spec_options
 from icy.config.specs import option
 from icy.core.processes import interrupt_text
-from icy.core.surroundings import log_level
-from icy.core.text import counted, duration, printable
+from icy.core.text import counted, duration
 from icy.experiments.display import make_watcher
 from icy.experiments.plan import Plan, Row, make_plan
 from icy.experiments.progress import Watcher
@@ -30,7 +26,7 @@ from icy.records.kinds import JobKind, job_kind
 from icy.training.combinations import warn_of_same_networks
 
 from .exit_codes import DONE, FAILED, Interrupted, same_command
-from .output import note, print_rows, print_table, stderr
+from .output import note, print_rows, print_table, set_up_log, stderr
 
 if TYPE_CHECKING:
     from icy.experiments.estimate import Estimate
@@ -252,30 +248,6 @@ def _saved_models_note(plan: Plan, kind: JobKind, result: ProbeResult) -> str:
         f"The {kind.noun} were not saved: run the same command with --keep-models to train them again and save them, "
         f"for {command}."
     )
-
-
-# -- log ---------------------------------------------------------------------------------------------------------------
-
-
-class _ConsoleLog(logging.Handler):
-    """Prints icy's log above the progress display."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__()
-        self._console = console
-
-    def emit(self, record: logging.LogRecord) -> None:
-        style = "yellow" if record.levelno >= logging.WARNING else "dim"
-        self._console.print(Text(printable(record.getMessage()), style=style), soft_wrap=True)
-
-
-def set_up_log(quiet: bool, verbose: int = 0) -> None:
-    """Print icy's log on stderr until the command ends, from the level that `quiet` and `verbose` choose."""
-    level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    log, handler, context = logging.getLogger("icy"), _ConsoleLog(stderr()), click.get_current_context()
-    log.addHandler(handler)
-    context.call_on_close(lambda: log.removeHandler(handler))
-    context.with_resource(log_level(level, log.name))
 
 
 # -- commands of registered kinds of jobs, made from their specs -------------------------------------------------------

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import click
 
 from icy.analysis.literature.catalogue import find_published, why_not_measured
 from icy.cli.exit_codes import DONE
-from icy.cli.options import FILE, Quiet, Renamed, TableFormat, Verbose, command, spec_options
-from icy.cli.output import checked_file, note, print_data, print_rows, print_table
+from icy.cli.options import FILE, Quiet, Renamed, TableFormat, Verbose, command, spec_options, written
+from icy.cli.output import note, print_data, print_rows, print_table, write_text
 from icy.cli.session import Output, run_command
 from icy.config.specs import RETRIES, ReproduceSpec
-from icy.core.files import write_atomically
 from icy.experiments.reproduce import Reproducing
 from icy.experiments.reproduction import Reproduction
 
 from .list import LISTS
+
+PAGE = {**FILE, "cls": Renamed, "old": ("--save",), "callback": written("A reproduction is", (".md", ".csv"))}
 
 
 @command("reproduce")
@@ -27,7 +29,7 @@ def reproduce_command(
     chosen: Annotated[dict[str, Any], spec_options(ReproduceSpec, without=("table", "plugin"))],
     dry_run: bool = False,
     format_: TableFormat = "table",
-    page: Annotated[str | None, {**FILE, "cls": Renamed, "old": ("--save",)}] = None,
+    page: Annotated[Path | None, PAGE] = None,
     quiet: Quiet = False,
     verbose: Verbose = 0,
 ) -> int:
@@ -62,7 +64,6 @@ def reproduce_command(
     if table is None:
         raise click.UsageError("Which table? `icy reproduce --list` shows all.")
     output = Output(dry_run, format_, "sem", quiet, verbose)  # standard errors, as the papers print
-    path = None if page is None else checked_file(page, (".md", ".csv"), "A reproduction is")
     if dry_run and (said := why_not_measured(table)):
         click.echo(f"Nothing to train. {said}")
         return DONE
@@ -72,11 +73,10 @@ def reproduce_command(
         note(f"{name} is in {request.source.id}: {request.source.title}.")
 
     def show(done: Reproduction) -> None:
-        if path is not None:
-            is_page = path.suffix.lower() == ".md"
+        if page is not None:
+            is_page = page.suffix.lower() == ".md"
             text = done.page() if is_page else done.cells.to_csv(index=False, float_format="%.5g")
-            write_atomically(path, text.encode(), "--page")
-            note(f"Written: {path}.")
+            write_text(text, page, "--page")
         _print(done, format_)
 
     if request.trains:

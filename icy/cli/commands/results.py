@@ -16,18 +16,20 @@ from icy.cli.options import (
     SPREADS,
     STYLE,
     ListFormat,
-    OutFile,
     Paths,
     Quiet,
     Selection,
     Spread,
     command,
     plugin_option,
+    written,
 )
-from icy.cli.output import checked_file, checked_plot, note, print_rows, save_figure
+from icy.cli.output import checked_plot, note, print_rows, save_figure
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import write_atomically
 from icy.core.text import counted, size, words
+
+HTML = (".html", ".htm")
 
 # -- report ------------------------------------------------------------------------------------------------------------
 
@@ -37,7 +39,7 @@ from icy.core.text import counted, size, words
 def report_command(
     results: Paths = (),
     *,
-    out: Annotated[str, OUT] = "report.html",
+    out: Annotated[Path, {**OUT, "callback": written("A report is", HTML)}] = Path("report.html"),
     title: Annotated[str, {"metavar": "TEXT"}] = "",
     spread: Spread = "sd",
     compare: Annotated[str | None, {"metavar": "WITH"}] = None,
@@ -68,13 +70,12 @@ def report_command(
 
         click.echo(written(selected.read(results)))
         return
-    path = checked_file(out, [".html", ".htm"], "A report is")
     from icy.analysis.tables.references import compared_with
     from icy.experiments.report import report
 
     chosen = selected.read(results)
-    report(chosen, path, title, spread, compared_with(compare)[0])
-    note(f"Written: {path} ({path.stat().st_size / 1e6:.1f} MB).")
+    report(chosen, out, title, spread, compared_with(compare)[0])
+    note(f"Written: {out} ({out.stat().st_size / 1e6:.1f} MB).")
 
 
 # -- plot --------------------------------------------------------------------------------------------------------------
@@ -89,7 +90,7 @@ def plot_command(
     results: Annotated[Paths, {"metavar": "[RESULTS]..."}] = (),
     *,
     list_: Annotated[bool, {"flags": ("--list",)}] = False,
-    out: OutFile = None,
+    out: Annotated[str | None, OUT] = None,
     style: Annotated[str | None, STYLE] = None,
     selected: Selection,
     spread: Annotated[str | None, SPREAD_OF_PLOT] = None,
@@ -207,8 +208,8 @@ def atlas_command(
     *,
     models: bool = False,
     pack: Annotated[str | None, {**FILE, "metavar": "FOLDER"}] = None,
-    out: OutFile = None,
-    html: Annotated[str | None, FILE] = None,
+    out: Annotated[str | None, OUT] = None,
+    html: Annotated[Path | None, {**FILE, "callback": written("A page is", HTML)}] = None,
     format_: ListFormat = "table",
 ) -> int:
     """Show the contents of the atlas and how it was made. FILE is your own atlas.
@@ -252,9 +253,8 @@ def atlas_command(
     if html is not None:
         from icy.analysis.report.explorer import explorer_page
 
-        path = checked_file(html, [".html", ".htm"], "A page is")
-        write_atomically(path, explorer_page(atlas).encode(), "--html")
-        note(f"Written: {path} ({path.stat().st_size / 1e6:.1f} MB).")
+        write_atomically(html, explorer_page(atlas).encode(), "--html")
+        note(f"Written: {html} ({html.stat().st_size / 1e6:.1f} MB).")
         return DONE
     table = atlas.coverage() if models else atlas.settings()
     table = table.loc[:, [name for name in table if table[name].nunique(dropna=False) > 1 or name in ALWAYS]]

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from icy.analysis.tables.printed_table import SUFFIXES
 from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.options import (
     FORMATS,
+    OUT,
     Assignment,
     ListFormat,
-    OutFile,
     Paths,
     PlotFile,
     Selection,
@@ -24,19 +25,10 @@ from icy.cli.options import (
     Spread,
     TableFormat,
     command,
+    written,
 )
-from icy.cli.output import (
-    checked_file,
-    checked_plot,
-    for_paper,
-    note,
-    print_data,
-    print_rows,
-    print_tables,
-    save_figure,
-)
+from icy.cli.output import for_paper, note, print_data, print_rows, print_tables, save_figure, write_text
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
-from icy.core.files import write_atomically
 from icy.experiments.report import by_protocol
 from icy.experiments.results import table_of
 from icy.records.kinds import kind_of_rows
@@ -67,7 +59,7 @@ def table_command(
     no_log: bool = False,
     no_marks: bool = False,
     format_: Annotated[TableFormat, {"type": click.Choice([*FORMATS, "html"])}] = "table",
-    out: OutFile = None,
+    out: Annotated[Path | None, {**OUT, "callback": written("A table is", SUFFIXES)}] = None,
 ) -> int:
     """Print results as a bias table: one row per model, one column per grammar.
 
@@ -98,10 +90,9 @@ def table_command(
     composition is good: shuf and shufdet should be easy to learn, and proj, pairsum, rot and hol hard. They need at
     least three rows. Rows are in the order of --model, if given. In LaTeX the table needs booktabs and graphicx.
     """
-    from icy.analysis.tables.printed_table import SUFFIXES, format_of
+    from icy.analysis.tables.printed_table import format_of
     from icy.records.load import long_of
 
-    path = None if out is None else checked_file(out, SUFFIXES, "A table is")
     if diff and compare:
         raise InvalidSettingError(
             "--compare shows two numbers side by side, and --diff subtracts them; give only one of these options."
@@ -113,9 +104,8 @@ def table_command(
     else:
         tables = _tables(long, spread, compare, {**look, "mark": not no_marks, "log": not no_log})
     tables = dict(zip(tables, for_paper(*tables.values()), strict=True))
-    if path is not None:
-        write_atomically(path, (_rendered(tables, format_of(path)) + "\n").encode())
-        note(f"Written: {path}.")
+    if out is not None:
+        write_text(_rendered(tables, format_of(out)) + "\n", out)
     elif format_ in ("json", "csv"):
         click.echo(_rendered(tables, format_))
     else:
@@ -239,7 +229,7 @@ def compare_command(
     selected: Selection,
     seeds: bool = False,
     plot: PlotFile = None,
-    out: OutFile = None,
+    out: Annotated[Path | None, {**OUT, "callback": written("Differences are", [".md"])}] = None,
     exit_code: bool = False,
     format_: ListFormat = "table",
 ) -> int:
@@ -264,16 +254,13 @@ def compare_command(
     PLACE@REVISION reads a file or folder from a commit of git. An effect above 1 (of ratios, compared on the log scale)
     or above 0 means a larger value in B. A pair that was cut at the cap on both sides gives no information.
     """
-    drawn = checked_plot(plot)
-    saved = None if out is None else checked_file(out, [".md"], "Differences are")
     found = _compared(Place.read(a), Place.read(b), selected)
-    if saved is not None:
-        write_atomically(saved, (found.markdown() + "\n").encode())
-        note(f"Written: {saved}.")
-    if drawn is not None:
+    if out is not None:
+        write_text(found.markdown() + "\n", out)
+    if plot is not None:
         from icy.analysis.plots.error_bars import differences
 
-        save_figure(differences(found), drawn)
+        save_figure(differences(found), plot)
     _print(found, seeds, format_)
     differs = any(found.lone) or found.identical < len(found.runs)
     return FAILED if exit_code and differs else DONE

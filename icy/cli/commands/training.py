@@ -82,7 +82,7 @@ class _Comparison:
     plot: Path | None
 
     @classmethod
-    def asked(cls, compare: str | None, plot: str | None, plan: Plan, format_: str) -> _Comparison:
+    def asked(cls, compare: str | None, plot: Path | None, plan: Plan, format_: str) -> _Comparison:
         """Return the comparison of a command line. Check it before the training, which may take hours.
 
         Raises:

@@ -8,26 +8,15 @@ from typing import Annotated, Any
 import click
 import numpy as np
 
-from icy.cli.options import OUT, Quiet, command, plugin_option
-from icy.cli.output import note
+from icy.cli.options import OUT, Quiet, choice_of, command, plugin_option
+from icy.cli.output import note, set_up_log
 from icy.core.checks import parse_whole
-from icy.core.errors import StoreError
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
+from icy.experiments.players import ChosenPlayer, player_of, tables_of
 from icy.s2b.settings import GameSettings
 
-from .players import (
-    ChosenPlayer,
-    Game,
-    Listener,
-    Speaker,
-    Where,
-    counting,
-    player_of,
-    progress,
-    settings_of,
-    tables_of,
-)
+from .players import Game, Listener, Speaker, Where, settings_of
 
 ME = "me"
 
@@ -65,13 +54,14 @@ def play_command(
     from icy.s2b.players.interface import seated
     from icy.s2b.transcript import Transcript
 
+    set_up_log(quiet)
     names = {SPEAKER: speaker, LISTENER: listener}
     mine = [role for role in PLAYERS if names[role] == ME]
     players = tuple(
-        ChosenPlayer(ME, person(role), role) if names[role] == ME else player_of(names[role], role, where)
+        ChosenPlayer(ME, person(role), role) if names[role] == ME else player_of(names[role], role, choice_of(where))
         for role in (SPEAKER, LISTENER)
     )
-    ((_, settings),) = tables_of([players], settings_of(chosen), quiet)
+    ((_, settings),) = tables_of([players], settings_of(chosen))
     game = BatchedGame(settings)
     waits = (sys.stdin.isatty() and not mine) if pause is None else pause
     turn = game.reset(seeds=[seed])
@@ -165,14 +155,11 @@ def record_command(
     """
     from icy.s2b.evaluation import checked_target, record, write
 
-    target = checked_target(out)
-    pair = player_of(speaker, SPEAKER, where), player_of(listener, LISTENER, where)
-    (((speaks, listens), game),) = tables_of([pair], settings_of(chosen), quiet)
-    with progress(episodes, quiet) as advance:
-        games = record(speaks.player, listens.player, game, episodes=episodes, seed=seed, progress=counting(advance))
-    try:
-        write(games, target)
-    except OSError as error:
-        raise StoreError(f"Cannot write {target}: {error.strerror or error}.") from error
+    set_up_log(quiet)
+    target, saved = checked_target(out), choice_of(where)
+    pair = player_of(speaker, SPEAKER, saved), player_of(listener, LISTENER, saved)
+    (((speaks, listens), game),) = tables_of([pair], settings_of(chosen))
+    games = record(speaks.player, listens.player, game, episodes=episodes, seed=seed)
+    write(games, target)
     if not quiet:
         note(f"Written: {target}, {counted(len(games), 'game')} of {counted(episodes, 'episode')}.")

@@ -11,17 +11,17 @@ import click
 from icy.cli.exit_codes import DONE
 from icy.cli.options import (
     FILE,
+    OUT,
     Assignment,
     Assignments,
     ListFormat,
-    OutFile,
     Paths,
     PlotFile,
     Several,
     assigned,
     command,
 )
-from icy.cli.output import checked_plot, print_rows, save_figure
+from icy.cli.output import print_rows, save_figure
 from icy.cli.session import command_of_kind
 from icy.core.errors import InvalidSettingError
 
@@ -50,7 +50,7 @@ def report_command(
     acquisition: Annotated[str | None, {**FILE, "metavar": "RESULTS"}] = None,
     contrasts: bool = False,
     plot: PlotFile = None,
-    out: OutFile = None,
+    out: Annotated[Path | None, OUT] = None,
     format_: ListFormat = "table",
 ) -> int:
     """Show people, simulated players and senders of the zoo in one table, with their intervals and contrasts.
@@ -87,7 +87,6 @@ def report_command(
     from icy.core.text import csv_table
     from icy.study.rows import Filter
 
-    figure = checked_plot(plot)
     found = all_rows(results, rows, published)
     kept = Filter(least_score, attention, degenerate).select(found)
     if not len(kept):
@@ -108,11 +107,11 @@ def report_command(
 
         _print_frame(acquisition_order(report, read_long(acquisition)), format_)
     if out:
-        write_atomically(Path(out), csv_table(report).to_csv(index=False).encode())
-    if figure is not None:
+        write_atomically(out, csv_table(report).to_csv(index=False).encode())
+    if plot is not None:
         from icy.analysis.plots.games import draw_study
 
-        save_figure(draw_study(report), figure)
+        save_figure(draw_study(report), plot)
     return DONE
 
 
