@@ -32,9 +32,11 @@ from icy.records.store import RERUN
 if TYPE_CHECKING:
     import pandas as pd
 
+    from icy.analysis.tables.printed_table import BiasTable
+
 from . import groups
 from .output import FORMATS as LIST_FORMATS
-from .output import checked_file, checked_plot, note, paper_options, print_table, set_up_log
+from .output import checked_file, checked_plot, note, print_tables, set_up_log
 
 Decorator = Callable[[Any], Any]
 Assignments = Sequence[tuple[str, object]]
@@ -411,7 +413,6 @@ _PLUGIN: dict[str, Any] = {
 plugin_option: Decorator = click.option(
     "--plugin", expose_value=False, callback=lambda ctx, parameter, files: registry.load_files(files), **_PLUGIN
 )
-PluginFiles = Annotated[tuple[str, ...], _PLUGIN]  # for commands that load them after they set up the log
 
 
 def _draw_in(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
@@ -440,7 +441,6 @@ Paths = Annotated[tuple[str, ...], {"type": click.Path()}]
 
 _FORMAT = {"flags": ("--format",), "help": "Output format."}
 Format = Annotated[str, _FORMAT, {"type": click.Choice(FORMATS)}]
-TableFormat = Annotated[Format, {"also": (paper_options,)}]
 ListFormat = Annotated[str, _FORMAT, {"type": click.Choice(LIST_FORMATS)}]
 Spread = Annotated[str, {"type": click.Choice(SPREADS), "help": "Spread over seeds."}]
 Quiet = Annotated[bool, {"flags": ("--quiet", "-q"), "help": "Print no progress and no remarks."}]
@@ -453,14 +453,41 @@ Verbose = Annotated[
 
 @dataclasses.dataclass(frozen=True)
 class TableOutput:
-    """How a command prints its table. Progress and the log are shown from the moment when the command reads this."""
+    """How a command prints its tables. It also shows the log, and no progress if it is quiet.
 
-    format_: TableFormat = "table"
+    Attributes:
+        caption: caption that replaces the title; LaTeX if it has a backslash or a dollar sign.
+        label: label in LaTeX.  [default: short, as in tab:acquire-5x10-soft]
+        no_footnotes: no notes below the table.
+    """
+
+    format_: Format = "table"
+    caption: str = option("", metavar="TEXT")
+    label: str = option("", metavar="NAME")
+    no_footnotes: bool = False
     spread: Spread = "sd"
     quiet: Quiet = False
 
     def __post_init__(self) -> None:
         set_up_log(self.quiet)
+
+    def for_paper(self, *tables: BiasTable) -> list[BiasTable]:
+        """Return tables with the caption, the label and the footnotes of the options.
+
+        Raises:
+            InvalidSettingError: several tables would have one caption or label.
+        """
+        if len(tables) > 1 and (self.caption or self.label):
+            raise InvalidSettingError(
+                f"--caption and --label need exactly one table, not {len(tables)}: choose one, as in "
+                "--where protocol=acquire."
+            )
+        look: dict[str, Any] = {"caption": self.caption, "label": self.label, "footnotes": not self.no_footnotes}
+        return [dataclasses.replace(table, **look) for table in tables]
+
+    def print(self, *tables: BiasTable) -> None:
+        """Print tables, one below the other."""
+        print_tables(self.for_paper(*tables), self.format_)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -475,7 +502,7 @@ class RowsOutput(TableOutput):
 
     def show(self, found: Measurement) -> None:
         """Print the table of a measurement, and write its rows to the file that was asked for."""
-        print_table(found.bias_table(self.spread), self.format_)
+        self.print(found.bias_table(self.spread))
         self.write(found.rows)
 
     def write(self, rows: pd.DataFrame) -> None:

@@ -7,8 +7,7 @@ import io
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,46 +113,6 @@ def _csv(lines: Rows) -> str:
 # -- bias tables -------------------------------------------------------------------------------------------------------
 
 
-PAPER = "icy.paper"  # key of the settings of `paper_options` in the command's context
-
-
-def _keep(ctx: click.Context, parameter: click.Parameter, value: object) -> None:
-    if value:
-        ctx.meta.setdefault(PAPER, {})[parameter.name] = value
-
-
-def paper_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of tables in papers, which `print_table` and `for_paper` apply."""
-    for option in (
-        click.option("--no-footnotes", is_flag=True, expose_value=False, callback=_keep,
-                     help="No notes below the table."),
-        click.option("--label", metavar="NAME", expose_value=False, callback=_keep,
-                     help="Label in LaTeX.  [default: short, as in tab:acquire-5x10-soft]"),
-        click.option("--caption", metavar="TEXT", expose_value=False, callback=_keep,
-                     help="Caption that replaces the title; LaTeX if it has a backslash or a dollar sign."),
-    ):  # fmt: skip
-        function = option(function)
-    return function
-
-
-def for_paper(*tables: BiasTable) -> list[BiasTable]:
-    """Return the tables of a command with the caption, the label and the footnotes of its options.
-
-    Raises:
-        InvalidSettingError: several tables would have one caption or label.
-    """
-    context = click.get_current_context(silent=True)
-    given = {} if context is None else context.meta.get(PAPER, {})
-    caption, label = given.get("caption", ""), given.get("label", "")
-    if len(tables) > 1 and (caption or label):
-        raise InvalidSettingError(
-            f"--caption and --label need exactly one table, not {len(tables)}: choose one, as in "
-            "--where protocol=acquire."
-        )
-    footnotes = not given.get("no_footnotes", False)
-    return [replace(table, caption=caption, label=label, footnotes=footnotes) for table in tables]
-
-
 def print_table(table: BiasTable, format_: str) -> None:
     """Print a bias table; on a narrow terminal, transposed or cut into several.
 
@@ -161,7 +120,7 @@ def print_table(table: BiasTable, format_: str) -> None:
         table: the table.
         format_: "table", "markdown", "latex", "csv", "html" or "json".
     """
-    (table,), console = for_paper(table), stdout()
+    console = stdout()
     if format_ == "json":
         click.echo(json.dumps(table.to_records(), indent=1))
     elif format_ != "table" or not console.is_terminal:

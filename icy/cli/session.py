@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from icy.cli.options import FORMATS, Quiet, Spread, Verbose, command, spec_options
+from icy.cli.options import FORMATS, TableOutput, Verbose, command, spec_options
 from icy.config.specs import option
 from icy.core.processes import interrupt_text
 from icy.core.text import counted, duration
@@ -26,7 +26,7 @@ from icy.records.kinds import JobKind, job_kind
 from icy.training.combinations import warn_of_same_networks
 
 from .exit_codes import DONE, FAILED, Interrupted, same_command
-from .output import note, print_rows, print_table, set_up_log, stderr
+from .output import note, print_rows, set_up_log, stderr
 
 if TYPE_CHECKING:
     from icy.experiments.estimate import Estimate
@@ -132,7 +132,7 @@ SMALL_SPACE = {"meanings": "3x4", "V": "4", "w": "2", "protocol": "acquire"}  # 
 
 
 @dataclass(frozen=True)
-class Output:
+class Output(TableOutput):
     """Output of a training command.
 
     Attributes:
@@ -142,8 +142,6 @@ class Output:
 
     dry_run: bool = False
     format_: str = option("table", flags=("--format",), type=click.Choice(FORMATS))
-    spread: Spread = "sd"
-    quiet: Quiet = False
     verbose: Verbose = 0
 
     def __post_init__(self) -> None:
@@ -153,9 +151,16 @@ class Output:
         """Return the progress display, or None."""
         return None if self.quiet else make_watcher(stderr(), self.verbose > 0)
 
-    def show(self, result: ProbeResult) -> None:
-        """Print the tables of results."""
-        print_by_protocol(result, self.format_, self.spread)
+    def show(self, result: ProbeResult, **options: Any) -> None:
+        """Print one table per kind of job and protocol, because each has its own measure.
+
+        In csv they have one table, and json has one entry per replicate. Options as for `icy.analysis.bias_table`.
+        """
+        if self.format_ == "json":
+            click.echo(result.table("json"))
+            return
+        parts = [result] if self.format_ == "csv" else result.parts() or [result]
+        self.print(*(part.whole_table(self.spread, **options) for part in parts))
 
 
 def run_command(
@@ -188,29 +193,6 @@ def run_watched(plan: Plan, watcher: Watcher | None, track: str | Iterable[str],
 
 
 # -- afterwards --------------------------------------------------------------------------------------------------------
-
-
-def print_result(result: ProbeResult, format_: str, spread: str, **options: Any) -> None:
-    """Print the table; in json, one entry per replicate. Options as for `icy.analysis.bias_table`."""
-    if format_ == "json":
-        click.echo(result.table(format_, spread))
-    else:
-        print_table((result.whole_table if format_ == "csv" else result.bias_table)(spread, **options), format_)
-
-
-def print_by_protocol(result: ProbeResult, format_: str, spread: str, **options: Any) -> None:
-    """Print one table per kind of job and protocol, because each has its own measure; in json, one entry per replicate.
-
-    Options as for `icy.analysis.bias_table`.
-    """
-    parts = result.parts()
-    if format_ in ("json", "csv") or len(parts) < 2:  # these formats have one table for all
-        print_result(result, format_, spread, **options)
-        return
-    for place, part in enumerate(parts):
-        if place:
-            click.echo()
-        print_result(part, format_, spread, **options)
 
 
 def print_remarks(plan: Plan, result: ProbeResult) -> None:

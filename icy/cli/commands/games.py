@@ -26,7 +26,7 @@ from icy.cli.options import (
     plugin_option,
     written,
 )
-from icy.cli.output import note, print_rows, print_tables, save_figure, set_up_log, stdout
+from icy.cli.output import note, print_rows, save_figure, set_up_log, stdout
 from icy.cli.session import command_of_kind
 from icy.config.specs import option
 from icy.core.conventions import Convention
@@ -126,7 +126,7 @@ def eval_command(
     rows = compare(agents or tuple(ORACLES), game.overrides(count), **choice_of(game.where))
     one_table = output.format_ in ("csv", "json")
     tables = [evaluation_table(rows, output.spread)] if one_table else evaluation_tables(rows, output.spread)
-    print_tables(tables, output.format_)
+    output.print(*tables)
     output.write(rows)
 
 

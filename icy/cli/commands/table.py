@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from icy.analysis.tables.printed_table import SUFFIXES
+from icy.analysis.tables.printed_table import SUFFIXES, format_of
 from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.options import (
     FORMATS,
     OUT,
     Assignment,
+    Format,
     ListFormat,
     Paths,
     PlotFile,
     Selection,
     Several,
-    Spread,
-    TableFormat,
+    TableOutput,
     command,
     written,
 )
-from icy.cli.output import for_paper, note, print_data, print_rows, print_tables, save_figure, write_text
+from icy.cli.output import note, print_data, print_rows, print_tables, save_figure, write_text
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
 from icy.experiments.report import by_protocol
 from icy.experiments.results import table_of
@@ -45,6 +45,18 @@ if TYPE_CHECKING:
 # -- table -------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class PageOutput(TableOutput):
+    """How the table is printed.
+
+    Attributes:
+        out: write the table to FILE, in the format of its suffix.
+    """
+
+    format_: Annotated[Format, {"type": click.Choice([*FORMATS, "html"])}] = "table"
+    out: Annotated[Path | None, {**OUT, "callback": written("A table is", SUFFIXES)}] = None
+
+
 @command("table")
 def table_command(
     results: Paths = (),
@@ -54,12 +66,10 @@ def table_command(
     compare: Annotated[str | None, {"metavar": "WITH"}] = None,
     diff: Annotated[str | None, {"metavar": "RUN|MODEL|each"}] = None,
     selected: Selection,
-    spread: Spread = "sd",
     decimals: Annotated[int, {"type": click.IntRange(0, 6)}] = 2,
     no_log: bool = False,
     no_marks: bool = False,
-    format_: Annotated[TableFormat, {"type": click.Choice([*FORMATS, "html"])}] = "table",
-    out: Annotated[Path | None, {**OUT, "callback": written("A table is", SUFFIXES)}] = None,
+    output: PageOutput,
 ) -> int:
     """Print results as a bias table: one row per model, one column per grammar.
 
@@ -73,7 +83,6 @@ def table_command(
         decimals: decimal places.
         no_log: leave out the lines below ratios: log scale and updates.
         no_marks: leave out arrows and the marks of the best and the worst.
-        out: write the table to FILE, in the format of its suffix.
 
     Examples:
       icy table icy-results
@@ -90,7 +99,6 @@ def table_command(
     composition is good: shuf and shufdet should be easy to learn, and proj, pairsum, rot and hol hard. They need at
     least three rows. Rows are in the order of --model, if given. In LaTeX the table needs booktabs and graphicx.
     """
-    from icy.analysis.tables.printed_table import format_of
     from icy.records.load import long_of
 
     if diff and compare:
@@ -100,16 +108,16 @@ def table_command(
     long = long_of(selected.read(results))
     look = {"by": by, "sort": sort, "decimals": decimals}
     if diff is not None:
-        tables = _differences(long, diff, spread, look)
+        tables = _differences(long, diff, output.spread, look)
     else:
-        tables = _tables(long, spread, compare, {**look, "mark": not no_marks, "log": not no_log})
-    tables = dict(zip(tables, for_paper(*tables.values()), strict=True))
-    if out is not None:
-        write_text(_rendered(tables, format_of(out)) + "\n", out)
-    elif format_ in ("json", "csv"):
-        click.echo(_rendered(tables, format_))
+        tables = _tables(long, output.spread, compare, {**look, "mark": not no_marks, "log": not no_log})
+    tables = dict(zip(tables, output.for_paper(*tables.values()), strict=True))
+    if output.out is not None:
+        write_text(_rendered(tables, format_of(output.out)) + "\n", output.out)
+    elif output.format_ in ("json", "csv"):
+        click.echo(_rendered(tables, output.format_))
     else:
-        print_tables(list(tables.values()), format_)
+        print_tables(list(tables.values()), output.format_)
     return DONE
 
 

@@ -10,7 +10,7 @@ import click
 
 from icy.cli.options import PlotFile, command, spec_options
 from icy.cli.output import checked_plot, note, save_figure
-from icy.cli.session import Output, print_by_protocol, run_command
+from icy.cli.session import Output, run_command
 from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, SweepSpec
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.text import printable
@@ -106,7 +106,7 @@ class _Comparison:
 
     def show(self, result: ProbeResult, output: Output) -> None:
         """Print the results with their comparison."""
-        print_by_protocol(result, output.format_, output.spread, **self.look)
+        output.show(result, **self.look)
         if self.atlas is None or all(record["failed"] for record in result.records):
             return
         placements = self.atlas.places(result)

@@ -17,7 +17,7 @@ from icy.cli.options import (
     plugin_option,
     together,
 )
-from icy.cli.output import print_table, save_figure
+from icy.cli.output import save_figure
 from icy.core.checks import number_or_text
 from icy.experiments.players import evaluate_players, measure_acquisition, probe_speakers
 from icy.s2b.agents.acquisition import LOSSES, AcquisitionSettings
@@ -119,7 +119,7 @@ def stimuli_command(
     figure = None if plot is None else draw_stimuli(seed, **game)
     scores = disentanglement(rows=which, episodes=episodes, seed=seed, **game)
     scores = scores.assign(stimuli=f"{rows} drawn" if isinstance(which, int) else rows)
-    print_table(scores_table(scores, "stimuli", CODE, output.spread, "disentanglement of stimuli"), output.format_)
+    output.print(scores_table(scores, "stimuli", CODE, output.spread, "disentanglement of stimuli"))
     if figure is not None:
         save_figure(figure, plot, output.quiet)
 
