@@ -94,6 +94,19 @@ class Count(click.ParamType):  # type: ignore[type-arg]
         return number
 
 
+class FilePath(click.Path):
+    """The path of a file or folder. That of an option is not empty, which would mean the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if isinstance(param, click.Option) and not str(value).strip():
+            flag = param.opts[0]
+            raise InvalidSettingError(
+                f"{flag} needs the path of a file or folder, not ''; give a path, or omit {flag}."
+            )
+        return super().convert(value, param, ctx)
+
+
 class Several(click.Option):
     """An option with one value or several: separated by commas, by a repeated option, or both."""
 
@@ -238,7 +251,7 @@ def spec_options(
 # -- commands, made of functions ---------------------------------------------------------------------------------------
 
 
-def command(name: str, short_help: str | None = None, **how: Any) -> Callable[[Callable[..., Any]], groups.Command]:
+def command(name: str, short_help: str | None = None, **how: Any) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator that makes a command of a function.
 
     Parameters by position become arguments, the others options, each with its type and default. A parameter whose type
@@ -252,7 +265,7 @@ def command(name: str, short_help: str | None = None, **how: Any) -> Callable[[C
         **how: further arguments of `click.Command`.
     """
 
-    def make(function: Callable[..., Any]) -> groups.Command:
+    def make(function: Callable[..., Any]) -> click.Command:
         text, texts, end = groups.parts_of(inspect.getdoc(function) or "")
         hints = typing.get_type_hints(function, include_extras=True)
         taken: dict[str, tuple[Any, list[click.Parameter]]] = {}
@@ -282,9 +295,7 @@ def command(name: str, short_help: str | None = None, **how: Any) -> Callable[[C
             return function(**arguments)
 
         parameters = [*(p for _, own in taken.values() for p in own), *parameters_of(lambda _: function)]
-        return groups.Command(
-            name, callback=run, params=parameters, help=text, epilog=end, short_help=short_help, **how
-        )
+        return click.Command(name, callback=run, params=parameters, help=text, epilog=end, short_help=short_help, **how)
 
     return make
 
@@ -335,7 +346,7 @@ def _value(parts: Iterable[object], shown: Mapping[str, Any]) -> object:
     if "exponents" in shown:
         return Count()
     if Path in parts and "completes" not in shown:
-        return click.Path()
+        return FilePath()
     return str if str in parts else next((number for number in (float, int) if number in parts), str)
 
 
@@ -406,7 +417,7 @@ def assigned(flag: str, pairs: Assignments) -> dict[str, object]:
 
 _PLUGIN: dict[str, Any] = {
     "multiple": True,
-    "type": click.Path(),
+    "type": FilePath(),
     "metavar": "FILE",
     "help": "A Python file that registers models or grammars; repeatable.",
 }
@@ -433,11 +444,11 @@ def written(what: str, suffixes: Iterable[str]) -> Callable[..., Path | None]:
     return lambda ctx, parameter, given: None if given is None else checked_file(given, suffixes, what)
 
 
-FILE: dict[str, Any] = {"metavar": "FILE", "type": click.Path()}
+FILE: dict[str, Any] = {"metavar": "FILE", "type": FilePath()}
 OUT = {**FILE, "flags": ("-o", "--out"), "cls": Renamed, "old": ("--save",)}  # --save is the old name
 PLOT = {**FILE, "cls": Renamed, "also": (_style,), "callback": lambda ctx, parameter, given: checked_plot(given)}
 PlotFile = Annotated[Path | None, PLOT]  # of a command that can also draw
-Paths = Annotated[tuple[str, ...], {"type": click.Path()}]
+Paths = Annotated[tuple[str, ...], {"type": FilePath()}]
 
 _FORMAT = {"flags": ("--format",), "help": "Output format."}
 Format = Annotated[str, _FORMAT, {"type": click.Choice(FORMATS)}]

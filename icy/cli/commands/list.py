@@ -15,6 +15,7 @@ import click
 from icy.cli.options import (
     OUT,
     Draws,
+    FilePath,
     Grammar,
     ListFormat,
     MeaningsText,
@@ -365,7 +366,7 @@ def generate_command(
     grammar: Grammar,
     *,
     drawn: DrawnToWrite,
-    out: Annotated[Path, {**OUT, "type": click.Path(path_type=Path)}],
+    out: Annotated[Path, {**OUT, "type": FilePath(path_type=Path)}],
     force: bool = False,
 ) -> None:
     """Write the language of a grammar or chain to a file, with one message per meaning.

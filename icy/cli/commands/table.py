@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +14,6 @@ from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.options import (
     FORMATS,
     OUT,
-    Assignment,
     Format,
     ListFormat,
     Paths,
@@ -32,14 +29,12 @@ from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, St
 from icy.experiments.report import by_protocol
 from icy.experiments.results import table_of
 from icy.records.kinds import kind_of_rows
-from icy.records.versions import at_revision, revision_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from icy.analysis import ResultsComparison
     from icy.analysis.tables.printed_table import BiasTable
-    from icy.records.load import Results
 
 
 # -- table -------------------------------------------------------------------------------------------------------------
@@ -199,35 +194,6 @@ def _about(compare: str | None, kind: str) -> str | None:
 
 # -- compare -----------------------------------------------------------------------------------------------------------
 
-CHOICE = re.compile(r":(?=[A-Za-z_-]+=)")
-
-
-@dataclass(frozen=True)
-class Place:
-    """Results folder or file, and the selection of its results."""
-
-    text: str
-    path: str
-    revision: str | None
-    where: dict[str, Any]
-
-    @classmethod
-    def read(cls, text: str) -> Place:
-        """Read `PATH[@REVISION][:COLUMN=VALUE,...]`; an existing path is not split."""
-        parts = [text] if Path(text).exists() else CHOICE.split(text, maxsplit=1)
-        chosen = re.split(r",(?=[A-Za-z_-]+=)", parts[1]) if len(parts) > 1 else []
-        where = dict(Assignment(plain=True).convert(one, None, None) for one in chosen)
-        return cls(text, *revision_of(parts[0]), where)
-
-    def results(self, measure: str | None) -> Results:
-        """Read all results of the place."""
-        from icy.experiments.results import read_results
-
-        if self.revision is None:
-            return read_results([self.path], measure)
-        with at_revision(self.path, self.revision) as path:
-            return read_results([path], measure)
-
 
 @command("compare")
 def compare_command(
@@ -262,7 +228,10 @@ def compare_command(
     PLACE@REVISION reads a file or folder from a commit of git. An effect above 1 (of ratios, compared on the log scale)
     or above 0 means a larger value in B. A pair that was cut at the cap on both sides gives no information.
     """
-    found = _compared(Place.read(a), Place.read(b), selected)
+    from icy.analysis import compare
+
+    how: dict[str, Any] = {"models": selected.model, "grammars": selected.grammar, "where": selected.chosen}
+    found = compare(a, b, **how, measure=selected.measure)
     if out is not None:
         write_text(found.markdown() + "\n", out)
     if plot is not None:
@@ -272,50 +241,6 @@ def compare_command(
     _print(found, seeds, format_)
     differs = any(found.lone) or found.identical < len(found.runs)
     return FAILED if exit_code and differs else DONE
-
-
-def _compared(first: Place, second: Place, selected: Selection) -> ResultsComparison:
-    from icy.analysis import compare
-    from icy.records.load import long_of, select
-    from icy.records.long_table import column_of
-
-    tables = [long_of(place.results(selected.measure)) for place in (first, second)]
-    first, second = (
-        replace(place, where={column_of(name, long): value for name, value in place.where.items()})
-        for place, long in zip((first, second), tables, strict=True)
-    )
-    differing = {name for name in (*first.where, *second.where) if first.where.get(name) != second.where.get(name)}
-
-    def chosen(place: Place, long: pd.DataFrame) -> pd.DataFrame:
-        own = dict(place.where)
-        models, grammars = (
-            [str(own.pop(name))] if name in own else list(others)
-            for name, others in (("model", selected.model), ("grammar", selected.grammar))
-        )
-        return long_of(select(long, models, grammars, {**selected.chosen, **own}))
-
-    one, other = (chosen(place, long) for place, long in zip((first, second), tables, strict=True))
-    return compare(one, other, _names(first, second, differing), sorted(differing))
-
-
-def _names(first: Place, second: Place, differing: Collection[str]) -> tuple[str, str]:
-    """Return short names that distinguish two places.
-
-    Raises:
-        InvalidSettingError: both places have the same results.
-    """
-    if first.text == second.text:
-        raise InvalidSettingError("A and B are the same results; give two different results.")
-    if differing and (first.path, first.revision) == (second.path, second.revision):
-        return _chosen(first, differing), _chosen(second, differing)
-    if first.path == second.path:
-        return first.revision or "now", second.revision or "now"
-    stems = [Path(place.path).name for place in (first, second)]
-    return (stems[0], stems[1]) if stems[0] != stems[1] and all(stems) else (first.text, second.text)
-
-
-def _chosen(place: Place, differing: Collection[str]) -> str:
-    return ", ".join(str(value) for name, value in place.where.items() if name in differing) or "all"
 
 
 def _print(found: ResultsComparison, seeds: bool, format_: str) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import click
 
-from icy.cli.options import RowsOutput, command, fields_of, plugin_option, together
+from icy.cli.options import FilePath, RowsOutput, command, fields_of, plugin_option, together
 from icy.cli.output import note, print_rows
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
@@ -38,7 +38,7 @@ def text_command(
     sampling: Annotated[dict[str, Any], SAMPLING],
     max_tokens: int = 1024,
     asking: Annotated[dict[str, Any], together(*(OF[name].option() for name in ASKING))],
-    cache: Annotated[str, {"type": click.Path(), "metavar": "FOLDER"}] = "icy-text",
+    cache: Annotated[str, {"type": FilePath(), "metavar": "FOLDER"}] = "icy-text",
     no_cache: bool = False,
     price_prompt: Price = 0.0,
     price_answer: Price = 0.0,
