@@ -32,6 +32,7 @@ from .experiments.e2e import end_to_end as end_to_end
 from .experiments.iterate import iterate as iterate
 from .experiments.languages import measure_languages as measure_languages
 from .experiments.languages import measure_sample_sizes as measure_sample_sizes
+from .experiments.lists import describe as describe
 from .experiments.players import evaluate_players as evaluate_players
 from .experiments.players import measure_acquisition as measure_acquisition
 from .experiments.players import probe_speakers as probe_speakers

@@ -95,12 +95,6 @@ class Main(LazyGroup):
                 code = exit_code()
         return sys.exit(code)
 
-    def _main_shell_completion(self, *args: Any, **extra: Any) -> None:
-        from . import groups  # registers a completion for bash that understands ':' in names
-
-        groups.register()
-        super()._main_shell_completion(*args, **extra)
-
 
 def _registered_command(ctx: click.Context | None, name: str) -> click.Command | None:
     """Return the command of a kind of job that a plug-in registers, from a package or a --plugin file."""

@@ -122,10 +122,7 @@ class ColonBashComplete(BashComplete):
         return f"{item.type},{item.value[len(self._typed) :]}"
 
 
-def register() -> None:
-    """Register the completion above with click for bash."""
-    add_completion_class(ColonBashComplete)
-
+add_completion_class(ColonBashComplete)
 
 ENTRIES = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)  # under "Args:"
 

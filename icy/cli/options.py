@@ -204,7 +204,7 @@ class Declared:
         if any(_is(part, Mapping) for part in parts):
             return {"multiple": True, "type": Assignment()}
         if names := shown.get("names") or [name for one in of_many for name in _names(one)]:
-            return {"cls": Several, "metavar": f"{'|'.join(names)}[,...]", "shell_complete": partial(_completed, names)}
+            return {"cls": Several, "metavar": f"{'|'.join(names)}[,...]", "shell_complete": partial(completed, names)}
         if names := [name for part in parts for name in _names(part)]:
             metavar = metavar or ("|".join(names) if not shown.get("brackets", True) else None)
             return {"type": click.Choice(names), "metavar": metavar}
@@ -350,7 +350,7 @@ def _value(parts: Iterable[object], shown: Mapping[str, Any]) -> object:
     return str if str in parts else next((number for number in (float, int) if number in parts), str)
 
 
-def _completed(names: Iterable[str], ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def completed(names: Iterable[str], ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the names that complete the last name in a list."""
     begun, comma, last = incomplete.rpartition(",")
     return [f"{begun}{comma}{name}" for name in names if name.startswith(last)]

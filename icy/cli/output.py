@@ -7,7 +7,7 @@ import io
 import json
 import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,11 @@ def print_rows(headings: Sequence[str], rows: Rows, format_: str = "table") -> N
         console.print(rich_table(headings, rows))
     else:
         click.echo(_plain([headings, *rows]))
+
+
+def print_records(records: Sequence[Mapping[str, object]], format_: str = "table") -> None:
+    """Print records with the same keys, which are the headings; formats as for `print_rows`."""
+    print_rows(list(records[0]) if records else [], [list(record.values()) for record in records], format_)
 
 
 def print_data(data: pd.DataFrame, format_: str, **look: Any) -> bool:
@@ -154,7 +159,7 @@ def _blocks(whole: list[list[str]], room: int) -> list[list[list[str]]]:
     turned = [list(column) for column in zip(*whole, strict=True)]
     if _width(whole) <= room:
         return [whole]
-    return [turned] if _width(turned) <= room else _cut(whole, room)
+    return [turned] if _width(turned) <= room else cut(whole, room)
 
 
 def _width(lines: Sequence[Sequence[str]]) -> int:
@@ -162,7 +167,7 @@ def _width(lines: Sequence[Sequence[str]]) -> int:
     return sum(max(map(len, column)) + 3 for column in zip(*lines, strict=True))
 
 
-def _cut(lines: list[list[str]], room: int) -> list[list[list[str]]]:
+def cut(lines: list[list[str]], room: int) -> list[list[list[str]]]:
     """Cut a table into several that each have the model and as many columns as fit."""
     blocks: list[list[int]] = [[0]]
     for place in range(1, len(lines[0])):

@@ -26,21 +26,13 @@ from icy.records.kinds import JobKind, job_kind
 from icy.training.combinations import warn_of_same_networks
 
 from .exit_codes import DONE, FAILED, Interrupted, same_command
-from .output import note, print_rows, set_up_log, stderr
+from .output import note, print_records, set_up_log, stderr
 
 if TYPE_CHECKING:
     from icy.experiments.estimate import Estimate
 
 
 # -- `--dry-run`: the planned training and its estimated time ----------------------------------------------------------
-
-
-PLAN_HEADINGS = ["model", "parameters", "to train", "1000 updates", "in all"]
-RAW_HEADINGS = [
-    "model", "hidden_size", "meanings", "representation", "protocol", "preset", "settings", "parameters",
-    "parameters_published", "to_train", "on_file", "grammars", "update_seconds", "least_seconds", "most_seconds",
-    "timed",
-]  # fmt: skip
 
 
 def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
@@ -55,34 +47,45 @@ def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
     with contextlib.nullcontext() if quiet else stderr().status("") as status:
         found = estimate(plan, report=status.update if status else lambda doing: None)
     estimates = {one.row.job.row: one for one in found}
-    if format_ in ("csv", "json"):
-        print_rows(RAW_HEADINGS, [_raw_cells(plan, row, estimates.get(row.job.row)) for row in plan.rows], format_)
-    else:
-        headings = [PLAN_HEADINGS[0], *plan.varying, *PLAN_HEADINGS[1:]]
-        print_rows(headings, [_plan_cells(plan, row, estimates.get(row.job.row)) for row in plan.rows], format_)
+    cells = _raw_cells if format_ in ("csv", "json") else _plan_cells
+    print_records([cells(plan, row, estimates.get(row.job.row)) for row in plan.rows], format_)
     if not quiet:
         _explain_estimate(plan, found, start)
 
 
-def _raw_cells(plan: Plan, row: Row, found: Estimate | None) -> list[Any]:
+def _raw_cells(plan: Plan, row: Row, found: Estimate | None) -> dict[str, Any]:
     from icy.experiments.estimate import on_workers
 
-    parameters, grammars = row.job.parameters, " ".join(dict.fromkeys(r.condition for r in row.job.replicates))
-    times = [found.update_seconds, *on_workers([found], plan.workers), found.timed] if found else [None] * 4
-    counts = [parameters.get("true"), parameters.get("published"), len(row.missing), len(row.filed)]
-    facts = [row.facts.get(name) for name in ("meanings", "representation", "protocol", "preset", "settings")]
-    hidden = row.facts.get("hidden size")
-    return [row.name, None if hidden is None else int(hidden), *facts, *counts, grammars, *times]
+    hidden, facts = row.facts.get("hidden size"), ("meanings", "representation", "protocol", "preset", "settings")
+    low, high = on_workers([found], plan.workers) if found else (None, None)
+    return {
+        "model": row.name,
+        "hidden_size": None if hidden is None else int(hidden),
+        **{name: row.facts.get(name) for name in facts},
+        "parameters": row.job.parameters.get("true"),
+        "parameters_published": row.job.parameters.get("published"),
+        "to_train": len(row.missing),
+        "on_file": len(row.filed),
+        "grammars": " ".join(dict.fromkeys(r.condition for r in row.job.replicates)),
+        "update_seconds": found and found.update_seconds,
+        "least_seconds": low,
+        "most_seconds": high,
+        "timed": found and found.timed,
+    }
 
 
-def _plan_cells(plan: Plan, row: Row, found: Estimate | None) -> list[str]:
+def _plan_cells(plan: Plan, row: Row, found: Estimate | None) -> dict[str, str]:
     from icy.experiments.estimate import on_workers
 
     true, published = row.job.parameters.get("true", "-"), row.job.parameters.get("published", "-")
-    count = f"{true}" if true == published else f"{true}/{published}"
-    replicates = f"{len(row.missing)} of {len(row.job.replicates)}"
-    times = [duration(1000 * found.update_seconds), _range(on_workers([found], plan.workers))] if found else ["-"] * 2
-    return [row.name, *(row.facts.get(name, "-") for name in plan.varying), count, replicates, *times]
+    return {
+        "model": row.name,
+        **{name: row.facts.get(name, "-") for name in plan.varying},
+        "parameters": f"{true}" if true == published else f"{true}/{published}",
+        "to train": f"{len(row.missing)} of {len(row.job.replicates)}",
+        "1000 updates": duration(1000 * found.update_seconds) if found else "-",
+        "in all": _range(on_workers([found], plan.workers)) if found else "-",
+    }
 
 
 def _explain_estimate(plan: Plan, estimates: Sequence[Estimate], start: float) -> None:

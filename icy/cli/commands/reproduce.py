@@ -11,13 +11,12 @@ import click
 from icy.analysis.literature.catalogue import find_published, why_not_measured
 from icy.cli.exit_codes import DONE
 from icy.cli.options import FILE, Format, Renamed, Spread, command, spec_options, written
-from icy.cli.output import note, print_data, print_rows, write_text
+from icy.cli.output import note, print_data, print_records, print_rows, write_text
 from icy.cli.session import Output, run_command
 from icy.config.specs import RETRIES, ReproduceSpec
+from icy.experiments.lists import describe
 from icy.experiments.reproduce import Reproducing
 from icy.experiments.reproduction import Reproduction
-
-from .list import LISTS
 
 PAGE = {**FILE, "cls": Renamed, "old": ("--save",), "callback": written("A reproduction is", (".md", ".csv"))}
 
@@ -64,7 +63,7 @@ def reproduce_command(
     prints the same.
     """
     if list_:
-        print_rows(*LISTS["published"](None), output.format_)
+        print_records(describe("published"), output.format_)
         return DONE
     if table is None:
         raise click.UsageError("Which table? `icy reproduce --list` shows all.")

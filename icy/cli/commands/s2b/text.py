@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import click
 
 from icy.cli.options import FilePath, RowsOutput, command, fields_of, plugin_option, together
-from icy.cli.output import note, print_rows
+from icy.cli.output import note, print_records
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
@@ -98,7 +98,7 @@ def _draft(how: dict[str, Any], models: int, price: float, output: RowsOutput) -
     if output.format_ in ("table", "markdown", "latex"):
         for phase, prompt in draft.prompts.items():
             click.echo(f"--- a prompt of the {phase}\n{prompt}\n")
-    print_rows(list(draft.rows[0]), [list(row.values()) for row in draft.rows], output.format_)
+    print_records(draft.rows, output.format_)
     if not output.quiet:
         requests, total = (sum(row[name] for row in draft.rows) for name in ("requests", "prompt tokens"))
         each = "" if models == 1 else f" for each of {counted(models, 'model')}"
