@@ -24,6 +24,7 @@ from icy.core.errors import InvalidSettingError, quoted
 from icy.core.fields import described
 from icy.core.registry import registry
 from icy.core.streams import DrawsName
+from icy.core.types import Fields
 from icy.experiments.measuring import FILES, Measurement, save_rows
 from icy.experiments.sweep_file import OPTIONS
 from icy.records.load import MEASURES, Results
@@ -415,14 +416,14 @@ def assigned(flag: str, pairs: Assignments) -> dict[str, object]:
 # -- options that several commands share -------------------------------------------------------------------------------
 
 
-_PLUGIN: dict[str, Any] = {
-    "multiple": True,
-    "type": FilePath(),
-    "metavar": "FILE",
-    "help": "A Python file that registers models or grammars; repeatable.",
-}
 plugin_option: Decorator = click.option(
-    "--plugin", expose_value=False, callback=lambda ctx, parameter, files: registry.load_files(files), **_PLUGIN
+    "--plugin",
+    multiple=True,
+    type=FilePath(),
+    metavar="FILE",
+    help="A Python file that registers models or grammars; repeatable.",
+    expose_value=False,
+    callback=lambda ctx, parameter, files: registry.load_files(files),
 )
 
 
@@ -438,16 +439,27 @@ STYLE: dict[str, Any] = {
 }
 _style: Decorator = click.option("--style", expose_value=False, callback=_draw_in, **STYLE)
 
-
-def written(what: str, suffixes: Iterable[str]) -> Callable[..., Path | None]:
-    """Return a callback that checks the file of an option; arguments as for `checked_file`."""
-    return lambda ctx, parameter, given: None if given is None else checked_file(given, suffixes, what)
-
-
 FILE: dict[str, Any] = {"metavar": "FILE", "type": FilePath()}
 OUT = {**FILE, "flags": ("-o", "--out"), "cls": Renamed, "old": ("--save",)}  # --save is the old name
 PLOT = {**FILE, "cls": Renamed, "also": (_style,), "callback": lambda ctx, parameter, given: checked_plot(given)}
 PlotFile = Annotated[Path | None, PLOT]  # of a command that can also draw
+
+
+def written(what: str, suffixes: Iterable[str], **more: Any) -> dict[str, Any]:
+    """Return the metadata of the option -o/--out whose file is checked.
+
+    Args:
+        what: as for `checked_file`.
+        suffixes: as for `checked_file`.
+        **more: further metadata.
+    """
+
+    def checked(ctx: click.Context, parameter: click.Parameter, given: str | None) -> Path | None:
+        return None if given is None else checked_file(given, suffixes, what)
+
+    return {**OUT, "callback": checked, **more}
+
+
 Paths = Annotated[tuple[str, ...], {"type": FilePath()}]
 
 _FORMAT = {"flags": ("--format",), "help": "Output format."}
@@ -509,7 +521,7 @@ class RowsOutput(TableOutput):
         out: write the rows behind the table, as csv or parquet.
     """
 
-    out: Annotated[Path | None, {**OUT, "callback": written("Rows are", FILES)}] = None
+    out: Annotated[Path | None, written("Rows are", FILES)] = None
 
     def show(self, found: Measurement) -> None:
         """Print the table of a measurement, and write its rows to the file that was asked for."""
@@ -524,13 +536,24 @@ class RowsOutput(TableOutput):
                 note(f"Written: {path}.")
 
 
+@dataclasses.dataclass(frozen=True)
+class LanguageSizes:
+    """The sizes of languages.
+
+    Attributes:
+        meanings: attributes x values; or the sizes of each, 10,4,2.
+        vocab_size: number of tokens, V.
+        word_length: tokens per word, w; or 1-4 for words of 1 to 4 tokens.
+        draws: generators of languages: icy's, or as in the authors' program (Perkins21, Icy22).
+    """
+
+    meanings: str = option("5x10", metavar="AxK|K,K,...")
+    vocab_size: int = 4
+    word_length: str = option("4", metavar="w|w-w")
+    draws: DrawsName = "icy"
+
+
 Grammar = Annotated[str, {"completes": "grammars"}]
-MeaningsText = Annotated[str, {"metavar": "AxK|K,K,...", "help": "Attributes x values; or the sizes of each, 10,4,2."}]
-VocabSize = Annotated[int, {"help": "Number of tokens, V."}]
-WordLength = Annotated[str, {"metavar": "w|w-w", "help": "Tokens per word, w; or 1-4 for words of 1 to 4 tokens."}]
-Draws = Annotated[
-    DrawsName, {"help": "Generators of languages: icy's, or as in the authors' program (Perkins21, Icy22)."}
-]
 Permutations = Annotated[
     int | None,
     {"minimum": 1, "metavar": "M"},
@@ -538,10 +561,18 @@ Permutations = Annotated[
 ]
 
 
+ASSIGNMENTS: dict[str, Any] = {  # their names are different
+    "multiple": True,
+    "type": Assignment(),
+    "metavar": "NAME=VALUE",
+    "callback": lambda ctx, parameter, given: assigned(parameter.opts[0], given),
+}
+WHERE: dict[str, Any] = {**ASSIGNMENTS, "callback": lambda ctx, parameter, given: choice_of(given)}
+
+
 def agents_where(example: str) -> dict[str, Any]:
     """Return the metadata of the option --where of commands that play with trained agents."""
-    text = f"Use only matching trained agents of a folder, as in seed=124 or {example}; repeatable."
-    return {"multiple": True, "type": Assignment(), "metavar": "NAME=VALUE", "help": text}
+    return {**WHERE, "help": f"Use only matching trained agents of a folder, as in seed=124 or {example}; repeatable."}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -560,13 +591,8 @@ class Selection:
     model: tuple[str, ...] = option((), flags=("--model", "-m"), metavar="NAME")
     grammar: tuple[str, ...] = option((), flags=("--grammar", "-g"), metavar="NAME")
     # A model may be called null, and a grammar 1e5, so that all values are texts.
-    where: Assignments = option((), multiple=True, type=Assignment(plain=True), metavar="COLUMN=VALUE")
+    where: Fields = option((), **{**WHERE, "type": Assignment(plain=True), "metavar": "COLUMN=VALUE"})
     measure: str | None = option(None, type=click.Choice(MEASURES))
-
-    @property
-    def chosen(self) -> dict[str, Any]:
-        """The values of `where` by name."""
-        return choice_of(self.where)
 
     def read(self, results: Sequence[str]) -> Results:
         """Read results from folders or files, by default the folder icy-results, and return the selected ones."""
@@ -574,5 +600,5 @@ class Selection:
         from icy.records.load import select
 
         found = read_results(results or ["icy-results"], self.measure)
-        chosen: Results = select(found, self.model, self.grammar, self.chosen)
+        chosen: Results = select(found, self.model, self.grammar, self.where)
         return chosen

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.errors import InvalidSettingError
+from icy.core.files import write_atomically
 from icy.core.progress import track
 from icy.core.text import counted, csv_table
 
@@ -119,11 +120,6 @@ def save_rows(rows: pd.DataFrame, path: str | Path) -> Path:
     path = Path(path)
     if path.suffix.lower() not in FILES:
         raise InvalidSettingError(f"Rows are written as .csv or .parquet, not as '{path.name}'.")
-    try:
-        if path.suffix.lower() == ".csv":
-            csv_table(rows).to_csv(path, index=False)
-        else:
-            rows.to_parquet(path, index=False)
-    except OSError as error:
-        raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error
+    is_csv = path.suffix.lower() == ".csv"
+    write_atomically(path, csv_table(rows).to_csv(index=False).encode() if is_csv else rows.to_parquet(index=False))
     return path

@@ -9,29 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from icy.cli.options import (
-    OUT,
-    PLOT,
-    Assignment,
-    Assignments,
-    ListFormat,
-    PlotFile,
-    Quiet,
-    RowsOutput,
-    agents_where,
-    assigned,
-    choice_of,
-    command,
-    group,
-    plugin_option,
-    written,
-)
+from icy.cli import options
 from icy.cli.output import note, print_rows, save_figure, set_up_log, stdout
 from icy.cli.session import command_of_kind
 from icy.config.specs import option
 from icy.core.conventions import Convention
 from icy.core.files import write_atomically
 from icy.core.text import in_a_line
+from icy.core.types import Fields
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +25,6 @@ if TYPE_CHECKING:
 
 AGENTS = {"metavar": "FOLDER|FILE|ideal|literal|holistic|random"}
 TURNS = {"type": click.IntRange(min=2), "flags": ("--turns",), "metavar": "N"}
-SETTING = {"multiple": True, "type": Assignment(), "metavar": "NAME=VALUE"}
 
 
 @dataclass(frozen=True)
@@ -54,23 +38,22 @@ class GameChanges:
             repeatable. See icy.games.TurnSettings.
     """
 
-    where: Annotated[Assignments, agents_where("representation=qt")] = ()
+    where: Fields = option((), **options.agents_where("representation=qt"))
     world: str | None = option(None, metavar="NAME")
-    world_options: Assignments = option((), **SETTING)
-    turn: Assignments = option((), flags=("--game",), **SETTING)
+    world_options: Fields = option((), **options.ASSIGNMENTS)
+    turn: Fields = option((), flags=("--game",), **options.ASSIGNMENTS)
 
     def overrides(self, count: int | None = None) -> GameOverrides:
         """Return the changes."""
         from icy.games.comparison import GameOverrides
 
-        turns = assigned("--game", self.turn)
-        return GameOverrides(self.world, assigned("--world-options", self.world_options), turns, count)
+        return GameOverrides(self.world, self.world_options, self.turn, count)
 
     def player(self, agents: str, count: int | None = None) -> GameAgents:
         """Return the agents that a command names."""
         from icy.games.comparison import one_player
 
-        return one_player(agents, self.overrides(count), **choice_of(self.where))
+        return one_player(agents, self.overrides(count), **self.where)
 
 
 # -- train -------------------------------------------------------------------------------------------------------------
@@ -95,14 +78,14 @@ def train_command() -> None:
 # -- eval --------------------------------------------------------------------------------------------------------------
 
 
-@command("eval", short_help="Evaluate agents side by side.")
-@plugin_option
+@options.command("eval", short_help="Evaluate agents side by side.")
+@options.plugin_option
 def eval_command(
     agents: Annotated[tuple[str, ...], {"metavar": "[FOLDER|FILE|ideal|literal|holistic|random]..."}] = (),
     *,
     count: Annotated[int | None, TURNS] = None,
     game: GameChanges,
-    output: RowsOutput,
+    output: options.RowsOutput,
 ) -> None:
     """Evaluate saved agents (--keep-models) and agents that know the rules.
 
@@ -123,7 +106,7 @@ def eval_command(
     from icy.analysis.tables.games import evaluation_table, evaluation_tables
     from icy.games.comparison import ORACLES, compare
 
-    rows = compare(agents or tuple(ORACLES), game.overrides(count), **choice_of(game.where))
+    rows = compare(agents or tuple(ORACLES), game.overrides(count), **game.where)
     one_table = output.format_ in ("csv", "json")
     tables = [evaluation_table(rows, output.spread)] if one_table else evaluation_tables(rows, output.spread)
     output.print(*tables)
@@ -133,15 +116,15 @@ def eval_command(
 # -- show --------------------------------------------------------------------------------------------------------------
 
 
-@command("show", short_help="Show turns and messages.")
-@plugin_option
+@options.command("show", short_help="Show turns and messages.")
+@options.plugin_option
 def show_command(
     agents: Annotated[str, AGENTS],
     *,
     count: Annotated[int, {**TURNS, "type": click.IntRange(min=1, max=100)}] = 3,
-    plot: Annotated[Path | None, {**PLOT, "old": ("-o", "--out", "--save")}] = None,
+    plot: Annotated[Path | None, {**options.PLOT, "old": ("-o", "--out", "--save")}] = None,
     game: GameChanges,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Show some turns: the rule, the message, the most likely meaning of each word, and the chosen objects.
 
@@ -186,17 +169,17 @@ def _draw_turns(player: GameAgents, turns: list[ShownTurn]) -> Figure:
 # -- language ----------------------------------------------------------------------------------------------------------
 
 
-@command("language", short_help="Translate agents' messages.")
-@plugin_option
+@options.command("language", short_help="Translate agents' messages.")
+@options.plugin_option
 def language_command(
     agents: Annotated[str, AGENTS],
     *,
     count: Annotated[int | None, TURNS] = None,
-    out: Annotated[Path | None, {**OUT, "callback": written("Messages and phrases are", (".jsonl",))}] = None,
-    plot: PlotFile = None,
-    format_: ListFormat = "table",
+    out: Annotated[Path | None, options.written("Messages and phrases are", (".jsonl",))] = None,
+    plot: options.PlotFile = None,
+    format_: options.ListFormat = "table",
     game: GameChanges,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Print the best matching concept of each word of a language, and how often they match (concept best matching).
 
@@ -241,7 +224,7 @@ def _attributes(player: GameAgents) -> dict[Hashable, int]:
     return dict(zip(concepts, numbers, strict=True))
 
 
-@group("games", [train_command, eval_command, show_command, language_command])
+@options.group("games", [train_command, eval_command, show_command, language_command])
 def games_command() -> None:
     """Train and evaluate agents in multi-target games (CBM24; MuGoodman21).
 

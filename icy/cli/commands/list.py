@@ -7,19 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from icy.cli.options import (
-    OUT,
-    Draws,
-    FilePath,
-    Grammar,
-    ListFormat,
-    MeaningsText,
-    VocabSize,
-    WordLength,
-    command,
-    completed,
-    plugin_option,
-)
+from icy.cli import options
 from icy.cli.output import cut, note, print_records, print_rows, stdout
 from icy.config.specs import option
 from icy.core.errors import IncompatibleError, StoreError
@@ -35,12 +23,14 @@ if TYPE_CHECKING:
 # -- list --------------------------------------------------------------------------------------------------------------
 
 
-KIND = {"metavar": f"{{{'|'.join(LIST_KINDS)}}}", "shell_complete": partial(completed, LIST_KINDS)}
+KIND = {"metavar": f"{{{'|'.join(LIST_KINDS)}}}", "shell_complete": partial(options.completed, LIST_KINDS)}
 
 
-@command("list")
-@plugin_option
-def list_command(kind: Annotated[str, KIND], pattern: str | None = None, *, format_: ListFormat = "table") -> None:
+@options.command("list")
+@options.plugin_option
+def list_command(
+    kind: Annotated[str, KIND], pattern: str | None = None, *, format_: options.ListFormat = "table"
+) -> None:
     """List models, options in names of models, grammars, metrics, players, text models, cores, worlds, perceptions,
     players of the study, readers of files, protocols, recurrent cells, changes of presets, kinds of jobs, or published
     tables.
@@ -62,7 +52,7 @@ def list_command(kind: Annotated[str, KIND], pattern: str | None = None, *, form
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawn(options.LanguageSizes):
     """How a language is made.
 
     Attributes:
@@ -70,12 +60,8 @@ class Drawn:
         seed: seed of the words and all random draws.
     """
 
-    meanings: MeaningsText = "3x10"
-    vocab_size: VocabSize = 4
-    word_length: WordLength = "4"
     frequencies: str | None = option(None, metavar="zipf:S")
     seed: int = 0
-    draws: Draws = "icy"
 
     def language(self, name: str) -> Language:
         """Make the language of a grammar."""
@@ -84,20 +70,20 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class DrawnToWrite(Drawn):
-    """How a language is made that is written to a file."""
+class DrawnToShow(Drawn):
+    """How a language is made that is shown."""
 
-    meanings: MeaningsText = "5x10"
+    meanings: str = option("3x10", metavar="AxK|K,K,...")
 
 
-@command("show", context_settings={"show_default": True})
-@plugin_option
+@options.command("show", context_settings={"show_default": True})
+@options.plugin_option
 def show_command(
-    grammar: Grammar,
+    grammar: options.Grammar,
     *,
-    drawn: Drawn,
+    drawn: DrawnToShow,
     side: Literal["sender", "receiver"] | None = None,
-    format_: ListFormat = "table",
+    format_: options.ListFormat = "table",
 ) -> None:
     """Show example messages of a grammar or chain, and facts about the language.
 
@@ -181,13 +167,13 @@ def _print_side_by_side(languages: list[Language], format_: str) -> None:
 # -- generate ----------------------------------------------------------------------------------------------------------
 
 
-@command("generate", context_settings={"show_default": True})
-@plugin_option
+@options.command("generate", context_settings={"show_default": True})
+@options.plugin_option
 def generate_command(
-    grammar: Grammar,
+    grammar: options.Grammar,
     *,
-    drawn: DrawnToWrite,
-    out: Annotated[Path, {**OUT, "type": FilePath(path_type=Path)}],
+    drawn: Drawn,
+    out: Annotated[Path, {**options.OUT, "type": options.FilePath(path_type=Path)}],
     force: bool = False,
 ) -> None:
     """Write the language of a grammar or chain to a file, with one message per meaning.

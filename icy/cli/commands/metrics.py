@@ -10,45 +10,28 @@ from typing import Annotated, Any
 
 import click
 
-from icy.cli.options import (
-    Assignment,
-    Assignments,
-    Draws,
-    MeaningsText,
-    Permutations,
-    PlotFile,
-    RowsOutput,
-    Several,
-    VocabSize,
-    WordLength,
-    assigned,
-    command,
-    plugin_option,
-)
+from icy.cli import options
 from icy.cli.output import note, print_rows, save_figure
 from icy.config.specs import option
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.registry import registry
 from icy.core.surroundings import log_level
 from icy.core.text import words
+from icy.core.types import Fields
 from icy.experiments import languages
 from icy.languages.rule import MISSING
 from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS
 
 
 @dataclass(frozen=True)
-class FromGrammars:
+class FromGrammars(options.LanguageSizes):
     """The languages of a grammar.
 
     Attributes:
         seeds: number of seeds, from 123; or a list (1,2, 123-127).
     """
 
-    meanings: MeaningsText = "5x10"
-    vocab_size: VocabSize = 4
-    word_length: WordLength = "4"
-    draws: Draws = "icy"
-    seeds: int | str = option(3, cls=Several)
+    seeds: int | str = option(3, cls=options.Several)
 
 
 @dataclass(frozen=True)
@@ -68,13 +51,13 @@ class FromFiles:
         missing: treatment of rows with missing values.  [default: refuse]
     """
 
-    meaning_columns: str | None = option(None, cls=Several, metavar="A,B,...")
-    message_columns: str | None = option(None, cls=Several, metavar="C,...")
+    meaning_columns: str | None = option(None, cls=options.Several, metavar="A,B,...")
+    message_columns: str | None = option(None, cls=options.Several, metavar="C,...")
     tokens: str | None = option(None, metavar="letters|spaces|whole|SEPARATOR")
     eos: str | None = option(None, metavar="TOKEN")
     start: str | None = option(None, metavar="TOKEN")
     pad: str | None = option(None, metavar="TOKEN")
-    one_hot: str | None = option(None, cls=Several, metavar="K|K,L,...|no")
+    one_hot: str | None = option(None, cls=options.Several, metavar="K|K,L,...|no")
     weights: str | None = option(None, metavar="COLUMN")
     argmax: bool | None = None
     missing: str | None = option(None, type=click.Choice(MISSING))
@@ -98,28 +81,28 @@ class FromFiles:
         return chosen
 
 
-@command("metrics")
-@plugin_option
+CONVENTIONS = {**options.ASSIGNMENTS, "flags": ("--set",), "metavar": "METRIC.CONVENTION=VALUE"}
+
+
+@options.command("metrics")
+@options.plugin_option
 def metrics_command(
     sources: Annotated[tuple[str, ...], {"metavar": "FILE|RESULTS|GRAMMAR...", "completes": "files_and_grammars"}],
     *,
     metric: Annotated[
         tuple[str, ...], {"flags": ("--metric", "-m"), "metavar": "NAME", "completes": "metrics"}
     ] = DEFAULT_METRICS,
-    conventions: Annotated[
-        Assignments,
-        {"flags": ("--set",), "multiple": True, "type": Assignment(), "metavar": "METRIC.CONVENTION=VALUE"},
-    ] = (),
+    conventions: Annotated[Fields | None, CONVENTIONS] = None,
     pairs: Annotated[str, {"metavar": "auto|all|ordered|published|NUMBER"}] = "auto",
     as_reported: bool = False,
     by_sample_size: bool = False,
     errors: Annotated[str | None, {"type": click.Choice(ERRORS)}] = None,
     resamples: Annotated[int, {"minimum": 2}] = 100,
-    permutations: Permutations = None,
+    permutations: options.Permutations = None,
     drawn: FromGrammars,
     read: FromFiles,
-    plot: PlotFile = None,
-    output: RowsOutput,
+    plot: options.PlotFile = None,
+    output: options.RowsOutput,
 ) -> None:
     """Measure how compositional languages are: from files, or for grammars over seeds.
 
@@ -155,7 +138,7 @@ def metrics_command(
     if not output.quiet:  # how files are read
         click.get_current_context().with_resource(log_level(logging.INFO, languages.__name__))
     names = [entry.name for entry in registry.match(metric, "metric")]
-    chosen = _conventions(conventions, ["cbm"] if by_sample_size else names)
+    chosen = _conventions(conventions or {}, ["cbm"] if by_sample_size else names)
     given = {**vars(drawn), **read.arguments()}
     if by_sample_size:
         if tuple(names) not in (("cbm",), DEFAULT_METRICS):
@@ -178,10 +161,10 @@ def metrics_command(
         save_figure(found.plot(), plot, output.quiet)
 
 
-def _conventions(given: Assignments, names: Sequence[str]) -> dict[str, dict[str, object]]:
+def _conventions(given: Fields, names: Sequence[str]) -> dict[str, dict[str, object]]:
     """Return the METRIC.CONVENTION=VALUE assignments by metric; with a single metric, its name may be left out."""
     chosen: dict[str, dict[str, object]] = {}
-    for name, value in assigned("--set", given).items():
+    for name, value in given.items():
         metric, dot, convention = name.partition(".")
         if not dot and len(names) == 1:
             metric, convention = names[0], name

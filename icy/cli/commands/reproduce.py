@@ -10,7 +10,7 @@ import click
 
 from icy.analysis.literature.catalogue import find_published, why_not_measured
 from icy.cli.exit_codes import DONE
-from icy.cli.options import FILE, Format, Renamed, Spread, command, spec_options, written
+from icy.cli.options import Format, Spread, command, spec_options, written
 from icy.cli.output import note, print_data, print_records, print_rows, write_text
 from icy.cli.session import Output, run_command
 from icy.config.specs import RETRIES, ReproduceSpec
@@ -18,7 +18,7 @@ from icy.experiments.lists import describe
 from icy.experiments.reproduce import Reproducing
 from icy.experiments.reproduction import Reproduction
 
-PAGE = {**FILE, "cls": Renamed, "old": ("--save",), "callback": written("A reproduction is", (".md", ".csv"))}
+PAGE = written("A reproduction is", (".md", ".csv"), flags=("--page",))
 
 
 @dataclass(frozen=True)

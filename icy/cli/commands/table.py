@@ -10,20 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from icy.analysis.tables.printed_table import SUFFIXES, format_of
+from icy.cli import options
 from icy.cli.exit_codes import DONE, FAILED
-from icy.cli.options import (
-    FORMATS,
-    OUT,
-    Format,
-    ListFormat,
-    Paths,
-    PlotFile,
-    Selection,
-    Several,
-    TableOutput,
-    command,
-    written,
-)
 from icy.cli.output import note, print_data, print_rows, print_tables, save_figure, write_text
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
 from icy.experiments.report import by_protocol
@@ -41,26 +29,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PageOutput(TableOutput):
+class PageOutput(options.TableOutput):
     """How the table is printed.
 
     Attributes:
         out: write the table to FILE, in the format of its suffix.
     """
 
-    format_: Annotated[Format, {"type": click.Choice([*FORMATS, "html"])}] = "table"
-    out: Annotated[Path | None, {**OUT, "callback": written("A table is", SUFFIXES)}] = None
+    format_: Annotated[options.Format, {"type": click.Choice([*options.FORMATS, "html"])}] = "table"
+    out: Annotated[Path | None, options.written("A table is", SUFFIXES)] = None
 
 
-@command("table")
+@options.command("table")
 def table_command(
-    results: Paths = (),
+    results: options.Paths = (),
     *,
-    by: Annotated[str, {"cls": Several, "metavar": "NAMES"}] = "representation",
+    by: Annotated[str, {"cls": options.Several, "metavar": "NAMES"}] = "representation",
     sort: Annotated[str, {"metavar": "[-]ORDER"}] = "given",
     compare: Annotated[str | None, {"metavar": "WITH"}] = None,
     diff: Annotated[str | None, {"metavar": "RUN|MODEL|each"}] = None,
-    selected: Selection,
+    selected: options.Selection,
     decimals: Annotated[int, {"type": click.IntRange(0, 6)}] = 2,
     no_log: bool = False,
     no_marks: bool = False,
@@ -195,17 +183,17 @@ def _about(compare: str | None, kind: str) -> str | None:
 # -- compare -----------------------------------------------------------------------------------------------------------
 
 
-@command("compare")
+@options.command("compare")
 def compare_command(
     a: Annotated[str, {"metavar": "A"}],
     b: Annotated[str, {"metavar": "B"}],
     *,
-    selected: Selection,
+    selected: options.Selection,
     seeds: bool = False,
-    plot: PlotFile = None,
-    out: Annotated[Path | None, {**OUT, "callback": written("Differences are", [".md"])}] = None,
+    plot: options.PlotFile = None,
+    out: Annotated[Path | None, options.written("Differences are", [".md"])] = None,
     exit_code: bool = False,
-    format_: ListFormat = "table",
+    format_: options.ListFormat = "table",
 ) -> int:
     """Show the differences between the results A and B, seed by seed: ratios or differences, intervals and tests.
 
@@ -230,7 +218,7 @@ def compare_command(
     """
     from icy.analysis import compare
 
-    how: dict[str, Any] = {"models": selected.model, "grammars": selected.grammar, "where": selected.chosen}
+    how: dict[str, Any] = {"models": selected.model, "grammars": selected.grammar, "where": selected.where}
     found = compare(a, b, **how, measure=selected.measure)
     if out is not None:
         write_text(found.markdown() + "\n", out)

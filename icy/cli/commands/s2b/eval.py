@@ -6,17 +6,7 @@ from typing import Annotated, Any
 
 import click
 
-from icy.cli.options import (
-    Permutations,
-    PlotFile,
-    RowsOutput,
-    TableOutput,
-    choice_of,
-    command,
-    fields_of,
-    plugin_option,
-    together,
-)
+from icy.cli import options
 from icy.cli.output import save_figure
 from icy.core.checks import number_or_text
 from icy.experiments.players import evaluate_players, measure_acquisition, probe_speakers
@@ -28,17 +18,17 @@ from .players import Episodes, Game, Games, Listeners, Seeds, Speakers, Where, s
 # -- eval --------------------------------------------------------------------------------------------------------------
 
 
-@command("eval", short_help="Evaluate pairs of players.")
-@plugin_option
+@options.command("eval", short_help="Evaluate pairs of players.")
+@options.plugin_option
 def eval_command(
     *,
     speaker: Speakers = ("posdis",),
     listener: Listeners = ("binding",),
-    where: Where = (),
+    where: Where = None,
     episodes: Episodes = 64,
     seeds: Seeds = 5,
     chosen: Games,
-    output: RowsOutput,
+    output: options.RowsOutput,
 ) -> None:
     """Evaluate pairs of players: one row per pair and game.
 
@@ -53,24 +43,24 @@ def eval_command(
       icy s2b eval --listener mine --plugin mine.py --compat near32 --out scores.csv
     """
     how: dict[str, Any] = {"episodes": episodes, "seeds": seeds, "finished": output.show}
-    evaluate_players(speaker, listener, where=choice_of(where), **how, **settings_of(chosen))
+    evaluate_players(speaker, listener, where=where, **how, **settings_of(chosen))
 
 
 # -- language ----------------------------------------------------------------------------------------------------------
 
 
-@command("language", short_help="Score the languages of frozen speakers.")
-@plugin_option
+@options.command("language", short_help="Score the languages of frozen speakers.")
+@options.plugin_option
 def language_command(
     *,
     speaker: Speakers = ("posdis",),
-    where: Where = (),
+    where: Where = None,
     metric: Annotated[tuple[str, ...], {"flags": ("--metric", "-m"), "metavar": "NAME", "completes": "metrics"}] = (),
     episodes: int = 20,
     seed: int = 123,
-    permutations: Permutations = None,
+    permutations: options.Permutations = None,
     chosen: Game,
-    output: RowsOutput,
+    output: options.RowsOutput,
 ) -> None:
     """Score the compositionality of speakers' languages; each speaker is frozen at the end of an episode.
 
@@ -83,22 +73,22 @@ def language_command(
       icy s2b language --speaker posdis --speaker bosdis --vocab-size 15
     """
     how: dict[str, Any] = {"episodes": episodes, "seed": seed, "permutations": permutations, "finished": output.show}
-    probe_speakers(speaker, where=choice_of(where), metrics=metric or LANGUAGE, **how, **settings_of(chosen))
+    probe_speakers(speaker, where=where, metrics=metric or LANGUAGE, **how, **settings_of(chosen))
 
 
 # -- stimuli -----------------------------------------------------------------------------------------------------------
 
 
-@command("stimuli", short_help="Score and draw stimuli.")
-@plugin_option
+@options.command("stimuli", short_help="Score and draw stimuli.")
+@options.plugin_option
 def stimuli_command(
     *,
     seed: int = 123,
     rows: Annotated[str, {"metavar": "N|all|support"}] = "512",
     episodes: int = 5,
     chosen: Game,
-    plot: PlotFile = None,
-    output: TableOutput,
+    plot: options.PlotFile = None,
+    output: options.TableOutput,
 ) -> None:
     """Score how disentangled stimuli are, and draw an episode's stimuli.
 
@@ -126,25 +116,25 @@ def stimuli_command(
 
 # -- eoa: the ease of acquisition --------------------------------------------------------------------------------------
 
-OF = fields_of(AcquisitionSettings)
-LEARNING = together(
+OF = options.fields_of(AcquisitionSettings)
+LEARNING = options.together(
     *(OF[name].option() for name in ("epochs", "batch", "learning_rate", "width", "hidden")),
     OF["loss"].option(type=click.Choice(LOSSES)),
     OF["impatient"].option("--impatient/--patient"),
 )
 
 
-@command("eoa", short_help="Measure how easily languages are acquired.")
-@plugin_option
+@options.command("eoa", short_help="Measure how easily languages are acquired.")
+@options.plugin_option
 def eoa_command(
     *,
     speaker: Speakers = ("posdis",),
-    where: Where = (),
+    where: Where = None,
     episodes: Episodes = 20,
     seeds: Seeds = 3,
     learning: Annotated[dict[str, Any], LEARNING],
     chosen: Games,
-    output: RowsOutput,
+    output: options.RowsOutput,
 ) -> None:
     """Measure how easily new listeners acquire the languages of speakers (EoA): one row per speaker and game.
 
@@ -159,4 +149,4 @@ def eoa_command(
       icy s2b eoa --speaker mine --plugin mine.py --learning-rate 0.003 --out rows.csv
     """
     how: dict[str, Any] = {"episodes": episodes, "seeds": seeds, "learning": learning, "finished": output.show}
-    measure_acquisition(speaker, where=choice_of(where), **how, **settings_of(chosen))
+    measure_acquisition(speaker, where=where, **how, **settings_of(chosen))

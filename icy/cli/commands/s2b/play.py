@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import click
 import numpy as np
 
-from icy.cli.options import OUT, Quiet, choice_of, command, plugin_option
+from icy.cli.options import Quiet, command, plugin_option, written
 from icy.cli.output import note, set_up_log
 from icy.core.checks import parse_whole
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
+from icy.experiments.measuring import save_rows
 from icy.experiments.players import ChosenPlayer, player_of, tables_of
 from icy.s2b.settings import GameSettings
 
@@ -27,7 +29,7 @@ def play_command(
     *,
     speaker: Speaker = "posdis",
     listener: Listener = "binding",
-    where: Where = (),
+    where: Where = None,
     seed: int = 123,
     pause: bool | None = None,
     latents: bool | None = None,
@@ -58,7 +60,7 @@ def play_command(
     names = {SPEAKER: speaker, LISTENER: listener}
     mine = [role for role in PLAYERS if names[role] == ME]
     players = tuple(
-        ChosenPlayer(ME, person(role), role) if names[role] == ME else player_of(names[role], role, choice_of(where))
+        ChosenPlayer(ME, person(role), role) if names[role] == ME else player_of(names[role], role, where)
         for role in (SPEAKER, LISTENER)
     )
     ((_, settings),) = tables_of([players], settings_of(chosen))
@@ -136,11 +138,11 @@ def record_command(
     *,
     speaker: Speaker = "posdis",
     listener: Listener = "binding",
-    where: Where = (),
+    where: Where = None,
     episodes: int = 64,
     seed: int = 123,
     chosen: Game,
-    out: Annotated[str, OUT],
+    out: Annotated[Path, written("Games are", (".parquet",))],
     quiet: Quiet = False,
 ) -> None:
     """Play episodes with two players, and write one row per game: stimuli, messages and decisions.
@@ -153,13 +155,12 @@ def record_command(
     Examples:
       icy s2b record --listener binding --episodes 100 -o games.parquet
     """
-    from icy.s2b.evaluation import checked_target, record, write
+    from icy.s2b.evaluation import record
 
     set_up_log(quiet)
-    target, saved = checked_target(out), choice_of(where)
-    pair = player_of(speaker, SPEAKER, saved), player_of(listener, LISTENER, saved)
+    pair = player_of(speaker, SPEAKER, where), player_of(listener, LISTENER, where)
     (((speaks, listens), game),) = tables_of([pair], settings_of(chosen))
     games = record(speaks.player, listens.player, game, episodes=episodes, seed=seed)
-    write(games, target)
+    save_rows(games, out)
     if not quiet:
-        note(f"Written: {target}, {counted(len(games), 'game')} of {counted(episodes, 'episode')}.")
+        note(f"Written: {out}, {counted(len(games), 'game')} of {counted(episodes, 'episode')}.")

@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 import click
 
-from icy.cli.options import Assignments, Decorator, Several, agents_where, fields_of, together
+from icy.cli.options import Decorator, Several, agents_where, fields_of, together
 from icy.core.checks import parse_whole
 from icy.core.errors import quoted
 from icy.core.registry import LISTENER, SPEAKER
+from icy.core.types import Fields
 from icy.experiments.players import SWEPT
 from icy.experiments.text_models import PARTNERS
 from icy.s2b.settings import COMPATS, GameSettings
@@ -101,6 +102,6 @@ Speakers = Annotated[tuple[str, ...], _named(SPEAKER, f"{TRAINED[:-1]}; repeatab
 Listeners = Annotated[tuple[str, ...], _named(LISTENER, f"{TRAINED[:-1]}; repeatable.")]
 RegisteredSpeaker = Annotated[str | None, _named(SPEAKER, f".  [default: {PARTNERS[SPEAKER]}]")]
 RegisteredListener = Annotated[str | None, _named(LISTENER, f".  [default: {PARTNERS[LISTENER]}]")]
-Where = Annotated[Assignments, agents_where("model=pairs+ppo")]
+Where = Annotated[Fields | None, agents_where("model=pairs+ppo")]
 Seeds = Annotated[int | str, {"cls": Several, "help": "Number of seeds, from 123, or a list."}]
 Episodes = Annotated[int, {"help": "Number of episodes per seed."}]
