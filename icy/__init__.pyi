@@ -39,6 +39,7 @@ from .experiments.players import probe_speakers as probe_speakers
 from .experiments.probe import probe as probe
 from .experiments.progress import Watcher as Watcher
 from .experiments.report import report as report
+from .experiments.report import result_tables as result_tables
 from .experiments.reproduce import reproduce as reproduce
 from .experiments.reproduction import Reproduction as Reproduction
 from .experiments.results import EndToEndResult as EndToEndResult

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,17 +11,11 @@ import click
 from icy.analysis.tables.printed_table import SUFFIXES, format_of
 from icy.cli import options
 from icy.cli.exit_codes import DONE, FAILED
-from icy.cli.output import note, print_data, print_rows, print_tables, save_figure, write_text
-from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
-from icy.experiments.report import by_protocol
-from icy.experiments.results import table_of
-from icy.records.kinds import kind_of_rows
+from icy.cli.output import print_data, print_rows, print_tables, save_figure, write_text
+from icy.experiments.report import render_tables, result_tables
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from icy.analysis import ResultsComparison
-    from icy.analysis.tables.printed_table import BiasTable
 
 
 # -- table -------------------------------------------------------------------------------------------------------------
@@ -82,102 +75,18 @@ def table_command(
     composition is good: shuf and shufdet should be easy to learn, and proj, pairsum, rot and hol hard. They need at
     least three rows. Rows are in the order of --model, if given. In LaTeX the table needs booktabs and graphicx.
     """
-    from icy.records.load import long_of
-
-    if diff and compare:
-        raise InvalidSettingError(
-            "--compare shows two numbers side by side, and --diff subtracts them; give only one of these options."
-        )
-    long = long_of(selected.read(results))
-    look = {"by": by, "sort": sort, "decimals": decimals}
-    if diff is not None:
-        tables = _differences(long, diff, output.spread, look)
-    else:
-        tables = _tables(long, output.spread, compare, {**look, "mark": not no_marks, "log": not no_log})
+    look: dict[str, Any] = {"by": by, "sort": sort, "decimals": decimals}
+    if diff is None:
+        look |= {"mark": not no_marks, "log": not no_log}
+    tables = result_tables(selected.read(results), output.spread, compare=compare, diff=diff, **look)
     tables = dict(zip(tables, output.for_paper(*tables.values()), strict=True))
     if output.out is not None:
-        write_text(_rendered(tables, format_of(output.out)) + "\n", output.out)
+        write_text(render_tables(tables, format_of(output.out)) + "\n", output.out)
     elif output.format_ in ("json", "csv"):
-        click.echo(_rendered(tables, output.format_))
+        click.echo(render_tables(tables, output.format_))
     else:
         print_tables(list(tables.values()), output.format_)
     return DONE
-
-
-def _rendered(tables: dict[str, BiasTable], format_: str) -> str:
-    """Render several tables as one text; json and csv are one list or table with a column `protocol`."""
-    if format_ == "json":
-        records = [{"protocol": name, **record} for name, table in tables.items() for record in table.to_records()]
-        return json.dumps(records, indent=1)
-    if format_ != "csv" or len(tables) == 1:
-        return "\n\n".join(table.render(format_) for table in tables.values())
-    import pandas as pd
-
-    from icy.analysis.tables.printed_table import flat
-
-    parts = [flat(table).assign(protocol=name) for name, table in tables.items()]
-    return str(pd.concat(parts).to_csv(index=False)).rstrip("\n")
-
-
-def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str, Any]) -> dict[str, BiasTable]:
-    """Return one table per protocol, because protocols measure different things."""
-    from icy.analysis.tables.bias import bias_table
-    from icy.analysis.tables.references import compared_with
-
-    other, name = compared_with(compare)
-    found: dict[str, BiasTable] = {}
-    groups = by_protocol(long)
-    for protocol, part in groups:
-        kind = kind_of_rows(part)
-        about = _about(other, kind.name) if isinstance(other, str) else other
-        if kind.table is not None:
-            if (look["by"], look["sort"]) != ("representation", "given"):
-                raise InvalidSettingError(
-                    f"Rows of {kind.noun} cannot be grouped or sorted; leave out --by and --sort."
-                )
-            if not isinstance(about, str | None) and len(groups) > 1:  # other games can be compared
-                note(f"Games of {kind.noun} can only be compared with published results.")
-                about = None
-            found[protocol] = table_of(kind, part, spread, compare=about)
-        else:
-            found[protocol] = bias_table(part, spread, compare=about, compared=name, **look)
-    return found
-
-
-def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any]) -> dict[str, BiasTable]:
-    """Return a table of differences per protocol, except for protocols without results to compare."""
-    from icy.analysis.tables.bias import difference_table
-
-    found: dict[str, BiasTable] = {}
-    alone: list[tuple[str, IcyError]] = []
-    for protocol, part in by_protocol(long):
-        if (kind := kind_of_rows(part)).table is not None:
-            raise InvalidSettingError(
-                f"Games of {kind.noun} cannot be subtracted; select models that trained alone, with --model."
-            )
-        try:
-            found[protocol] = difference_table(part, diff, Path(diff).stem, spread, **look)
-        except (IncompatibleError, StoreError) as error:  # the protocol may have no results of this model
-            alone.append((protocol, error))
-    for protocol, reason in alone:
-        if not found:
-            raise reason
-        note(f"The protocol {protocol} has no results to compare with {diff}.")
-    return found
-
-
-def _about(compare: str | None, kind: str) -> str | None:
-    """Return the published table to compare with; None if the table is about another kind of run."""
-    if compare in (None, "published"):
-        return compare
-    from icy.analysis.literature.catalogue import find_table
-
-    assert compare is not None
-    found = find_table(compare)
-    if found.reproduce == kind:
-        return compare
-    note(f"{found.id} has no values to compare with these results: {found.title}.")
-    return None
 
 
 # -- compare -----------------------------------------------------------------------------------------------------------
