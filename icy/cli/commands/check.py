@@ -74,8 +74,13 @@ def check_command(
         get_representation(name)  # an unknown name is an error that lists the known names
     if len(entries) == 1 and not _used(entries[0], representations):
         raise cannot_use(entries[0], str(representation))
-    passed = [_check(entry, _used(entry, representations), console, quiet, full) for entry in entries]
-    return DONE if all(passed) else FAILED
+    passed = True
+    for entry in entries:
+        used, end = _used(entry, representations), time.monotonic() + SECONDS
+        for number, one in enumerate(used):
+            left = (end - time.monotonic()) / (len(used) - number)  # equal shares of the remaining time
+            passed &= _check(entry, one, console, quiet, None if full else left)
+    return DONE if passed else FAILED
 
 
 def _used(entry: Entry, names: Sequence[str]) -> Sequence[str | None]:
@@ -85,16 +90,7 @@ def _used(entry: Entry, names: Sequence[str]) -> Sequence[str | None]:
     return [name.lower() for name in names if entry.works_with(name.lower())]
 
 
-def _check(entry: Entry, used: Sequence[str | None], console: Console, quiet: bool, full: bool) -> bool:
-    """Run and print the checks of one plug-in in some representations, and return whether all passed."""
-    end, passed = time.monotonic() + SECONDS, True
-    for number, representation in enumerate(used):
-        left = (end - time.monotonic()) / (len(used) - number)  # equal shares of the remaining time
-        passed &= _check_in(entry, representation, console, quiet, None if full else left)
-    return passed
-
-
-def _check_in(entry: Entry, representation: str | None, console: Console, quiet: bool, seconds: float | None) -> bool:
+def _check(entry: Entry, representation: str | None, console: Console, quiet: bool, seconds: float | None) -> bool:
     """Run and print the checks of one plug-in in one representation, and return whether all passed."""
     from icy.testing import check
     from icy.testing.contracts import message_or_reference
