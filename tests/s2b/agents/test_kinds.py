@@ -12,10 +12,10 @@ import pytest
 import torch
 
 import icy
-from icy.cli.commands.s2b.players import players_of
 from icy.core.errors import IcyError, IncompatibleError, StoreError, UnknownNameError
 from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.experiments.plan import make_plan
+from icy.experiments.players import players_of
 from icy.experiments.results import ProbeResult
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.sweep_file import read_sweep
