@@ -14,7 +14,7 @@ import pandas as pd
 from icy.core.registry import SIDES
 from icy.core.text import counted, listed, natural
 from icy.languages.names import is_language, short_name
-from icy.records.long_table import EXTRA, ROW
+from icy.records.long_table import EXTRA, ROW, option_columns
 from icy.training.combinations import SAME_FOR_RECEIVERS
 
 Facts: TypeAlias = dict[str, Any]  # values of several types by name: arguments, or the parts of a JSON object
@@ -27,7 +27,6 @@ ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")  
 # Grammars that an architecture with a compositional bias learns well, and badly (arrows of Perkins21's tables 9 to 11).
 COMPOSITIONAL = ("shuf", "shufdet")
 NOISE = ("rot", "pairsum", "proj")
-EXISTING = r"existing=([\w.@-]+)"  # the table of meanings, in the column of options
 # The order of values of columns; other columns are in alphabetical order.
 ORDERED = {
     "representation": ("soft", "gumb", "discr", "gs", "qt", "cb"),
@@ -70,10 +69,8 @@ def without_hashes(results: pd.DataFrame) -> pd.DataFrame:
     """
     labels = _labels(set(results["grammar"]), ORDER)
     shown = results.assign(grammar=results["grammar"].replace(labels)) if labels else results
-    if "options" not in results:
-        return shown
-    options = results["options"].astype(str)
-    for name, label in _labels(set(options.str.extract(EXISTING, expand=False).dropna()), ()).items():
+    tables = option_columns(results).get("existing", pd.Series(dtype=object)).dropna()
+    for name, label in _labels(set(tables), ()).items():
         shown = shown.assign(options=shown["options"].str.replace(name, label, regex=False))
     return shown
 
@@ -98,6 +95,7 @@ def place_of(name: str, value: Any) -> tuple[int, str]:
 # -- names of columns of the long table, and their values, as text for titles, labels and axes -------------------------
 
 
+SHARED = {"meanings": "meanings {}", "representation": "{}", "preset": "preset {}", "settings": "{}", "options": "{}"}
 LETTERS = {"vocab_size": "V", "word_length": "w", "hidden_size": "E"}  # the papers' letters for sizes
 
 
@@ -106,9 +104,26 @@ def heading(name: str) -> str:
     return name.replace("_", " ")
 
 
-def text_of(value: Any) -> str:
-    """Return a setting as text: floats without trailing zeros, "-" for missing or empty values."""
-    return "-" if pd.isna(value) or value == "" else f"{value:g}" if isinstance(value, float) else str(value)
+def text_of(value: Any, missing: str = "-") -> str:
+    """Return a setting as text: floats without trailing zeros, `missing` for missing or empty values."""
+    return missing if pd.isna(value) or value == "" else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def setting(long: pd.DataFrame, varying: Sequence[str] | None = None) -> str:
+    """Return as text the meanings, sizes and other settings that all rows share.
+
+    Args:
+        long: rows with the columns of ROW, such as the long table, or curves.
+        varying: columns in which rows differ; by default determined from `long`.
+    """
+    first = long.iloc[0]
+    if varying is None:
+        varying = [name for name in ROW if name not in long or long[name].nunique(dropna=False) > 1]
+    known = {name: str(first[name]) for name in ROW if name not in varying and not pd.isna(first[name])}
+    shown = {name: text for name, text in known.items() if text}
+    meanings, *rest = [text.format(shown[name]) if name in shown else "" for name, text in SHARED.items()]
+    sizes = ", ".join(f"{letter}={shown[name]}" for name, letter in LETTERS.items() if name in shown)
+    return "; ".join(filter(None, [meanings, sizes, *rest]))
 
 
 def range_text(values: pd.Series[int]) -> str:

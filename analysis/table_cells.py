@@ -32,7 +32,7 @@ SPREADS: dict[str, tuple[str, Callable[[Values], float]]] = {  # name: (descript
 }
 LOG_COLUMNS = ("geometric_mean", "geometric_spread", "low", "high")  # of `TableCell.to_dict`
 OTHER_COLUMNS = ("other", "other_error", "distance")
-Mark = Literal["", "best", "worst", "other"]  # of a cell; "other": a reference value on a line of its own
+Mark = Literal["", "best", "worst"]  # of a cell
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,9 @@ class TableCell:
         return {**shown, **{k: finite(v) for k, v in more.items()}, **reasons}
 
     def below(self, kind: str, decimals: int, spread: str) -> str:
-        """Return the text of the line "log", "updates" or "p" below the cell; "" if the value is unknown."""
+        """Return the text of the line "reference", "log", "updates" or "p" below the cell; "" if it is unknown."""
+        if kind == "reference":
+            return "" if self.reference is None else self.reference.text(decimals)
         if kind == "p":
             return "" if math.isnan(self.p) else p_text(self.p)
         if kind == "updates":
@@ -175,10 +177,11 @@ class TableCell:
         return center, found + width
 
     def lines(self, decimals: int, spread: bool = True) -> str:
-        """Return the center with its marks, and the spread on a second line, for cells of a heat map."""
+        """Return the center with its marks, and on further lines the spread and missing seeds, for a heat map."""
         center, (_, width) = self.parts(decimals)[0], self.parts(max(1, decimals))
         shown = f"{COARSE if self.coarse else ''}{center.removeprefix('> ')}{CUT if self.censored else ''}"
-        return f"{shown}\n{width}" if width and spread else shown
+        lacking = f"({self.seeds} of {self.row_seeds})" if self.unfinished else ""
+        return "\n".join(filter(None, (shown, width if spread else "", lacking)))
 
     def text(self, decimals: int, signed: bool = False) -> str:
         """Return mean and spread as text, with marks for cut, failed and missing runs."""
@@ -250,15 +253,11 @@ def cell_in_row(part: pd.DataFrame, spread: str, log: bool | Literal["only"] = F
     cell = (cell_of if part["grammar"].iat[0] == BASELINE else ratio_cell)(part, spread)
     if log == "only":  # ratios of concat are all 1, and have no spread
         return replace(cell, spread=math.nan) if cell.log is None else replace(cell, log_scale=spread)
-    return with_updates(cell, part) if log is True else replace(cell, log=cell.log if cell.log_scale else None)
-
-
-def with_updates(cell: TableCell, part: pd.DataFrame) -> TableCell:
-    """Add the mean updates to the target (`updates_to_target`) to a cell of ratios."""
+    if not log:
+        return replace(cell, log=cell.log if cell.log_scale else None)
     if not cell.seeds or "steps" not in part:
         return cell
-    good = ~part["failed"].to_numpy(bool) & part["value"].notna().to_numpy()
-    found = updates_to_target(part)[good]
+    found = updates_to_target(part)[~part["failed"].to_numpy(bool) & part["value"].notna().to_numpy()]
     known = found[~np.isnan(found)]
     return replace(cell, updates=float(known.mean())) if len(known) else cell
 

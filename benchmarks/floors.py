@@ -23,7 +23,6 @@ from torch.utils.flop_counter import flop_registry
 
 from benchmarks.harness import matching
 from icy.config.settings import settings_for
-from icy.core.registry import registry
 from icy.core.representations import get_representation
 from icy.core.text import markdown_table
 from icy.languages.meanings import MeaningSpace
@@ -188,7 +187,7 @@ def counting(triton: bool) -> Iterator[Counted]:
 
 def captured_update(model: str, replicates: int = REPLICATES, triton: bool = False) -> Counted:
     """Count the operations in the CUDA graph of one update of a stack of replicates."""
-    task = ProbeSettings.of_model(registry.get(model), SPACE, VOCABULARY, WORD, HIDDEN, "soft")
+    task = ProbeSettings.of_model(model, SPACE, VOCABULARY, WORD, HIDDEN, "soft")
     settings, loss = settings_for("default"), supervised_loss(get_representation("soft"), task.side)
     stack = [make_model(task, 1, settings)] * replicates
     learner = GradientLearner(stack, range(len(stack)), loss, settings, META, "broadcast")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import pandas as pd
 
 from icy.analysis.order import Facts, Row, Series
-from icy.analysis.table_cells import Reference, TableCell
-from icy.records.long_table import SYNONYMS
+from icy.core.errors import unknown
+from icy.records.long_table import SYNONYMS, option_columns
 
 from .agreement import EVALUATIONS
 from .catalogue import DATA, find_table, published
@@ -158,15 +157,15 @@ def _runs_of_agent(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
     if (STIMULI not in cell and pd.isna(cell["shots"])) or name not in long or not len(long):
         return long[:0]
     of = long["model"].str.partition("+")[0].eq(cell["agent"])
-    options = long["options"].fillna("")
+    options = option_columns(long).reindex(columns=["values", LOSS])
     if STIMULI in cell:
         of &= long["grammar"].eq(cell[STIMULI])
     else:
         of &= long["shots"].eq(cell["shots"]) & long["samples"].eq(cell["samples"])
-        of &= options.str.contains(rf"(?:^|, )values={cell['values']}(?:,|$)")
+        of &= options["values"].eq(cell["values"])
     if LOSS in cell:
         of &= long["distractors"].eq(cell["distractors"])
-        of &= options.str.contains(rf"(?:^|, ){LOSS}=").eq(cell[LOSS] != WITHOUT)
+        of &= options[LOSS].notna().eq(cell[LOSS] != WITHOUT)
     return pd.DataFrame({"value": 100 * long[name].astype(float), "failed": long["failed"]})[of]
 
 
@@ -234,39 +233,19 @@ def game_parts(table: str, reference: pd.DataFrame, seeds: object = None) -> lis
 # -- values side by side -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PublishedRow:
-    """The published values of a row, by measure."""
-
-    values: Mapping[str, float]
-    table: str
-
-    def with_reference(self, measure: str, cell: TableCell) -> TableCell:
-        """Add the published value of a measure to a cell, if there is one."""
-        if measure not in self.values or not cell.seeds:
-            return cell
-        value = self.values[measure]
-        error = cell.spread / math.sqrt(cell.seeds) if cell.seeds > 1 else math.nan
-        distance = (cell.mean - value) / error if error else math.nan
-        return replace(cell, reference=Reference(value, math.nan, distance, source=self.table))
-
-
-def references(table: str) -> dict[GameKey, PublishedRow]:
-    """Return the rows of a published table of games, by the columns of WHICH.
+def references(table: str) -> dict[GameKey, dict[str, float]]:
+    """Return the values of each row of a published table of games by measure; the keys are the columns of WHICH.
 
     Raises:
         UnknownNameError: an unknown table of games.
     """
     found = find_table(table)
     if found.id not in GAMES:
-        from icy.core.errors import unknown
-
         raise unknown("published table of games", table, list(GAMES))
-    cells = with_names(published(found.id), found.id)
-    return {
-        game_key(rows.iloc[0].to_dict()): PublishedRow(dict(zip(rows["measure"], rows["mean"], strict=True)), found.id)
-        for _, rows in cells.groupby("row", sort=False)
-    }
+    values: dict[GameKey, dict[str, float]] = {}
+    for cell in with_names(published(found.id), found.id).to_dict("records"):
+        values.setdefault(game_key(cell), {})[cell["measure"]] = cell["mean"]
+    return values
 
 
 def game_key(cell: Row) -> GameKey:
@@ -312,20 +291,6 @@ HOLDS, FAILS, IN_PART, UNKNOWN = "holds", "does not hold", "holds in part", "not
 PRINTED = "rule_length == message_length and representation in ('gs', 'qt')"  # a word per concept, as in table 1
 
 
-def _pairs(games: pd.DataFrame, same: Sequence[str]) -> pd.DataFrame:
-    """Return pairs of games with equal columns `same`; columns of the second game end with `_other`."""
-    own = games[games["rule_length"].eq(games["message_length"])].dropna(subset="accuracy")
-    return own.merge(own, on=list(same), suffixes=("", "_other"))
-
-
-def _correlations(games: pd.DataFrame) -> pd.DataFrame:
-    """Return the correlation of AMI and accuracy over the games of each world with enough games."""
-    groups = games.query(PRINTED).dropna(subset=["ami", "accuracy"]).groupby("world", sort=False)
-    rows = [(world, len(own), own["ami"].corr(own["accuracy"])) for world, own in groups]
-    table = pd.DataFrame(rows, columns=["world", "games", "correlation"])
-    return table[table["games"].ge(FEWEST) & table["correlation"].notna()]
-
-
 def claims(games: pd.DataFrame) -> pd.DataFrame:
     """Test the claims of CBM24 in `claims.toml` on measured games.
 
@@ -337,8 +302,16 @@ def claims(games: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for letter, claim in tomllib.loads((DATA / "cbm24" / "claims.toml").read_text(encoding="utf-8")).items():
-        table = _pairs(games, claim["pairs"]) if "pairs" in claim else games
-        table = _correlations(games) if "correlation" in claim else table.query(claim.get("which", PRINTED))
+        table = games
+        if "pairs" in claim:  # of games that are equal in these columns; columns of the second end with `_other`
+            own = games[games["rule_length"].eq(games["message_length"])].dropna(subset="accuracy")
+            table = own.merge(own, on=claim["pairs"], suffixes=("", "_other"))
+        table = table.query(claim.get("which", PRINTED))
+        if "correlation" in claim:  # of AMI and accuracy, over the games of each world with enough games
+            groups = table.dropna(subset=["ami", "accuracy"]).groupby("world", sort=False)
+            worlds = [(world, len(own), own["ami"].corr(own["accuracy"])) for world, own in groups]
+            table = pd.DataFrame(worlds, columns=["world", "games", "correlation"])
+            table = table[table["games"].ge(FEWEST) & table["correlation"].notna()]
         table = table.dropna(subset=[name for name in MEASURES if f"{{{name}" in claim["shown"]])
         found = [claim["shown"].format_map(row) for row in table.to_dict("records")]
         right = len(table.query(claim["holds"]))
@@ -392,7 +365,11 @@ def step_parts(reference: pd.DataFrame, seeds: object = None) -> list[Facts]:
     parts = []
     for (meanings, side, model, target), rows in reference.groupby(["meanings", "role", "model", "target"], sort=False):
         grammars = [str(g) for g in dict.fromkeys(rows["grammar"]) if g != "concat"]
-        hidden = rows["hidden_size"].iloc[0]
+        hidden, least = rows["hidden_size"].iloc[0], LEAST_CAP[str(side)]
+        steps = rows[rows["measure"] == "steps"]
+        ratios = steps["mean"] / steps.loc[steps["grammar"] == "concat", "mean"].max()
+        ratio = ratios[ratios <= LARGEST].max()
+        cap = least if math.isnan(ratio) else max(least, CAP_STEP * math.ceil(SLACK * ratio / CAP_STEP))
         parts.append(
             {
                 "model": f"{side}/{EARLY.get(str(model), model)}",
@@ -400,20 +377,13 @@ def step_parts(reference: pd.DataFrame, seeds: object = None) -> list[Facts]:
                 "meanings": str(meanings),
                 "protocol": "acquire",
                 "target": float(str(target)),
-                "cap": _cap(rows, LEAST_CAP[str(side)]),
+                "cap": cap,
                 "hidden": HIDDEN if pd.isna(hidden) else int(hidden),
                 "seeds": STEP_SEEDS if seeds is None else seeds,
                 "settings": READINGS | ({"symbols": "V"} if side == "sender" else {}),
             }
         )
     return parts
-
-
-def _cap(rows: pd.DataFrame, least: int) -> int:
-    steps = rows[rows["measure"] == "steps"]
-    ratios = steps["mean"] / steps.loc[steps["grammar"] == "concat", "mean"].max()
-    ratio = ratios[ratios <= LARGEST].max()
-    return least if math.isnan(ratio) else max(least, CAP_STEP * math.ceil(SLACK * ratio / CAP_STEP))
 
 
 def judge_steps(long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from icy.core.registry import SIDES, registry
 from icy.core.text import counted, listed, natural
 from icy.records.kinds import kind_of_rows
 from icy.records.load import Results, long_of, read_any, records_in
-from icy.records.long_table import ROW, options_of, usual_settings
+from icy.records.long_table import ROW, option_columns, usual_settings
 from icy.records.record import Record
 from icy.version import __version__
 
@@ -181,17 +181,11 @@ def _changes(long: pd.DataFrame) -> Iterator[str]:
 
 def _choices(long: pd.DataFrame, column: str) -> str:
     """Return the assignments in a column of the long table, with all values of each name."""
-    found: dict[str, dict[str, None]] = {}
-    parsed = [options_of(text) for text in dict.fromkeys(long[column].fillna("").astype(str))]
-    for one in parsed:
-        for name, text in one.items():
-            found.setdefault(name, {})[text] = None
-    partial = {name for name in found if any(name not in one for one in parsed)}
-    shown = [
-        f"{name} {listed(sorted(found[name], key=natural), 'or')}{' in some runs' * (name in partial)}"
-        for name in sorted(found)
-    ]
-    return ", ".join(shown)
+    found = option_columns(long, column)
+    values = {name: (sorted(set(own.dropna()), key=natural), bool(own.isna().any())) for name, own in found.items()}
+    return ", ".join(
+        f"{name} {listed(texts, 'or')}{' in some runs' * partial}" for name, (texts, partial) in sorted(values.items())
+    )
 
 
 def _limit(long: pd.DataFrame) -> str:

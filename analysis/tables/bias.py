@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from icy.analysis.order import LETTERS, ORDER, Series, SortKey, heading, in_order, place_of, text_of
+from icy.analysis.order import ORDER, Series, SortKey, heading, in_order, place_of, setting, text_of
 from icy.analysis.statistics import LOG_SPREADS
 from icy.analysis.table_cells import (
     COARSE,
@@ -30,7 +30,7 @@ from icy.core.text import counted, listed, words
 from icy.languages.meanings import MeaningSpace
 from icy.records.kinds import kind_of_rows
 from icy.records.load import Results, long_of
-from icy.records.long_table import OLD_COLUMNS, ROW
+from icy.records.long_table import OLD_COLUMNS, ROW, option_columns
 
 from .by_setting import failures, spread_note
 from .paired import compare_pairs, corrected, paired_differences
@@ -51,19 +51,45 @@ GEOMETRIC = "geometric mean"
 LOG, QUOTIENT, P, UPDATES = "log scale", "quotient", "p (Holm)", "updates"  # labels of lines below a row
 
 
-def notes_on_runs(long: pd.DataFrame, spread: str, rows: Sequence[TableRow]) -> list[str]:
-    """Return notes on the spread, daggers and failed runs."""
-    notes = _log_notes(rows, spread) if on_log_scale(rows) else []
+def notes_on_table(long: pd.DataFrame, rows: Sequence[TableRow], spread: str) -> list[str]:
+    """Return notes on spreads, on cut and failed runs, on lines below rows, and on marks of cells."""
+    measured = [(first["measure"], cell) for first, _, own in rows for cell in own.values()]
+    cells = [cell for _, cell in measured]
+    log_scale, logs = any(cell.log_scale for cell in cells), log_cells(cells)
+    cut = "; cut runs count as larger (Tobit: maximum likelihood)" if any(cell.censored for cell in logs) else ""
+    about_logs = f"{'' if log_scale else f'{LOG}: '}{GEOMETRIC}, times or divided by its {LOG_SPREADS[spread]}{cut}"
+    notes = [about_logs] if logs and log_scale else []
     notes += [] if notes and long["measure"].eq("ratio").all() else spread_note(long, spread)
-    if long["censored"].any():
-        for measure, part in long[long["censored"].astype(bool)].groupby("measure"):
-            numbers = (sorted(part[name].dropna().unique()) for name in ("cap", "max_updates"))
-            caps, budgets = (", ".join(f"{value:.10g}" for value in values) for values in numbers)
-            limits = [f"cap of {caps or '?'}"] if caps or not budgets else []
-            limits += [f"budget of {budgets} updates"] if budgets else []
-            note = CUT_NOTES.get(str(measure), CUT_NOTES[""])
-            notes.append(f"{CUT} {note.format(cap=caps or '?', limit=' or at the '.join(limits))}")
-    return [*notes, *_sides(long), *failures(long)]
+    notes += [*_cuts(long), *_sides(long), *failures(long), *([about_logs] if logs and not log_scale else [])]
+    if known := [cell for cell in cells if not math.isnan(cell.updates)]:
+        cut = "; > where a run was cut" if any(cell.censored for cell in known) else ""
+        notes.append(f"{UPDATES}: mean updates to the target{cut}")
+    if coarse := [cell.resolution for cell in cells if cell.coarse]:
+        uncertain = f"the ratio is uncertain by up to ±{max(coarse):.0%}, more than it varies over seeds"
+        notes.append(f"{COARSE} coarse evaluations: {uncertain}")
+    if unfinished := [measure for measure, cell in measured if cell.unfinished]:
+        fast = "; seeds that learn fast end first, so these ratios are too low"
+        notes.append(UNFINISHED + fast * ("ratio" in unfinished))
+    return notes
+
+
+def log_cells(cells: Sequence[TableCell]) -> list[TableCell]:
+    """Return the cells with a summary on the log scale; none if each cell has a single seed."""
+    found = [cell for cell in cells if cell.log is not None and not math.isnan(cell.log.center)]
+    return found if any(cell.seeds > 1 for cell in found) else []
+
+
+def _cuts(long: pd.DataFrame) -> list[str]:
+    """Return a note per measure on the limits at which runs were cut."""
+    notes = []
+    for measure, part in long[long["censored"].astype(bool)].groupby("measure"):
+        numbers = (sorted(part[name].dropna().unique()) for name in ("cap", "max_updates"))
+        caps, budgets = (", ".join(f"{value:.10g}" for value in values) for values in numbers)
+        limits = [f"cap of {caps or '?'}"] if caps or not budgets else []
+        limits += [f"budget of {budgets} updates"] if budgets else []
+        note = CUT_NOTES.get(str(measure), CUT_NOTES[""])
+        notes.append(f"{CUT} {note.format(cap=caps or '?', limit=' or at the '.join(limits))}")
+    return notes
 
 
 def _sides(long: pd.DataFrame) -> list[str]:
@@ -71,8 +97,11 @@ def _sides(long: pd.DataFrame) -> list[str]:
     if not {"sender", "receiver"} <= set(long["role"]):
         return []
     spaces = long["meanings"].dropna().unique()
-    ends = long["options"].astype(str).str.contains("word_lengths=").any() if "options" in long else False
-    tokens = "about 1/V" if ends else _chance([1 / size for size in long["vocab_size"].dropna().unique()], "1/V")
+    tokens = (
+        "about 1/V"
+        if "word_lengths" in option_columns(long)
+        else _chance([1 / size for size in long["vocab_size"].dropna().unique()], "1/V")
+    )
     attributes = _chance([MeaningSpace.parse(str(space)).chance for space in spaces], "1/K")
     return [
         f"accuracy is of tokens for senders (chance {tokens}) and of attributes for receivers (chance {attributes}): "
@@ -84,49 +113,6 @@ def _chance(shares: Sequence[float], otherwise: str) -> str:
     """Return chance accuracy as text, if it is equal in all rows; else `otherwise`."""
     texts = {f"{share:.0%}" for share in shares}
     return texts.pop() if len(texts) == 1 else otherwise
-
-
-def notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:
-    """Return notes on lines below rows and on marks of cells."""
-    cells = [(first["measure"], cell) for first, _, cells in rows for cell in cells.values()]
-    notes = [] if on_log_scale(rows) else _log_notes(rows, spread)
-    if known := counted_cells(rows):
-        cut = "; > where a run was cut" if any(cell.censored for cell in known) else ""
-        notes.append(f"{UPDATES}: mean updates to the target{cut}")
-    if coarse := [cell.resolution for _, cell in cells if cell.coarse]:
-        uncertain = f"the ratio is uncertain by up to ±{max(coarse):.0%}, more than it varies over seeds"
-        notes.append(f"{COARSE} coarse evaluations: {uncertain}")
-    if unfinished := [measure for measure, cell in cells if cell.unfinished]:
-        fast = "; seeds that learn fast end first, so these ratios are too low"
-        notes.append(UNFINISHED + fast * ("ratio" in unfinished))
-    return notes
-
-
-def log_cells(rows: Sequence[TableRow]) -> list[TableCell]:
-    """Return the cells with a summary on the log scale; none if each cell has a single seed."""
-    cells = [cell for _, _, cells in rows for cell in cells.values()]
-    found = [cell for cell in cells if cell.log is not None and not math.isnan(cell.log.center)]
-    return found if any(cell.seeds > 1 for cell in found) else []
-
-
-def _log_notes(rows: Sequence[TableRow], spread: str) -> list[str]:
-    """Return a note on summaries on the log scale and their treatment of cut runs; empty without them."""
-    cells = log_cells(rows)
-    if not cells:
-        return []
-    cut = "; cut runs count as larger (Tobit: maximum likelihood)" if any(cell.censored for cell in cells) else ""
-    of = "" if on_log_scale(rows) else f"{LOG}: "
-    return [f"{of}{GEOMETRIC}, times or divided by its {LOG_SPREADS[spread]}{cut}"]
-
-
-def on_log_scale(rows: Sequence[TableRow]) -> bool:
-    """Return whether the table shows ratios on the log scale, in place of their arithmetic means."""
-    return any(cell.log_scale for _, _, cells in rows for cell in cells.values())
-
-
-def counted_cells(rows: Sequence[TableRow]) -> list[TableCell]:
-    """Return the cells with known updates to the target."""
-    return [cell for _, _, cells in rows for cell in cells.values() if not math.isnan(cell.updates)]
 
 
 def compared_notes(compare: object, references: Collection[Reference], spread: str) -> list[str]:
@@ -141,7 +127,7 @@ def compared_notes(compare: object, references: Collection[Reference], spread: s
         aim = "protocol and target" if published else "options and protocol"
         return [f"No reference: {other} do not have the models, sizes, {aim} of these rows."]
     error = "standard error" if published else SPREADS[spread][0]
-    return [f"next to each mean: {other}, ± {error}; in brackets: the mean minus this, in combined standard errors"]
+    return [f"below each mean: {other}, ± {error}; in brackets: the mean minus this, in combined standard errors"]
 
 
 def training_note(rows: Iterable[tuple[str, ...]]) -> list[str]:
@@ -191,7 +177,7 @@ def bias_table(
         by: columns of the long table, such as "role". Columns that vary group the rows under headings.
         sort: order of rows within a group: "given", "model", "parameters", or a grammar; in descending order with "-"
             before it.
-        compare: reference values to print next to each cell, with the difference in combined standard errors:
+        compare: reference values to print below each cell, with the difference in combined standard errors:
             "published", the name of one published table, "atlas", a results folder or file, or results.
         compared: heading of the reference values.
         mark: whether to mark the best and the worst of each column, if it has at least three rows and they differ
@@ -213,8 +199,8 @@ def bias_table(
         >>> import icy, tempfile
         >>> from icy.analysis import bias_table
         >>> result = icy.probe("sender/FC2L", "perm", quick=True, workers=1, out=tempfile.mkdtemp())
-        >>> bias_table(result, compare=result, compared="again").head()[-4:]
-        ['concat', 'again', 'perm', 'again']
+        >>> print(bias_table(result, compare=result, compared="again", log=False).groups()[0][1][1][0])
+          again
     """
     cell = partial(cell_in_row, spread=spread, log=log)
     return _bias_table(long_of(results, empty=True), spread, cell, by=by, sort=sort, compare=compare,
@@ -250,6 +236,7 @@ def _bias_table(
     shown = [name for name in varying if name != "role" or name in grouped]
     rows = _sorted(_rows(long, shown, references, cell), grouped, sort, grammars)
     alike = [name for name in ("role", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
+    cells = [cell for _, _, own in rows for cell in own.values()]
     arrows = mark_ends(rows, alike, grammars, spread) if mark else {}
     labels = ["model", "parameters", *map(heading, shown), "seeds", "concat updates"]
     baselines = long["grammar"].eq(BASELINE).any() or long["baseline_steps"].notna().any()
@@ -261,8 +248,7 @@ def _bias_table(
         grammars,
         [(names, cells) for _, names, cells in rows],
         [
-            *notes_on_runs(long, spread, rows),
-            *notes_on_cells(rows, spread),
+            *notes_on_table(long, rows, spread),
             *([] if len(long) and long["failed"].all() else compared_notes(other, references.values(), spread)),
             *training_note(reference.differs_in for reference in references.values()),
         ],
@@ -270,8 +256,8 @@ def _bias_table(
         arrows,
         [heading(name) for name in grouped],
         compared or called,
-        below=({LOG: "log"} if log_cells(rows) and not on_log_scale(rows) else {})
-        | ({UPDATES: "updates"} if counted_cells(rows) else {}),
+        below=({LOG: "log"} if log_cells(cells) and not any(cell.log_scale for cell in cells) else {})
+        | ({UPDATES: "updates"} if any(not math.isnan(cell.updates) for cell in cells) else {}),
         spread=spread,
         row_numbers=[int(first["row"]) for first, _, _ in rows],
     )
@@ -306,8 +292,8 @@ def difference_table(
     both, training, lone, name = paired_differences(long_of(results), other, name)
     both, tests = _add_p_values(both)
     table = _bias_table(both, spread, partial(_difference, spread=spread), mark=False, **options)
-    notes = [UNFINISHED if note.startswith(UNFINISHED) else note for note in table.notes]
-    notes = [note for note in notes if not note.startswith((CUT, LOG, UPDATES))]
+    notes = [*spread_note(both, spread), *_sides(both), *failures(both)]
+    notes += [UNFINISHED] if any(cell.unfinished for _, cells in table.rows for cell in cells.values()) else []
     cut = [f"{CUT} cut in at least one seed"] if both["censored"].any() else []
     meaning = f"differences, seed by seed, from {name}: above 0, the value is larger here"
     cut += [f"{counted(lone, 'run', 'have')} no counterpart in {name}"] if lone else []
@@ -465,7 +451,7 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
     if not len(long):
         return "No results."
     first = long.iloc[0]
-    shared = {n: first[n] for n in ROW if n not in varying and not pd.isna(first[n]) and first[n] != ""}
+    shared = {n: first[n] for n in ROW if n not in varying and not pd.isna(first[n])}
     parts = []
     if "protocol" not in varying:
         goal = f", target {shared['target']:g}" if "target" in shared else ""
@@ -474,10 +460,4 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
         parts.append(f"{protocol}{MEASURE_TITLES.get(first['measure'], first['measure'])}{goal}")
     if first["measure"] == "held_out" and {"held_out", "split"} <= set(shared):
         parts.append(f"{shared['held_out']:g} held out ({shared['split']})")
-    parts += [f"meanings {shared['meanings']}"] if "meanings" in shared else []
-    sizes = [f"{letter}={shared[name]}" for name, letter in LETTERS.items() if name in shared]
-    parts += [", ".join(sizes)] if sizes else []
-    parts += [str(shared["representation"])] if "representation" in shared else []
-    parts += [f"preset {shared['preset']}"] if "preset" in shared else []
-    parts += [str(shared[name]) for name in ("settings", "options") if name in shared]
-    return "; ".join(parts)
+    return "; ".join(filter(None, [*parts, setting(long, varying)]))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 
-from icy.analysis.order import in_order, range_text
+from icy.analysis.order import in_order, range_text, text_of
 from icy.analysis.table_cells import NOTED, SPREADS, TableCell, cell_of_values, checked_spread, of_columns
 from icy.core.conventions import lower_is_better, read_conventions
 from icy.core.errors import InvalidSettingError
@@ -49,23 +49,20 @@ def with_options(long: pd.DataFrame, columns: Sequence[str] = (), shown: Iterabl
         shown: options that other columns show.
     """
     options = [options_of(text) for text in long["options"]]
-    values = {name: [one.get(name, "") for one in options] for name in columns}
-    rest = [{name: text for name, text in one.items() if name not in {*columns, *shown}} for one in options]
-    return long.assign(**values, **{FURTHER: [", ".join(_settings(one)) for one in rest]})
+    own = {name: [one.pop(name, "") for one in options] for name in columns}
+    rest = [[text for name in one if name not in shown for text in _items(name, one[name])] for one in options]
+    return long.assign(**own, **{FURTHER: [", ".join(texts) for texts in rest]})
 
 
-def _settings(options: Mapping[str, str]) -> Iterator[str]:
-    """Yield options as text, except None; a dict yields its items one by one."""
-    for name, text in options.items():
+def _items(name: str, text: str) -> list[str]:
+    """Return an option as text, without values that are None; the items of a dict one by one."""
+    try:
+        inner = ast.literal_eval(text) if text.startswith("{") else None
+    except (ValueError, SyntaxError):
         inner = None
-        with contextlib.suppress(ValueError, SyntaxError):
-            inner = ast.literal_eval(text)
-        if not isinstance(inner, dict):
-            yield from [f"{name}={text}"] * (text != "None")
-        elif inner:
-            yield from (f"{name}.{n}={v}" for n, v in inner.items() if v is not None)
-        else:
-            yield name
+    if not isinstance(inner, dict):
+        return [f"{name}={text}"] * (text != "None")
+    return [f"{name}.{n}={v}" for n, v in inner.items() if v is not None] if inner else [name]
 
 
 def split_shared(texts: Sequence[str]) -> tuple[str, list[str]]:
@@ -87,74 +84,56 @@ def setting_labels(long: pd.DataFrame) -> dict[str, str]:
     return labels | ({FURTHER: "settings"} if (long[FURTHER] != "").any() else {})
 
 
-def setting_table(
+def frame_table(
     title: str,
-    long: pd.DataFrame,
+    frame: pd.DataFrame,
     labels: Mapping[str, str],
-    columns: Mapping[str, str],
     cell: Callable[[pd.DataFrame, str], TableCell],
-    notes: Sequence[str],
+    columns: Mapping[str, str] | None = None,
+    notes: Sequence[str] = (),
     decimals: int = 2,
     spread: str = "sd",
+    *,
+    counted: str = "seeds",
     kind: str = "",
+    grouped: Sequence[str] = (),
 ) -> BiasTable:
-    """Make a table of results of one kind of job: a row per setting, a column per score, over seeds.
+    """Make a table of a frame with a row per run: a line per combination of labels, over seeds.
 
     Args:
         title: title of the table.
-        long: a row per run.
-        labels: columns that distinguish rows, and their headings.
-        columns: columns of scores, and their headings.
-        cell: function that returns the cell for the runs of a row and the name of a column.
+        frame: a row per run, with the column `seed`; `row`, if it has this column, becomes the number of the line.
+        labels: columns that distinguish lines, and their headings.
+        cell: function that returns the cell for the runs of a line and the name of a column.
+        columns: columns of scores, and their headings; by default there is a column per grammar, with its `value`.
         notes: sentences below the table; failed runs are added.
         decimals: number of decimals.
         spread: a name of `icy.analysis.table_cells.SPREADS`.
+        counted: heading of the number of seeds.
         kind: kind of job whose conventions of metrics are shown; "" for none.
+        grouped: labels that become headings of groups of rows.
     """
+    lines: list[Line] = []
+    numbers = []
+    for key, part in frame.groupby(list(labels), sort=False, dropna=False):
+        if columns is None:
+            cells = {str(g): cell(some, "value") for g, some in part.groupby("grammar", sort=False)}
+        else:
+            cells = {heading: cell(part, name) for name, heading in columns.items()}
+        lines.append(([*map(text_of, key), str(part["seed"].nunique())], cells))
+        numbers += part["row"].head(1).tolist() if "row" in part else []
     return BiasTable(
         title,
-        [*labels.values(), "seeds"],
-        list(columns.values()),
-        lines_of(long, labels, columns, cell),
-        [*notes, *failures(long)],
+        [*labels.values(), counted],
+        in_order(frame["grammar"]) if columns is None else list(columns.values()),
+        lines,
+        [*notes, *(failures(frame) if "failed" in frame else [])],
         decimals,
         spread=spread,
-        conventions=of_columns(long, columns, kind) if kind else {},
-        row_numbers=row_numbers(long, labels),
+        conventions=of_columns(frame, columns, kind) if columns and kind else {},
+        row_numbers=numbers,
+        grouped=grouped,
     )
-
-
-def lines_of(
-    long: pd.DataFrame,
-    labels: Iterable[str],
-    columns: Mapping[str, str],
-    cell: Callable[[pd.DataFrame, str], TableCell],
-) -> list[Line]:
-    """Return the lines of a table: for each combination of labels, their values, the number of seeds, and the cells.
-
-    Args:
-        long: a row per run, with the column `seed`.
-        labels: columns that distinguish lines.
-        columns: columns of scores, and their headings.
-        cell: function that returns the cell for the runs of a line and the name of a column.
-    """
-    return [
-        (
-            [*map(whole_text, key), str(part["seed"].nunique())],
-            {heading: cell(part, name) for name, heading in columns.items()},
-        )
-        for key, part in long.groupby(list(labels), sort=False, dropna=False)
-    ]
-
-
-def row_numbers(long: pd.DataFrame, labels: Iterable[str]) -> list[int]:
-    """Return the number of the first row of the long table (column `row`, if it has one) in each line of a table."""
-    return long.groupby(list(labels), sort=False, dropna=False)["row"].first().tolist() if "row" in long else []
-
-
-def whole_text(value: object) -> str:
-    """Return a value of a long table as text; whole numbers have no decimal point."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 # -- notes -------------------------------------------------------------------------------------------------------------
@@ -176,7 +155,7 @@ def failures(long: pd.DataFrame) -> list[str]:
 # -- metrics of several languages as a table ---------------------------------------------------------------------------
 
 
-FACTS = ("rows", "attributes", "length", "vocab_size")  # columns of `icy.metrics.evaluate` that describe a language
+FACTS = {"rows": "rows", "attributes": "attributes", "length": "length", "vocab_size": "V"}  # of a language: headings
 
 
 def metrics_table(
@@ -195,47 +174,41 @@ def metrics_table(
         InvalidSettingError: an unknown spread.
     """
     checked_spread(spread)
-    parts = [(name, scores[scores["name"] == name]) for name in in_order(scores["name"])]
-    rows = [([name, *(range_text(part[fact]) for fact in FACTS), str(len(part))], part) for name, part in parts]
+    names = in_order(scores["name"])
+    ordered = scores.sort_values("name", key=lambda column: column.map(names.index), kind="stable")
+    facts = {name: ordered.groupby("name")[name].transform(range_text) for name in FACTS}
     several = scores["name"].duplicated().any()
     own = any(f"{metric}_error" in scores for metric in metrics)
     spreads = [f"mean ± {SPREADS[spread][0]}"] if several else ["value ± standard error of its own"] if own else []
-    labels = ["language", "rows", "attributes", "length", "V", "seeds"]
-    table = table_of_scores(scores, labels, rows, metrics, spread, "seeds" if several else "")
+    labels = {"name": "language", **FACTS}
+    table = table_of_scores(ordered.assign(**facts), labels, metrics, spread, "seeds" if several else "", "seeds")
     return replace(table, title="metrics of languages", notes=[*spreads, *table.notes, *notes])
 
 
 def table_of_scores(
-    scores: pd.DataFrame,
-    labels: list[str],
-    rows: Sequence[tuple[list[str], pd.DataFrame]],
-    metrics: Sequence[str],
-    spread: str,
-    several: str,
-    column: str = "name",
+    scores: pd.DataFrame, labels: Mapping[str, str], metrics: Sequence[str], spread: str, several: str, counted: str
 ) -> BiasTable:
     """Make a table without title, with a column per metric and, for metrics that were tested, its chance value.
 
     Args:
         scores: rows of `icy.metrics.evaluate`.
-        labels: headings of the labels of rows.
-        rows: labels of each row, and its part of `scores`.
+        labels: columns that distinguish lines, and their headings; the first has the names of languages.
         metrics: columns to show.
         spread: a name of `icy.analysis.table_cells.SPREADS`.
         several: plural noun for the parts of a row, such as "seeds"; "" if no row has several.
-        column: column of `scores` with the names of languages, for notes.
+        counted: heading of the number of rows of `scores` in each line.
     """
-    shown = [name for metric in metrics for name in (metric, f"{metric}_chance") if name in scores]
-    lines = [(texts, {name: metric_cell(part, name, spread) for name in shown}) for texts, part in rows]
+    shown = {name: name for metric in metrics for name in (metric, f"{metric}_chance") if name in scores}
     conventions = read_conventions(scores.get("conventions", ()))
-    known = {name: conventions[name] for name in metrics if name in conventions}
-    notes = _reasons(scores, metrics, column)
-    if tested := shown != list(metrics):
+    notes = _reasons(scores, metrics, next(iter(labels)))
+    if tested := [*shown] != list(metrics):
         which = f", the largest over {several}" if several else ""
         notes = [f"chance: mean ± standard deviation over permutations of the messages; p: their test{which}", *notes]
     notes += [f"lower is better: {listed(errors)}"] if (errors := list(filter(lower_is_better, metrics))) else []
-    below = {"p": "p"} if tested else {}
-    return BiasTable("", labels, shown, lines, notes, 3, below=below, conventions=known)
+    rows = scores.assign(seed=range(len(scores)))  # each counts, even without a seed
+    table = frame_table("", rows, labels, partial(metric_cell, spread=spread), shown, notes, 3, counted=counted)
+    known = {name: conventions[name] for name in metrics if name in conventions}
+    return replace(table, below={"p": "p"} if tested else {}, conventions=known)
 
 
 def _reasons(scores: pd.DataFrame, metrics: Sequence[str], label: str) -> list[str]:

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pandas as pd
 
-from icy.analysis.order import LETTERS, heading, in_order, text_of
+from icy.analysis.order import heading, in_order, setting, text_of
 from icy.analysis.table_cells import TableCell, cell_of, conventions_of, undefined_notes, with_reason
 from icy.config.settings import OPEN
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results
-from icy.records.long_table import ROW
+from icy.records.long_table import ROW, option_columns
 
 from .bias import compared_notes
 from .by_setting import failures, results_in, spread_note
@@ -51,7 +51,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
     Args:
         results: an EndToEndResult, or a DataFrame in long form as `icy.records.long_table.to_long` makes.
         spread: "sd", "sem" or "ci95".
-        compare: "published", or the name of a published table, to print its values next to each cell.
+        compare: "published", or the name of a published table, to print its values below each cell.
         compared: heading of published values.
 
     Returns:
@@ -98,26 +98,6 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
     )
 
 
-def setting(long: pd.DataFrame, varying: Sequence[str] | None = None) -> str:
-    """Return as text the settings that all rows share.
-
-    Args:
-        long: rows with the columns of ROW, such as the long table, or curves.
-        varying: columns in which rows differ; by default determined from `long`.
-    """
-    first = long.iloc[0]
-    if varying is None:
-        varying = [name for name in ROW if name not in long or long[name].nunique(dropna=False) > 1]
-    known = {name: first[name] for name in ROW if name not in varying and not pd.isna(first[name])}
-    shown = {name: str(value) for name, value in known.items() if value != ""}
-    sizes = [f"{letter}={shown[name]}" for name, letter in LETTERS.items() if name in shown]
-    parts = [f"meanings {shown['meanings']}"] if "meanings" in shown else []
-    parts += [", ".join(sizes)] if sizes else []
-    parts += [shown[name] for name in ("representation", "settings", "options") if name in shown]
-    parts += [f"preset {shown['preset']}"] if "preset" in shown else []
-    return "; ".join(parts)
-
-
 def columns_alike(long: pd.DataFrame, names: Sequence[str]) -> dict[str, list[str]]:
     """Group columns that divide the rows in the same way; return the other columns of each group by its first.
 
@@ -149,12 +129,12 @@ def _companions(long: pd.DataFrame, alike: Mapping[str, Sequence[str]]) -> list[
 
 def _symbols_notes(long: pd.DataFrame) -> list[str]:
     """Return a note on the symbols that agents can say, if these may include the start symbol as another token."""
-    ending = long["options"].str.contains("max_length=", na=False)
-    played = long[long["representation"].isin(OPEN) & ~ending]
+    ending = option_columns(long).get("max_length", pd.Series(None, long.index))
+    played = long[long["representation"].isin(OPEN) & ending.isna()]
     sizes = sorted(set(played["vocab_size"].dropna().astype(int)))
     if not sizes:
         return []
-    alone = played["settings"].str.contains("symbols=V(?:,|$)")
+    alone = option_columns(played, "settings").get("symbols", pd.Series("", played.index)).eq("V")
     if alone.all():
         return ["agents can say the V tokens, but not the start symbol (--symbols V)"]
     count = f"{sizes[0] + 1} symbols: {sizes[0]} tokens" if len(sizes) == 1 else "V + 1 symbols: V tokens"
@@ -173,11 +153,11 @@ def _topsim_notes(long: pd.DataFrame) -> list[str]:
         return [f"{used.note()}, of up to 512 meanings of the last evaluation; of populations, mean over senders"]
     if used.values.get("pairs") != "all":
         return [f"{used.note()}, of the messages of the last training batch (preset published)"]
-    some_exist = long["options"].str.contains("existing=").any()
+    existing = " that exist" if "existing" in option_columns(long) else ""
     return [
         f"{used.note()}, of up to 512 meanings of the last evaluation",
         "the same topsim: icy metrics FOLDER -m topsim --as-reported, with --permutations 1000 also chance and p; "
-        f"without --as-reported: by edit distance, of all meanings{' that exist' if some_exist else ''}",
+        f"without --as-reported: by edit distance, of all meanings{existing}",
     ]
 
 

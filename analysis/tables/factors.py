@@ -20,7 +20,7 @@ from icy.core.choices import typed_text
 from icy.core.errors import IncompatibleError
 from icy.core.text import counted, listed
 from icy.records.load import Results, long_of
-from icy.records.long_table import ROW, options_of, usual_settings
+from icy.records.long_table import ROW, option_columns, usual_settings
 
 INTERACTIONS, SEEDS, CUT = "interactions", "seeds", "cut"  # the rows of `factors` after the factors
 FAMILY = ["role", "job_kind", "protocol", "measure"]  # runs that differ in these are analyzed separately
@@ -148,12 +148,12 @@ def _settings(long: pd.DataFrame) -> Iterator[tuple[str, Sequence[object]]]:
         if name not in ("model", "settings", "options"):
             yield name, long[name].tolist()
     for column in ("settings", "options"):
-        given = [options_of(text) for text in long[column]]
         usual: list[Mapping[str, object]] = [{}] * len(long)
         if column == "settings":
             usual = [usual_settings(*row) for row in zip(long["preset"], long["job_kind"], strict=True)]
-        for name in dict.fromkeys(name for one in given for name in one):
-            yield name, [one.get(name, typed_text(old.get(name, ""))) for one, old in zip(given, usual, strict=True)]
+        for name, given in option_columns(long, column).items():
+            pairs = zip(given, usual, strict=True)
+            yield str(name), [typed_text(old.get(str(name), "")) if own is None else own for own, old in pairs]
     yield "grammar", long["grammar"].tolist()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,11 +11,11 @@ import pandas as pd
 from icy.analysis.literature.retraining import game_key, references
 from icy.analysis.table_cells import (
     SPREADS,
+    Reference,
     TableCell,
     cell_of,
     cell_of_values,
     checked_spread,
-    of_columns,
     undefined_notes,
     with_reason,
 )
@@ -23,7 +24,7 @@ from icy.core.text import counted
 from icy.records.load import Results
 from icy.records.long_table import SYNONYMS
 
-from .by_setting import lines_of, results_in, setting_labels, setting_table, spread_note, with_options
+from .by_setting import frame_table, results_in, setting_labels, spread_note, with_options
 from .printed_table import BiasTable
 
 SCORES = {  # columns of the long table, and their headings
@@ -72,7 +73,7 @@ def games_table(results: Results, spread: str = "sd", *, compare: object = None,
     Args:
         results: results of training in games (`icy games train`).
         spread: "sd", "sem" or "ci95".
-        compare: None, or the name of a published table of games, to show its values next to each cell.
+        compare: None, or the name of a published table of games, to show its values below each cell.
         compared: not used; the heading is the name of the published table.
 
     Raises:
@@ -89,9 +90,13 @@ def games_table(results: Results, spread: str = "sd", *, compare: object = None,
 
     def cell(part: pd.DataFrame, name: str) -> TableCell:
         found = with_reason(cell_of(part.assign(value=part[name]), spread), part, name)
-        first = part.iloc[0].to_dict() if printed else {}
-        row = printed.get(game_key({**first, "word_size": first["vocab_size"]})) if first else None
-        return found if row is None else row.with_reference(name, found)
+        first = part.iloc[0].to_dict() if printed and found.seeds else {}
+        row = printed.get(game_key({**first, "word_size": first["vocab_size"]}), {}) if first else {}
+        if name not in row:
+            return found
+        error = found.spread / math.sqrt(found.seeds) if found.seeds > 1 else math.nan
+        distance = (found.mean - row[name]) / error if error else math.nan
+        return replace(found, reference=Reference(row[name], math.nan, distance, source=str(compare)))
 
     notes = [*NOTES, CHANCE_NOTE, *undefined_notes(long), *spread_note(long, spread)]
     good = long[~long["failed"].astype(bool)]
@@ -100,8 +105,8 @@ def games_table(results: Results, spread: str = "sd", *, compare: object = None,
         updates = " to ".join(counted(n, "update") for n in dict.fromkeys((steps[0], steps[-1])))
         best = good["best_step"].astype(float).mean()
         notes.append(f"after {updates}; scores of the best evaluation, on average after {best:.0f}")
-    table = setting_table(
-        "agents of multi-target games", long, labels, columns, cell, notes, DECIMALS, spread, kind="games"
+    table = frame_table(
+        "agents of multi-target games", long, labels, cell, columns, notes, DECIMALS, spread, kind="games"
     )
     return replace(table, compared=compare or compared or "other")
 
@@ -148,12 +153,13 @@ def evaluation_table(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str
     varying = {name for name in TRAINED if trained[name].nunique() > 1}
     varying |= {"game"} if "game" in rows and rows["game"].nunique() > 1 else set()
     names = [name for name in EVALUATED if name not in (*TRAINED, "game") or name in varying]
+    labels = {name: LABELS.get(SYNONYMS.get(name, name), OTHERS.get(name, name)) for name in names}
     shown = {name: heading for name, heading in SCORES.items() if rows[name].notna().any()}
-    lines = lines_of(rows, names, shown, lambda part, name: cell_of_values(part[name], spread))
-    lines = [([label or "-" for label in labels], cells) for labels, cells in lines]
-    averaged = any(cell.seeds > 1 for _, cells in lines for cell in cells.values())
+
+    def cell(part: pd.DataFrame, name: str) -> TableCell:
+        return cell_of_values(part[name], spread)
+
+    table = frame_table("games", rows, labels, cell, shown, (), DECIMALS, spread, kind="games")
+    averaged = any(cell.seeds > 1 for _, cells in table.rows for cell in cells.values())
     several = [f"mean ± {SPREADS[spread][0]}"] if averaged else []
-    headings = [*(LABELS.get(SYNONYMS.get(name, name), OTHERS.get(name, name)) for name in names), "seeds"]
-    conventions = of_columns(rows, shown, "games")
-    notes = [*NOTES, *several, *notes]
-    return BiasTable("games", headings, list(shown.values()), lines, notes, DECIMALS, conventions=conventions)
+    return replace(table, notes=[*NOTES, *several, *notes])

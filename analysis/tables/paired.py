@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -13,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from icy.analysis.mixed import mixed_effects, with_languages
-from icy.analysis.order import Facts, Series, in_order
+from icy.analysis.order import Facts, Series, in_order, text_of
 from icy.analysis.statistics import (
     CONFIDENCE,
     LEAST_RATIO,
@@ -30,10 +32,11 @@ from icy.config.protocols import BASELINE
 from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, UnknownNameError
 from icy.core.text import counted, listed, markdown_table
-from icy.records.load import ATLAS, Results, long_of, select
-from icy.records.long_table import ROW
+from icy.core.types import Options
+from icy.records.load import ATLAS, Results, long_of, read_any, select, with_measure
+from icy.records.long_table import ROW, column_of
+from icy.records.versions import at_revision, revision_of
 
-from .by_setting import whole_text
 from .references import IDENTITY, matched_rows, numbered, training_differences
 
 EACH = "each"  # instead of the name of a model: compare every model with every other
@@ -193,16 +196,35 @@ def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
         [['sender/A - B', -0.2, 'sign']]
     """
     both = paired_differences(long_of(results), other)[0]
+    both = both[both["grammar"] != BASELINE]
+    return _tests(both)[[*_cell_columns(both), *PILOT[:-1], "low", "high", "spread", "test", "p", "p_holm"]]
+
+
+def _tests(both: pd.DataFrame) -> pd.DataFrame:
+    """Return the means, the effect and the test of each cell of `paired_differences`."""
     rows = []
     for about, part in split_cells(both):
-        if about["grammar"] != BASELINE:
-            found = compare_pairs(part)
-            low, high = found.interval
-            numbers = {name: getattr(found, name) for name in (*PILOT, "test", "p")}
-            rows.append({**about, "low": low, "high": high, **numbers})
-    order = [*_cell_columns(both), *PILOT[:-1], "low", "high", "spread", "test", "p"]
-    table = pd.DataFrame(rows, columns=order)
-    return table.assign(effect=table["effect"].round(12), p_holm=corrected(table))
+        found = compare_pairs(part)
+        low, high = found.interval
+        rows.append(
+            {
+                **about,
+                **{name: getattr(found, name) for name in (*PILOT, "test", "p")},
+                "effect": round(found.effect, 12),
+                "first": _center(part["theirs"], found),
+                "second": _center(part["ours"], found),
+                "low": low,
+                "high": high,
+                "identical": int((part["ours"] == part["theirs"]).sum()),
+            }
+        )
+    table = pd.DataFrame(rows, columns=[*_cell_columns(both), *NUMBERS, "spread", "identical"])
+    return table.assign(p_holm=corrected(table))
+
+
+def _center(values: pd.Series[float], found: Paired) -> float:
+    """Return the mean of values; for ratios, the geometric mean."""
+    return log_summary(values.to_list(), [False] * len(values)).center if found.log else float(values.mean())
 
 
 def corrected(tests: pd.DataFrame) -> pd.Series[float]:
@@ -491,7 +513,7 @@ class ResultsComparison:
         heads = [*about, *self.names, effect, "95 %", "by seed", "p"]
         seeds: dict[Hashable, pd.DataFrame] = dict(iter(self.runs.groupby("cell")))
         lines = [
-            [*("-" if pd.isna(cell[name]) else whole_text(cell[name]) for name in about), *_line(cell, seeds[place])]
+            [*(text_of(cell[name]) for name in about), *_line(cell, seeds[place])]
             for place, cell in self.cells.reset_index(drop=True).iterrows()
         ]
         return heads, lines
@@ -506,8 +528,80 @@ class ResultsComparison:
         return "\n".join(self.said())
 
 
+CHOICE = re.compile(r":(?=[A-Za-z_-]+=)")  # between a path and the chosen rows
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two results that are compared.
+
+    Attributes:
+        text: place of the results as given; "" for results in memory.
+        path: the path in this text.
+        revision: the commit, or None.
+        where: the chosen values by column.
+        long: all results of the place.
+    """
+
+    text: str
+    path: str
+    revision: str | None
+    where: dict[str, str]
+    long: pd.DataFrame
+
+    @classmethod
+    def of(cls, results: Results, measure: str | None) -> Side:
+        """Read results, which may be `PATH[@REVISION][:COLUMN=VALUE,...]`; an existing path is not split."""
+        if not isinstance(results, str | Path):
+            return cls("", "", None, {}, long_of(results))
+        text = str(results)
+        whole, *chosen = [text] if Path(text).exists() else CHOICE.split(text, maxsplit=1)
+        path, revision = revision_of(whole)
+        with nullcontext(path) if revision is None else at_revision(path, revision) as place:
+            found = read_any(place)
+        long = long_of(found if measure is None else with_measure(found, measure))
+        pairs = [one.partition("=") for one in re.split(r",(?=[A-Za-z_-]+=)", chosen[0])] if chosen else []
+        where = {column_of(name.replace("-", "_"), long): value for name, _, value in pairs}
+        return cls(text, path, revision, where, long)
+
+    def selected(self, models: Sequence[str], grammars: Sequence[str], where: Options) -> pd.DataFrame:
+        """Return the chosen rows; its own choice replaces the choice for both results."""
+        own = dict(self.where)
+        models, grammars = (
+            [own.pop(name)] if name in own else others for name, others in (("model", models), ("grammar", grammars))
+        )
+        return long_of(select(self.long, models, grammars, {**where, **own}))
+
+
+def _names(first: Side, second: Side, differing: Sequence[str]) -> tuple[str, str]:
+    """Return short names that distinguish two results.
+
+    Raises:
+        InvalidSettingError: both are the same.
+    """
+    if not first.text or not second.text:
+        return NAMES
+    if first.text == second.text:
+        raise InvalidSettingError("A and B are the same results; give two different results.")
+    if differing and (first.path, first.revision) == (second.path, second.revision):
+        values = [[side.where[name] for name in side.where if name in differing] for side in (first, second)]
+        return ", ".join(values[0]) or "all", ", ".join(values[1]) or "all"
+    if first.path == second.path:
+        return first.revision or "now", second.revision or "now"
+    stems = Path(first.path).name, Path(second.path).name
+    return stems if stems[0] != stems[1] and all(stems) else (first.text, second.text)
+
+
 def compare(
-    first: Results, second: Results, names: tuple[str, str] = NAMES, apart: Sequence[str] = ()
+    first: Results,
+    second: Results,
+    names: tuple[str, str] | None = None,
+    apart: Sequence[str] = (),
+    *,
+    models: Sequence[str] = (),
+    grammars: Sequence[str] = (),
+    where: Options | None = None,
+    measure: str | None = None,
 ) -> ResultsComparison:
     """Compare two results, run by run.
 
@@ -516,10 +610,16 @@ def compare(
     concat, 1 by definition, is left out.
 
     Args:
-        first: the reference: a ProbeResult, a long table, or a results folder or file.
+        first: the reference: a ProbeResult, a long table, or the path of a results folder or file. After a path, a
+            commit of git and values of columns may follow, as in "mine@HEAD~1" and "mine:model=FC2L,hidden_size=64".
         second: the results to compare with the reference, in any of these forms.
-        names: names of the two in texts and tables.
-        apart: columns of the long table in which matching runs may differ, such as "representation".
+        names: names of the two in texts and tables; by default their paths, or the values in which they differ.
+        apart: columns of the long table in which matching runs may differ, such as "representation"; also the columns
+            in which the values after the paths differ.
+        models: use only these models of both: names, wildcards.
+        grammars: use only these grammars of both: names, wildcards.
+        where: use only rows of both with these values, see `icy.records.load.select`.
+        measure: measure of long tables without a column "measure": "ratio", "accuracy" or "held_out".
 
     Returns:
         The comparison. `cells` has a row per model, setting and grammar, with the effect, its 95 % interval and its
@@ -527,8 +627,9 @@ def compare(
 
     Raises:
         IncompatibleError: no run of one has a match in the other, or only runs of concat have.
-        InvalidSettingError: several rows of the first match one of the second.
-        StoreError: a folder or file holds no results.
+        InvalidSettingError: several rows of the first match one of the second, or both are the same place.
+        StoreError: a folder or file holds no results, or the commit does not have it.
+        UnknownNameError: a model, grammar, column or value is not in the results.
 
     Example:
         >>> import pandas as pd
@@ -537,55 +638,32 @@ def compare(
         >>> compare(long, long.assign(value=long["value"] + 0.1)).cells[["model", "grammar", "effect"]].values.tolist()
         [['sender/A', 'rot', 0.1]]
     """
-    one, other = long_of(first), long_of(second)
+    sides = Side.of(first, measure), Side.of(second, measure)
+    chosen = [side.where for side in sides]
+    differing = sorted({name for name in {**chosen[0], **chosen[1]} if chosen[0].get(name) != chosen[1].get(name)})
+    one, other = (side.selected(models, grammars, where or {}) for side in sides)
+    names, apart = names or _names(*sides, differing), [*apart, *differing]
     both, training, lone, _ = paired_differences(other, one, names[0], apart)
     tested = both[both["measure"].ne("ratio") | both["grammar"].ne(BASELINE)]
     if not len(tested):
         raise IncompatibleError("The two results share only concat, and its ratio is 1 by definition.")
-    cells, runs = [], []
-    for place, (about, part) in enumerate(split_cells(tested)):
-        cells.append({**about, **_numbers(part)})
-        runs.append(_runs(part, about, place))
-    table = pd.DataFrame(cells)
-    table = table.assign(p_holm=corrected(table))
+    runs = [
+        part[[*about, "seed"]]
+        .assign(
+            cell=place, first=part["theirs"], second=part["ours"], difference=part["value"],
+            first_cut=part["their_censored"], second_cut=part["our_censored"],
+        )
+        .sort_values("seed", kind="stable")
+        for place, (about, part) in enumerate(split_cells(tested))
+    ]  # fmt: skip
     good = int((~one["failed"].astype(bool) & one["value"].notna()).sum())
-    columns = [name for name in table if name not in (*NUMBERS, "identical")]
     return ResultsComparison(
         names,
-        table[[*columns, *NUMBERS, "identical"]],
+        _tests(tested).drop(columns="spread"),
         pd.concat(runs, ignore_index=True),
         (max(0, good - len(both)), lone),
         tuple(dict.fromkeys(name for differ in training for name in differ if name not in apart)),
     )
-
-
-def _numbers(part: pd.DataFrame) -> Facts:
-    """Return the effect, the test and the means of one cell."""
-    found = compare_pairs(part)
-    low, high = found.interval
-    names = ("bound", "pairs", "one_censored", "both_censored", "test", "p")
-    return {
-        **{name: getattr(found, name) for name in names},
-        "effect": round(found.effect, 12),
-        "first": _center(part["theirs"], found),
-        "second": _center(part["ours"], found),
-        "low": low,
-        "high": high,
-        "identical": int((part["ours"] == part["theirs"]).sum()),
-    }
-
-
-def _center(values: pd.Series[float], found: Paired) -> float:
-    """Return the mean of values; for ratios, the geometric mean."""
-    return log_summary(values.to_list(), [False] * len(values)).center if found.log else float(values.mean())
-
-
-def _runs(part: pd.DataFrame, about: Facts, place: int) -> pd.DataFrame:
-    found = part[[*about, "seed"]].assign(
-        cell=place, first=part["theirs"], second=part["ours"], difference=part["value"],
-        first_cut=part["their_censored"], second_cut=part["our_censored"],
-    )  # fmt: skip
-    return found.sort_values("seed", kind="stable")
 
 
 def identifying_columns(cells: pd.DataFrame) -> list[str]:

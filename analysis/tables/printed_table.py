@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
 from icy.core.text import csv_table, html, in_a_line, latex, markdown, markdown_table
+from icy.records.long_table import options_of
 
 # -- best and worst cells of a bias table's columns, for a bias toward compositionality --------------------------------
 
@@ -32,7 +32,7 @@ from icy.core.text import csv_table, html, in_a_line, latex, markdown, markdown_
 GOOD_SIGNS = {"shuf": 1, "shufdet": 1, "proj": -1, "pairsum": -1, "rot": -1, "hol": -1}
 MIN_ROWS = 3  # least number of rows for marks in a column
 SIGNIFICANCE = 0.05  # largest p-value at which rows count as different
-LANGUAGES = re.compile(r"(?:frequencies|existing|word_lengths|draws)=[^,]*")  # in the column of options
+LANGUAGES = ("frequencies", "existing", "word_lengths", "draws")  # options of languages
 TableRow = tuple[pd.Series, list[str], dict[str, TableCell]]  # first replicate of a row, labels, cells by grammar
 
 
@@ -52,7 +52,8 @@ def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str
     sets: dict[str, list[TableRow]] = {}
     for row in rows:
         if pd.isna(row[0]["parameters"]) or row[0]["parameters"] != 0:
-            drawn = LANGUAGES.findall(str(row[0]["options"])) if "options" in row[0] else []
+            options = options_of(row[0].get("options", ""))
+            drawn = [options.get(name) for name in LANGUAGES]
             sets.setdefault(str([*(row[0][name] for name in alike), *drawn]), []).append(row)
     arrows: dict[str, set[str]] = {}
     for members in sets.values():
@@ -75,63 +76,45 @@ def _mark_column(column: Sequence[dict[str, TableCell]], grammar: str, sign: int
     shown = [cells for cells in column if cells.get(grammar, EMPTY).seeds]
     shown.sort(key=lambda cells: cells[grammar].center)
     found = [cells[grammar] for cells in shown]
-    test = _Test.of(found, spread, ratio) if len(shown) >= MIN_ROWS else None
-    if test is None or not test.differ():
+    last = len(found) - 1
+    freedom = sum(cell.seeds for cell in found) - len(found)
+    if len(found) < MIN_ROWS or not freedom:
+        return False
+    seeds = np.array([cell.seeds for cell in found], dtype=float)
+    means, variance = _means_and_variance(found, seeds, spread, ratio)
+
+    def is_large(square: float, of: int) -> bool:
+        """Return whether a mean square with `of` degrees of freedom is significantly larger than the variance."""
+        if variance == 0:
+            return square > 0
+        return bool(scipy.special.fdtrc(of, freedom, square / variance) < SIGNIFICANCE)
+
+    # One-way analysis of variance: else a column such as hol, with all accuracies at chance, has a best model by luck.
+    gaps = means - np.average(means, weights=seeds)
+    if not is_large(float((seeds * gaps**2).sum()) / last, last):
         return False
     cut = [ratio and cell.censored > 0 for cell in found]
-    last = len(found) - 1
-    ends: dict[tuple[int, int], Mark] = {(0, 1): "worst" if sign > 0 else "best"}
-    ends[last, last - 1] = "best" if sign > 0 else "worst"
-    for (end, following), mark in ends.items():
-        if not (any(cut) if end else cut[0]) and test.differ_two(end, following):
+    marks: tuple[Mark, Mark] = ("worst", "best") if sign > 0 else ("best", "worst")
+    for end, following, mark in ((0, 1, marks[0]), (last, last - 1, marks[1])):
+        gap = float(means[end] - means[following])
+        differ = round(abs(gap), 3) > 0 and is_large(gap**2 / (1 / seeds[[end, following]]).sum(), 1)
+        if differ and not (any(cut) if end else cut[0]):
             shown[end][grammar] = replace(found[end], mark=mark)
     return True
 
 
-@dataclass(frozen=True)
-class _Test:
-    """Tests of cells with a common variance over seeds: means (of ratios: of logarithms), seeds, and the variance."""
-
-    means: Values
-    seeds: Values
-    variance: float
-    freedom: int
-
-    @classmethod
-    def of(cls, cells: Sequence[TableCell], spread: str, ratio: bool) -> _Test | None:
-        """Return the tests of some cells; None if all have one seed, so that their variance is unknown."""
-        seeds, means = (np.array([getattr(cell, name) for cell in cells], dtype=float) for name in ("seeds", "mean"))
-        freedom = int(seeds.sum()) - len(cells)
-        if not freedom:
-            return None
-        deviations = np.array([cell.spread if cell.seeds > 1 else 0.0 for cell in cells])
-        deviations *= 1 if spread == "sd" else np.sqrt(seeds)
-        if spread == "ci95":
-            deviations /= student(np.maximum(seeds - 1, 1))
-        if ratio:  # of logarithms: by the moments of a log-normal distribution
-            means = np.maximum(means, LEAST_RATIO)
-            deviations = np.sqrt(np.log1p((deviations / means) ** 2))
-            means = np.log(means) - deviations**2 / 2
-        return cls(means, seeds, float(((seeds - 1) * deviations**2).sum()) / freedom, freedom)
-
-    def differ(self) -> bool:
-        """Return whether any cells differ significantly, by a one-way analysis of variance.
-
-        Without this test, a column such as hol, where all accuracies are at chance, would have a best model by luck.
-        """
-        gaps = self.means - np.average(self.means, weights=self.seeds)
-        return self._is_large(float((self.seeds * gaps**2).sum()) / (len(gaps) - 1), len(gaps) - 1)
-
-    def differ_two(self, one: int, other: int) -> bool:
-        """Return whether two cells differ significantly, by a t-test, and in the third decimal place."""
-        gap = float(self.means[one] - self.means[other])
-        return round(abs(gap), 3) > 0 and self._is_large(gap**2 / (1 / self.seeds[[one, other]]).sum(), 1)
-
-    def _is_large(self, square: float, freedom: int) -> bool:
-        """Return whether a mean square is significantly larger than the variance."""
-        if self.variance == 0:
-            return square > 0
-        return bool(scipy.special.fdtrc(freedom, self.freedom, square / self.variance) < SIGNIFICANCE)
+def _means_and_variance(cells: Sequence[TableCell], seeds: Values, spread: str, ratio: bool) -> tuple[Values, float]:
+    """Return the means of cells (of ratios: of logarithms), and their common variance over seeds."""
+    means = np.array([cell.mean for cell in cells])
+    deviations = np.array([cell.spread if cell.seeds > 1 else 0.0 for cell in cells])
+    deviations *= 1 if spread == "sd" else np.sqrt(seeds)
+    if spread == "ci95":
+        deviations /= student(np.maximum(seeds - 1, 1))
+    if ratio:  # of logarithms: by the moments of a log-normal distribution
+        means = np.maximum(means, LEAST_RATIO)
+        deviations = np.sqrt(np.log1p((deviations / means) ** 2))
+        means = np.log(means) - deviations**2 / 2
+    return means, float(((seeds - 1) * deviations**2).sum()) / (seeds.sum() - len(cells))
 
 
 Line = tuple[list[str], dict[str, TableCell]]  # labels of a row, and its cells by column
@@ -141,7 +124,7 @@ TEXTS = ("why", "note", "convention")  # keys of texts in the dictionary of a ce
 PARAMETERS = "parameters"  # label of the number of parameters, "0" for models that memorize
 UNSAFE = re.compile(r"[\s{}\\%#$&~^]")  # characters with a meaning in LaTeX, not allowed in a label
 FIRST_WORDS = 4  # maximum number of words of a part of a title in a label
-NUMBER = re.compile(r"[\d\s.,±×†‡*–-]*")  # the text of a column of numbers
+NUMBER = re.compile(r"[\d\s.,±×†‡*–$-]*")  # the text of a column of numbers
 ADVICE = re.compile(r"\bicy [a-z]|(?:^|\s)--[a-z]")  # commands and options
 MINUS = re.compile(r"(?<![\w.-])-(?=[\d.])")  # a hyphen that begins a number
 
@@ -287,71 +270,34 @@ class BiasTable:
         """Labels that are columns."""
         return [label for label in self.labels if label not in self.grouped]
 
-    @cached_property
-    def referenced(self) -> set[str]:
-        """Grammars with a reference value in at least one row."""
-        return {grammar for _, cells in self.rows for grammar, cell in cells.items() if cell.reference is not None}
+    def head(self) -> list[str]:
+        """Return the headings of the columns, without labels that are headings of groups."""
+        return [*self.shown_labels, *map(self.arrowed, self.grammars)]
 
-    def head(self, grouped: bool = True, apart: bool = False) -> list[str]:
-        """Return the headings of the columns.
+    def groups(self, marker: Marker = plain_mark) -> list[tuple[str, list[list[str]]]]:
+        """Return the heading and the lines of each group, as text; a single group has the heading "".
 
-        Args:
-            grouped: whether rows are in groups, so that the labels in `grouped` are not columns.
-            apart: whether reference values are below the cells of a row instead of next to them.
-        """
-        others = {} if apart else dict.fromkeys(self.referenced, self.compared)
-        columns = self._joined({name: self.arrowed(name) for name in self.grammars}, others)
-        return [*(self.shown_labels if grouped else self.labels), *columns]
-
-    def groups(self, marker: Marker = plain_mark, apart: bool = False) -> list[tuple[str, list[list[str]]]]:
-        """Return the heading and the rows of each group, as text; a single group has the heading "".
+        Below a row are lines with its reference values, and those of `below`, if they have a text.
 
         Args:
-            marker: function that marks the best and the worst cells, and reference values on a line of their own.
-            apart: whether reference values are on a line of their own, below the cells of a row.
+            marker: function that marks the best and the worst cells.
         """
         places = [self.labels.index(label) for label in self.grouped]
         found: dict[str, list[list[str]]] = {}
-        for labels, cells in self.rows:
+        for labels, own in self.rows:
             named = [(self.labels[place], labels[place]) for place in places if labels[place]]
             # The label precedes a value, unless the value is clear alone.
             heading = ", ".join(text if label in ORDERED else f"{label} {text}" for label, text in named)
             shown = [text for place, text in enumerate(labels) if place not in places]
-            blank = [""] * (len(shown) - 1)
-            own, others = self._texts(cells, marker, "other" if apart else "")
+            cells = [own.get(name, EMPTY) for name in self.grammars]
             lines = found.setdefault(heading, [])
-            lines.append([*shown, *self._joined(own, {} if apart else others)])
-            if apart and others:
-                lines.append([f"  {self.compared}", *blank, *(others.get(name, "") for name in self.grammars)])
-            gaps = {} if apart else dict.fromkeys(others, "")
-            for label, kind in self.below.items():
-                texts = {name: cells.get(name, EMPTY).below(kind, self.decimals, self.spread) for name in self.grammars}
-                if any(texts.values()):
-                    texts = {name: marker(text, "") for name, text in texts.items()}
-                    lines.append([f"  {label}", *blank, *self._joined(texts, gaps)])
+            lines.append([*shown, *(marker(cell.text(self.decimals, self.signed), cell.mark) for cell in cells)])
+            for label, kind in {self.compared: "reference", **self.below}.items():
+                texts = [cell.below(kind, self.decimals, self.spread) for cell in cells]
+                if any(texts):
+                    blank = [""] * (len(shown) - 1)
+                    lines.append([f"  {label}", *blank, *(marker(text, "") for text in texts)])
         return list(found.items())
-
-    def texts(self) -> list[list[str]]:
-        """Return header and rows as text, with every label as a column."""
-        rows = [[*labels, *self._joined(*self._texts(cells, plain_mark))] for labels, cells in self.rows]
-        return [self.head(grouped=False), *rows]
-
-    def _texts(
-        self, cells: Mapping[str, TableCell], marker: Marker, mark: Mark = ""
-    ) -> tuple[dict[str, str], dict[str, str]]:
-        """Return the text of each cell, and of each reference value with its `mark`, by grammar."""
-        own, others = {}, {}
-        for name in self.grammars:
-            cell = cells.get(name, EMPTY)
-            own[name] = marker(cell.text(self.decimals, signed=self.signed), cell.mark)
-            if name in self.referenced:
-                text = "-" if cell.reference is None else cell.reference.text(self.decimals)
-                others[name] = marker(text, mark)
-        return own, others
-
-    def _joined(self, own: Mapping[str, str], others: Mapping[str, str]) -> list[str]:
-        """Return texts of cells, each with the text of its reference value next to it, if the column has any."""
-        return [text for name in self.grammars for text in (own[name], *([others[name]] if name in others else []))]
 
     def remarks(self, marks: str) -> list[str]:
         """Return conventions of metrics, notes, and an explanation of marks and arrows; empty without footnotes.
@@ -408,61 +354,65 @@ def _text(table: BiasTable) -> str:
     return text.strip()
 
 
-def _markdown(table: BiasTable) -> str:
-    def marked(text: str, mark: Mark) -> str:
-        return {"best": f"**{text}**", "worst": f"*{text}*"}.get(mark, text)
+def _lines(
+    table: BiasTable, escape: Callable[[str], str], group: str, **marks: str
+) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and the lines of a table in a language of markup.
 
-    head, labels = [*map(markdown, table.head())], len(table.shown_labels)
+    Args:
+        table: the table.
+        escape: function that escapes text.
+        group: markup of a line with the heading of a group of rows, with {} for the text.
+        **marks: markup of cells by mark ("best", "worst").
+    """
+    head, labels = [*map(escape, table.head())], len(table.shown_labels)
     lines: list[list[str]] = []
-    for heading, part in table.groups(marked):
-        lines += [[f"**{markdown(heading)}**", *[""] * (len(head) - 1)]] if heading else []
-        lines += [[*map(markdown, line[:labels]), *line[labels:]] for line in part]
+    for heading, part in table.groups(lambda text, mark: marks.get(mark, "{}").format(escape(text))):
+        lines += [[group.format(escape(heading)), *[""] * (len(head) - 1)]] if heading else []
+        lines += [[*map(escape, line[:labels]), *line[labels:]] for line in part]
+    return head, lines
+
+
+def _markdown(table: BiasTable) -> str:
+    head, lines = _lines(table, markdown, "**{}**", best="**{}**", worst="*{}*")
     body = markdown_table(head, lines, numbers=range(1, len(head)), markup=True)
-    remarks = map(markdown, table.remarks("bold: best, italic: worst"))
-    notes = [note if i == 0 else f"\n{note}" for i, note in enumerate(remarks)]
-    return "\n".join([markdown(table.shown_title), "", body, *([""] if notes else []), *notes])
+    notes = "\n\n".join(map(markdown, table.remarks("bold: best, italic: worst")))
+    return "\n\n".join(filter(None, [markdown(table.shown_title), body, notes]))
 
 
 def _latex(table: BiasTable) -> str:
-    def marked(text: str, mark: Mark) -> str:
-        command = {"best": r"\textbf{%s}", "worst": r"\textit{%s}", "other": r"{\scriptsize %s}"}.get(mark, "%s")
-        return command % _tex(text)
-
-    labels, head = len(table.shown_labels), table.head(apart=True)
-    body: list[str] = []
-    texts = {0}  # columns of labels with other text than numbers
-    # A page is narrow, so reference values are below.
-    for place, (heading, part) in enumerate(table.groups(marked, apart=True)):
-        texts |= {column for line in part for column in range(labels) if not NUMBER.fullmatch(line[column])}
-        body += [r"\addlinespace"] if heading and place else []
-        body += [rf"\multicolumn{{{len(head)}}}{{l}}{{\emph{{{_tex(heading)}}}}} \\"] if heading else []
-        for line in part:
-            first = marked(line[0], "other" if line[0] == f"  {table.compared}" else "")
-            body.append(" & ".join([first, *map(_tex, line[1:labels]), *line[labels:]]) + r" \\")
+    group = r"\addlinespace \rlap{{\emph{{{}}}}}"  # without a width, since it is above several columns
+    head, lines = _lines(table, _tex, group, best=r"\textbf{{{}}}", worst=r"\textit{{{}}}")
+    numbers = range(1, len(table.shown_labels))
+    sides = ["r" if all(NUMBER.fullmatch(line[place]) for line in lines) else "l" for place in numbers]
+    column_format = "".join(["l", *sides, *("r" for _ in table.grammars)])
+    frame = pd.DataFrame(lines, columns=range(len(head)))
+    tabular = frame.to_latex(index=False, header=head, escape=False, column_format=column_format).strip()
     remarks = filter(None, map(without_advice, table.remarks("bold: best, italic: worst")))
     notes = " ".join(map(_tex_sentence, remarks))
-    below = [r"\\[\smallskipamount]", rf"\parbox{{\linewidth}}{{\footnotesize {notes}}}"] if notes else []
     caption = _tex(table.caption) if table.caption else _tex_sentence(table.title)
     if _is_latex(table.caption):
         caption = " ".join(table.caption.split())  # an empty line would end the caption
-    lines = [
+    lines_of_latex = [
         r"% needs \usepackage{booktabs,graphicx}",
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{caption}}}",
         rf"\label{{{table.label or _tex_label(table.title)}}}",
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",  # smaller only if it is too wide
-        rf"\begin{{tabular}}{{{''.join('l' if column in texts else 'r' for column in range(len(head)))}}}",
-        r"\toprule",
-        " & ".join(_tex(cell) for cell in head) + r" \\",
-        r"\midrule",
-        *body,
-        r"\bottomrule",
-        r"\end{tabular}}",
-        *below,
+        f"{tabular}}}",
+        *([r"\\[\smallskipamount]", rf"\parbox{{\linewidth}}{{\footnotesize {notes}}}"] if notes else []),
         r"\end{table}",
     ]
-    return "\n".join(lines)
+    return "\n".join(lines_of_latex)
+
+
+def _html(table: BiasTable) -> str:
+    head, lines = _lines(table, html, "<b>{}</b>", best="<b>{}</b>", worst="<i>{}</i>")
+    body = pd.DataFrame(lines, columns=head).to_html(index=False, escape=False, border=0)
+    notes = "".join(f"<p>{html(note)}</p>" for note in table.remarks("bold: best, italic: worst"))
+    title = f'<p style="white-space:normal">{html(table.shown_title)}</p>'
+    return f'<div style="overflow-x:auto;white-space:nowrap">{title}{body}</div>{notes}'  # scrolls if it is wide
 
 
 def without_advice(note: str) -> str:
@@ -511,33 +461,6 @@ def _tex_label(title: str) -> str:
     short = [part.removeprefix("meanings ") for part in parts if not re.search(r"[=:,]|^preset ", part)]
     words = re.findall(r"[a-z0-9.+]+", " ".join(part for part in short if len(part.split()) <= FIRST_WORDS))
     return f"tab:{'-'.join(words) or 'results'}"
-
-
-def _html(table: BiasTable) -> str:
-    def marked(text: str, mark: Mark) -> str:
-        tag = {"best": "b", "worst": "i"}.get(mark)
-        return f"<{tag}>{html(text)}</{tag}>" if tag else html(text)
-
-    head, labels = table.head(), len(table.shown_labels)
-    body = ""
-    for heading, part in table.groups(marked):
-        if heading:
-            body += f'<tr><th colspan="{len(head)}" style="text-align:left">{html(heading)}</th></tr>'
-        for line in part:
-            cells = [*map(html, line[:labels]), *line[labels:]]
-            body += f"<tr>{_html_cells('td', cells)}</tr>"
-    heads = _html_cells("th", [html(cell) for cell in head])
-    notes = "".join(f"<p>{html(note)}</p>" for note in table.remarks("bold: best, italic: worst"))
-    title = f'<caption style="text-align:left;white-space:normal">{html(table.shown_title)}</caption>'
-    whole = f"{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody>"
-    looks = "border-spacing:12px 2px;white-space:nowrap"
-    return f'<div style="overflow-x:auto"><table style="{looks}">{whole}</table></div>{notes}'  # scrolls if it is wide
-
-
-def _html_cells(tag: str, cells: Sequence[str]) -> str:
-    """Return the cells of a row; the first is aligned left, and the others, which are numbers, right."""
-    sides = ["left", *["right"] * (len(cells) - 1)]
-    return "".join(f'<{tag} style="text-align:{side}">{cell}</{tag}>' for side, cell in zip(sides, cells, strict=True))
 
 
 RENDERERS: dict[str, Callable[[BiasTable], str]] = {

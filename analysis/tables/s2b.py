@@ -16,9 +16,9 @@ from icy.core.text import counted
 from icy.records.load import Results
 
 from .by_setting import (
+    frame_table,
     results_in,
     setting_labels,
-    setting_table,
     spread_note,
     table_of_scores,
     with_options,
@@ -62,12 +62,10 @@ def evaluation_table(
         InvalidSettingError: an unknown spread.
     """
     checked_spread(spread)
-    lines = []
-    scales = {**dict.fromkeys(shares, 100), **dict.fromkeys(means or {}, 1)}
-    headings = {**shares, **(means or {})}
-    for key, part in rows.groupby(list(labels), sort=False):
-        cells = {shown: cell_of_values(scales[name] * part[name], spread) for name, shown in headings.items()}
-        lines.append(([*map(str, key), str(len(part))], cells))
+
+    def cell(part: pd.DataFrame, name: str) -> TableCell:
+        return cell_of_values((100 if name in shares else 1) * part[name], spread)
+
     query = (
         "query: zero-shot compositional test accuracy (ZSCT), %; says yes, is yes: how often in the query the listener"
     )
@@ -76,8 +74,9 @@ def evaluation_table(
         f"{DEAF}: query accuracy of the best listener that ignores all messages, in the same games",
         f"mean ± {SPREADS[spread][0]}, of means over episodes",
     ]
-    columns = [*labels.values(), "seeds"]
-    return BiasTable(title, columns, list(headings.values()), [*lines, *further], [*legend, *notes], decimals=1)
+    columns = {**shares, **(means or {})}
+    table = frame_table(title, rows, labels, cell, columns, [*legend, *notes], decimals=1)
+    return replace(table, rows=[*table.rows, *further])
 
 
 def with_deaf(rows: pd.DataFrame, floors: pd.DataFrame) -> pd.DataFrame:
@@ -156,7 +155,7 @@ def training_table(results: Results, spread: str = "sd", *, compare: object = No
     headings = TRAINED | {name: label for name, label in further.items() if name in long and long[name].notna().any()}
     notes = _training_notes(long, list(headings), spread)
     cell = partial(_percent, spread=spread)
-    return setting_table("trained agents", long, labels, headings, cell, notes, 1, spread, kind="s2b")
+    return frame_table("trained agents", long, labels, cell, headings, notes, 1, spread, kind="s2b")
 
 
 def _percent(part: pd.DataFrame, name: str, spread: str) -> TableCell:
@@ -233,7 +232,7 @@ def recall_table(results: Results, spread: str = "sd", *, compare: object = None
     for name, part in played.groupby("model", sort=False):
         updates, observations = int(part["steps"].max()), part["observations"].mean()
         notes.append(f"{name}: {counted(updates, 'update')}, {observations:.0f} observations on average")
-    return setting_table("recall", long, labels, headings, partial(_percent, spread=spread), notes, 1, spread)
+    return frame_table("recall", long, labels, partial(_percent, spread=spread), headings, notes, 1, spread)
 
 
 def scores_table(
@@ -252,7 +251,6 @@ def scores_table(
         InvalidSettingError: an unknown spread.
     """
     checked_spread(spread)
-    lines = [([str(name), str(len(part))], part) for name, part in rows.groupby(label, sort=False)]
-    table = table_of_scores(rows, [label, "episodes"], lines, metrics, spread, "episodes", label)
+    table = table_of_scores(rows, {label: label}, metrics, spread, "episodes", "episodes")
     means = f"mean ± {SPREADS[spread][0].replace('seeds', 'episodes')}"
     return replace(table, title=title, notes=[means, *table.notes])

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy  # loads its parts on first use
 
-from icy.analysis.order import Facts, in_order, range_text, text_of
+from icy.analysis.order import Facts, in_order, range_text
 from icy.analysis.people import (
     PUBLISHED,
     chance_p,
@@ -27,7 +27,7 @@ from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
 from icy.records.load import Results
 
-from .by_setting import FURTHER, failures, results_in, row_numbers, with_options
+from .by_setting import FURTHER, frame_table, results_in, with_options
 from .printed_table import BiasTable, Line
 
 AGENT = ["agent_kind", "agent", "protocol", "preset", "dataset"]  # columns that identify rows of the report
@@ -263,22 +263,18 @@ def simulated_table(results: Results, spread: str = "sd", *, compare: object = N
         FURTHER: "settings",
     }
     labels = {n: heading for n, heading in labels.items() if n in ("dataset", "model") or long[n].nunique() > 1}
-    lines: list[Line] = []
-    for key, part in long.groupby(list(labels), sort=False, dropna=False):
-        cells = {str(g): cell_of(some, spread) for g, some in part.groupby("grammar", sort=False)}
-        lines.append(([*("" if one == "" else text_of(one) for one in key), str(part["seed"].nunique())], cells))
     games = counted(len(long), "game")
     trained = long["trained"].mean() if "trained" in long and len(long) else math.nan
     games += "" if math.isnan(trained) else f"; {100 * trained:.0f} % of the other items are right"
-    return BiasTable(
+    return frame_table(
         "Secret Spy Codes: accuracy on held-out items",
-        [*labels.values(), "instances"],
-        in_order(list(long["grammar"].unique())),
-        lines,
-        ["accuracy: share of held-out items that are exactly right", games, *failures(long)],
-        grouped=("dataset",),
+        long,
+        labels,
+        lambda part, _: cell_of(part, spread),
+        notes=["accuracy: share of held-out items that are exactly right", games],
         spread=spread,
-        row_numbers=row_numbers(long, labels),
+        counted="instances",
+        grouped=("dataset",),
     )
 
 

@@ -49,7 +49,7 @@ class Settings:
     """
 
     kind: ClassVar[str] = ""  # name of the kind of job
-    device: ClassVar[str] = ""  # where its jobs compute; by default where the user chooses
+    on_cpu: ClassVar[bool] = False  # whether jobs train on the CPU, also if there is a GPU
     constants: ClassVar[Mapping[str, Any]] = MappingProxyType({})  # entries of every configuration, beside the fields
 
     def __post_init__(self) -> None:
@@ -208,20 +208,22 @@ def request_of(settings: type[Settings]) -> Callable[[type[R]], type[R]]:
     def complete(request: type[R]) -> type[R]:
         own = inspect.get_annotations(request)
         types, found = field_types(settings), dict(own)
-        axes, small = [*request.axes], dict(request.small)
+        axes: list[str] = []
+        small = dict(request.small)
         for name, declared in declared_in(settings).items():
             about, axis = declared.metadata, declared.metadata.get("axis", False)
             if about.get("asked") is False:
                 continue
-            axes += [name] if axis and name not in axes else []
+            axes += [name] if axis else []
             small = {**({name: about["quick"]} if "quick" in about else {}), **small}
             if name not in own:
                 hint = about.get("takes", types[name])
-                found[name] = hint | _several(types[name]) if axis else hint
+                found[name] = hint | _several(hint) if axis else hint
                 setattr(request, name, _asked(declared, types[name]))
         tables = [name for name in found if getattr(getattr(request, name, None), "default_factory", None) is dict]
         request.__annotations__ = {name: found[name] for name in (*(n for n in found if n not in tables), *tables)}
-        request.axes, request.small, request.settings_class = tuple(axes), MappingProxyType(small), settings
+        request.axes, request.small = (*axes, *request.axes), MappingProxyType(small)
+        request.settings_class = settings
         return dataclass(frozen=True)(request)
 
     return complete

@@ -35,7 +35,7 @@ NUMBERS = 340  # numbers in memory at the peak of an update, per pixel of each p
 FINAL_PLAYS = 3  # evaluations of the final weights: held-out rules, seen rules, and relaxed messages
 SCORING = 2e-3  # seconds to score a turn of the last evaluation, on one core of a server
 FORWARD = 1 / 3  # time of a forward pass / time of an update
-# Turns of an evaluation in one call of compiled code, in which the numbers of a turn do not depend on other turns.
+# Turns of an evaluation in one call of compiled code, if the numbers of a turn do not depend on other turns.
 TURNS_AT_ONCE = 128
 
 
@@ -158,7 +158,8 @@ class GameStack(Lockstep):
         words: list[Tensor] = []
         numbers: list[Tensor] = []
         steps = max(1, turns // size)
-        at_once = max(1, TURNS_AT_ONCE // size) if self.learner.engine == NativeGame.engine else 1
+        alone = isinstance(self.learner, NativeGame) and not self.learner.whole  # turns do not depend on each other
+        at_once = max(1, TURNS_AT_ONCE // size) if alone else 1
         for step in range(0, steps, at_once):
             batch = self.turns.batch(purpose, step, min(at_once, steps - step), min(size, turns))
             logits, _, message = self.learner.run(_as_one(pack_objects(batch)))[:3]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 import logging
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from functools import reduce
@@ -23,7 +22,7 @@ from icy.core.types import Options
 from icy.languages.names import short_name
 
 from .kinds import kind_name
-from .long_table import EXTRA, LONG, NUMBERS, OLD_COLUMNS, ROW, TEXTS, WHOLE, column_of, to_long
+from .long_table import EXTRA, LONG, NUMBERS, OLD_COLUMNS, ROW, TEXTS, WHOLE, column_of, option_columns, to_long
 from .pack import Pack, is_pack, records_at
 from .record import HasRecords, Record
 from .versions import identity_of, newest
@@ -340,7 +339,11 @@ def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[s
     matches: list[str] = [] if patterns else list(names)
     for pattern in words(patterns):
         wanted = {pattern.lower(), canonical(pattern).lower()}
-        fits = [n for n, forms in names.items() if any(_fits(f.lower(), p) for f in forms for p in wanted)]
+        fits = [
+            name
+            for name, forms in names.items()  # brackets in names of models are not wildcards
+            if any(form.lower() == p or fnmatch.fnmatchcase(form.lower(), p) for form in forms for p in wanted)
+        ]
         if not fits and pattern != "all":
             shortest = [forms[0] if "/" in pattern else forms[-1] for forms in names.values()]
             raise unknown(what, pattern, list(dict.fromkeys(shortest)))
@@ -348,13 +351,17 @@ def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[s
     return matches
 
 
-def _fits(name: str, pattern: str) -> bool:
-    """Return whether a name is or matches a pattern; brackets in names of models are not wildcards."""
-    return name == pattern or fnmatch.fnmatchcase(name, pattern)
-
-
 def _equal(long: pd.DataFrame, column: str, value: object) -> pd.Series[bool]:
-    values = _values(long, column_of(column, long))
+    """Return a mask of the rows with a value, or one of several values, in a column or an option.
+
+    Raises:
+        UnknownNameError: no column and no option has this name, or no row has this value.
+    """
+    name = column_of(column, long)
+    options = long if name in long else option_columns(long)
+    if name not in options:
+        raise unknown("column of results", name, [n for n in (*ROW, "role", "seed", "measure") if n in long])
+    values = options[name]
     if (whole := _equal_to(values, value)).any():
         return whole  # for example the text of settings, which has commas
     each = {part: _equal_to(values, part) for part in words(value) or [str(value)]}
@@ -363,23 +370,6 @@ def _equal(long: pd.DataFrame, column: str, value: object) -> pd.Series[bool]:
             known = sorted(set(values.dropna().astype(str)))
             raise unknown(f"{column.replace('_', ' ')} in these results", part, known)
     return reduce(or_, each.values(), whole)
-
-
-def _values(long: pd.DataFrame, column: str) -> Column:
-    """Return a column of the long table, or the values of a setting in the column `options`, missing where it has none.
-
-    Raises:
-        UnknownNameError: no column and no setting has this name.
-    """
-    import pandas as pd
-
-    if column in long:
-        return long[column]
-    options = long["options"].astype(str) if "options" in long else pd.Series("", index=long.index)
-    found = options.str.extract(rf"(?:^|, ){re.escape(column)}=(.*?)(?=, \w+=|$)", expand=False)
-    if found.isna().all():
-        raise unknown("column of results", column, [name for name in (*ROW, "role", "seed", "measure") if name in long])
-    return found
 
 
 def _equal_to(values: Column, value: object) -> pd.Series[bool]:

@@ -267,6 +267,15 @@ def options_of(text: object) -> dict[str, str]:
     return dict(part.split("=", 1) for part in re.split(r", (?=[\w.]+=)", str(text)) if "=" in part)
 
 
+def option_columns(long: pd.DataFrame, column: str = "options") -> pd.DataFrame:
+    """Return a column per option (or per setting, for the column "settings") of a long table, with missing values."""
+    import pandas as pd
+
+    found = [options_of(text) for text in long[column]] if column in long else []
+    names = dict.fromkeys(name for one in found for name in one)
+    return pd.DataFrame({name: [one.get(name) for one in found] for name in names}, long.index, dtype=object)
+
+
 def to_long(records: Iterable[Record]) -> pd.DataFrame:
     """Return one row per replicate (model, grammar, seed), with the columns of LONG and the measures of other kinds."""
     import pandas as pd
@@ -340,11 +349,12 @@ def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record
     if kind == "e2e" and record["grammar"] == SCRATCH:
         settings = {name: value for name, value in settings.items() if name not in PRETRAINING_SETTINGS}
     options = {n: v for n, v in config.items() if n not in COLUMNS} | config.get("options", {})
+    first = dict(zip(points_of(record), next(iter(record.get("curve") or ()), ()), strict=False))
     return {
         **{name: fields.get(name) for name in (*LONG, *measures)},
         "value": value_of(record),
         "resolution": resolution_of(record, baselines.get(run_of_seed(record)) if baselines else None),
-        "topsim_before": _first_topsim(record),
+        "topsim_before": first.get("topsim") if first.get("steps") == 0 else None,  # before the first update
         "conventions": conventions_json(kind_of(record).conventions_of(config)),
         "role": fields.get("side"),
         "job_kind": kind,
@@ -377,12 +387,6 @@ def game_curves(records: Iterable[Record]) -> pd.DataFrame:
     readings = [len(r.get("curve", ())) for r in games]
     of_each = about.loc[about.index.repeat(readings)].reset_index(drop=True)
     return of_each.join(curves.astype(dict.fromkeys(points[1:], float)))
-
-
-def _first_topsim(record: Record) -> float | None:
-    """Return the topsim of a pair before the first update of its game; None if its curve has no such point."""
-    first = dict(zip(points_of(record), next(iter(record.get("curve") or ()), ()), strict=False))
-    return first.get("topsim") if first.get("steps") == 0 else None
 
 
 def write_tables(store: Store) -> list[Path]:

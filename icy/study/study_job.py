@@ -73,7 +73,7 @@ class StudySettings(Settings):
     """
 
     kind = "study"
-    device = "cpu"  # a sender of one game is small
+    on_cpu = True  # a sender of one game is small
 
     player: str = setting(axis=True, every=lambda: [entry.name for entry in registry.entries(STUDY_PLAYER)])
     dataset: str = setting("synth", axis=True, every=lambda: list(DATASETS))

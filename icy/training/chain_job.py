@@ -11,7 +11,7 @@ import numpy as np
 
 from icy.config.kinds import request_of
 from icy.config.protocols import Protocol, checked_target
-from icy.config.settings import SCHEMES, Grammars, Numbers, with_budget
+from icy.config.settings import SCHEMES, Grammars, Meanings, Numbers, with_budget
 from icy.config.specs import CHANGES, MODELS, RunSpec, option
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.fields import setting
@@ -79,7 +79,7 @@ class ChainSettings(LanguageSettings):
     interaction: int = setting(0, "number of updates of the interaction", least=0, axis=True, since="0.2")
     population: int = setting(1, "number of members of a population", least=1, axis=True, writes=_if_population)
     replacement: Literal["simultaneous", "gradual"] = setting("simultaneous", axis=True, key="", idle=_has_one_member)
-    meanings: str = setting("4x5", axis=True, quick="3x4", metavar="AxK[,...]")
+    meanings: str = setting("4x5", axis=True, quick="3x4", takes=Meanings, metavar="AxK[,...]")
     word_length: int = setting(3, axis=True, quick=2, label="w", metavar="w[,...]")
     hidden: int = setting(
         *(64, "hidden size"), least=1, axis=True, quick=32, key="hidden_size", label="hidden size", metavar="E[,...]"

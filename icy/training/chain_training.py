@@ -407,7 +407,7 @@ class Chain:
         for member, (learner, teacher) in zip(self.protocol.replaced(generation), taught.items(), strict=True):
             lesson = lessons[learner]
             assert lesson.language is not None
-            seen = self.protocol.seen(self.first.space, learner.seed)
+            seen = self.protocol.seen(learner.seed)
             self.rows[member] = measures([self.first, teacher, lesson.language], lesson, seen)
             languages.append(lesson.language)
             updates += lesson.updates

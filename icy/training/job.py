@@ -160,7 +160,8 @@ class Job:
     def __post_init__(self) -> None:
         check_engine(self.engine, self.device)
         object.__setattr__(self, "preset", getattr(self.settings, "preset", self.preset))
-        object.__setattr__(self, "device", self.settings.device or self.device)
+        if getattr(self.settings, "on_cpu", False):
+            object.__setattr__(self, "device", "cpu")
 
     @property
     def kind(self) -> str:

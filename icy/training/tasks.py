@@ -234,9 +234,6 @@ class LanguageSettings(Settings):
     version: ClassVar[int] = 1  # increased whenever the code changes in a way that could change results
     has_baseline: ClassVar[bool] = True  # whether replicates are measured relative to concat
 
-    hidden: int = setting(
-        *(128, "hidden size"), least=1, axis=True, quick=32, key="hidden_size", label="hidden size", metavar="E[,...]",
-    )  # fmt: skip
     meanings: str = setting(
         "5x10", axis=True, quick="3x4", takes=Meanings, metavar="AxK[,...]|FILE", help=MEANINGS_HELP
     )
@@ -246,6 +243,9 @@ class LanguageSettings(Settings):
     word_length: int = setting(4, axis=True, quick=2, label="w", metavar="w[,...]")
     representation: RepresentationName = setting("soft", axis=True)
     draws: DrawsName = setting("icy", axis=True, since="0.3", metavar="icy|authors[,...]")
+    hidden: int = setting(
+        *(128, "hidden size"), least=1, axis=True, quick=32, key="hidden_size", label="hidden size", metavar="E[,...]",
+    )  # fmt: skip
     preset: PresetName = setting("default", axis=True, key="")
     training: TrainingSettings = setting(
         TrainingSettings(), asked=False, label="", writes=lambda own: {"settings": own.training_config()}
@@ -265,6 +265,7 @@ class LanguageSettings(Settings):
         facts = super().facts()
         changed = changed_settings(self._changeable(), self.preset, self.trains_as)
         return {
+            "hidden size": facts["hidden size"],
             **{name: text for name, text in facts.items() if (name, text) != ("draws", "icy")},
             **({"settings": changed} if changed else {}),
         }

@@ -41,7 +41,7 @@ from icy.records.kinds import job_kind
 from icy.records.long_table import to_long
 from icy.records.record import Record
 from icy.s2b import probe_language
-from icy.s2b.agents.spec import language_conventions
+from icy.s2b.agents.kinds import language_conventions
 from icy.s2b.language_probe import disentanglement
 from icy.training.job import Outcome
 from icy.training.pair_job import EndToEndRequest, pair_conventions
@@ -60,7 +60,7 @@ WITHOUT = {
         "bias.difference_table",
         "s2b.evaluation_table",
         "s2b.recall_table",
-        "by_setting.setting_table",
+        "by_setting.frame_table",
     ),
     *("study.report_table", "study.simulated_table"),
     *("chain_plots.chain_curves", "chain_plots.chain_paths", "heat_map.pairings"),
@@ -129,7 +129,7 @@ TABLES = {  # every table of metrics
         disentanglement(episodes=1, rows=32, metrics="mig").assign(stimuli="32"), "stimuli", ["mig"]
     ),
     "by_setting.metrics_table": lambda: metrics_table(scores(), NAMES),
-    "by_setting.table_of_scores": lambda: table_of_scores(scores(), ["name"], [(["a"], scores())], NAMES, "sd", ""),
+    "by_setting.table_of_scores": lambda: table_of_scores(scores(), {"name": "name"}, NAMES, "sd", "", "seeds"),
 }
 PLOTS = {  # every plot of metrics
     "learning_curves.e2e": lambda: e2e(to_long_curves(pairs())),

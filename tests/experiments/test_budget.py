@@ -179,7 +179,8 @@ def test_space_files_and_laws_are_axes(pets: Path) -> None:
     jobs = probe_jobs(
         ProbeRequest("sender/FC1L", **SMALL, meanings=["2x3", str(pets), "4,2"], frequencies="equal,zipf:1")
     )
-    assert [(str(job.settings.space), *(job.frequencies.config.values() if job.frequencies else ())) for job in jobs] == [
+    drawn = [job.frequencies.config.values() if job.frequencies else () for job in jobs]
+    assert [(job.settings.meanings, *law) for job, law in zip(jobs, drawn, strict=True)] == [
         ("2x3",), ("2x3", "zipf:1"), ("4,3", jobs[2].frequencies.file, "equal"),
         ("4,3", jobs[2].frequencies.file, "zipf:1"), ("4,2",), ("4,2", "zipf:1"),
     ]  # fmt: skip

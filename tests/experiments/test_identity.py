@@ -29,8 +29,8 @@ from icy.experiments.user_models import with_model_names
 from icy.games.settings import GamesRequest
 from icy.records.record import own_key
 from icy.records.store import Store
+from icy.s2b.agents.kinds import AgentRequest
 from icy.s2b.agents.saved_networks import SavedAgent
-from icy.s2b.agents.spec import S2BSpec
 from icy.study.study_job import StudyRequest
 from icy.training.pair_job import EndToEndRequest
 from icy.training.probe_job import ProbeRequest
@@ -285,10 +285,10 @@ def test_a_grammar_and_a_cell_depend_on_what_they_capture() -> None:
 @pytest.mark.parametrize(
     ("kind", "of_kind", "spec"),
     [
-        ("core", test_cores.Plain, lambda: S2BSpec(core="mine", quick=True, out="r")),
-        ("speaker", "posdis", lambda: S2BSpec(speaker="mine", quick=True, out="r")),
-        ("world", test_games.PlainWorld, lambda: GamesRequest.asked(world="mine", quick=True, out="r")),
-        ("perception", test_games.PlainPerception, lambda: GamesRequest.asked(perception="mine", quick=True, out="r")),
+        ("core", test_cores.Plain, lambda: AgentRequest(core="mine", quick=True, out="r")),
+        ("speaker", "posdis", lambda: AgentRequest(speaker="mine", quick=True, out="r")),
+        ("world", test_games.PlainWorld, lambda: GamesRequest(world="mine", quick=True, out="r")),
+        ("perception", test_games.PlainPerception, lambda: GamesRequest(perception="mine", quick=True, out="r")),
         ("study-player", test_players.Plain, lambda: StudyRequest(player="mine", quick=True, out="r")),
     ],
 )

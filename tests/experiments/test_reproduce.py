@@ -39,7 +39,7 @@ def test_the_plan_is_the_table() -> None:
     assert rows["sender/FC2L", "soft", 128] == {(g, s) for g in grammars for s in range(123, 128)}
     job = asked("icy22/table3", only="FC2L").plan().rows[0].job
     assert (job.preset, job.settings.rules.name, job.settings.rules.target) == ("published", "acquire", 0.8)
-    assert job.settings.round_ratio
+    assert job.training.round_ratio
 
 
 def test_sizes_representations_and_targets_come_from_the_table() -> None:

@@ -96,9 +96,8 @@ def test_help_shows_every_option() -> None:
 
 
 def test_a_pair_of_numbers_is_one_space() -> None:
-    assert {str(row.job.settings.space) for row in make_sweep(spec(model="sender/FC1L", meanings=(2, 3))).rows} == {
-        "2x3"
-    }
+    (row,) = make_sweep(spec(model="sender/FC1L", meanings=(2, 3))).rows
+    assert row.job.settings.meanings == "2x3"
     sizes = make_sweep(spec(model="sender/FC1L", vocab_size=(4, 5))).rows
     assert {row.job.settings.vocab_size for row in sizes} == {4, 5}
 

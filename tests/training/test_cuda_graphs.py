@@ -94,7 +94,7 @@ def test_calls_are_captured_once_for_every_shape(recording: list[str]) -> None:
 
 
 def learner(graph: bool, model: str = "sender/HierZero:GRU", representation: str = "soft") -> GradientLearner:
-    task = ProbeSettings.of_model(registry.get(model), MeaningSpace(3, 4), 4, 2, 8, representation)
+    task = ProbeSettings.of_model(model, MeaningSpace(3, 4), 4, 2, 8, representation)
     settings, seeds = TrainingSettings(batch_size=8), (1, 2, 3, 4)
     loss = supervised_loss(get_representation(representation), task.side)
     models = [make_model(task, seed, settings) for seed in seeds]
@@ -166,7 +166,7 @@ MODELS = ["sender/FC2L", "sender/HierZero:GRU", "sender/RNNAutoReg:LSTM", "sende
 @pytest.mark.parametrize("representation", ["soft", "gumb", "discr"])
 def test_a_graph_gives_the_results_of_single_operations(model: str, representation: str) -> None:
     of = job(model, "cuda", "auto+plain")
-    of = replace(of, task=replace(of.task, representation=representation))
+    of = replace(of, settings=replace(of.settings, representation=representation))
     plain, graph = readings(of), readings(replace(of, engine="auto+graph"))
     for replicate, (curve, accuracy) in plain.items():
         for (steps, before), (same, after) in zip(curve[:3], graph[replicate][0], strict=False):
@@ -236,7 +236,7 @@ def test_no_update_of_any_model_waits_for_the_host(representation: str) -> None:
         loss = supervised_loss(get_representation(representation), task.side)
         with Watch() as watch:
             loss(_call(model, parameters, keys, *inputs), y, Noise(keys)).sum().backward()
-        assert not watch.found, task.entry.qualified
+        assert not watch.found, task.model
         tried += 1
     assert tried > 50
 

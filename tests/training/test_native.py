@@ -20,9 +20,7 @@ from torch import Tensor, nn
 import icy
 from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
-from icy.core.registry import registry
 from icy.core.representations import SOFT, Gumbel, Soft, get_representation
-from icy.languages.meanings import MeaningSpace
 from icy.models.layers import Linear
 from icy.training.gradient import GradientLearner
 from icy.training.learners import Learner, accuracy, make_learner, supervised_loss
@@ -42,7 +40,7 @@ Batches = tuple[Tensor, Tensor, Tensor]
 
 def task(model: str, representation: str = "soft") -> ProbeSettings:
     """A task with sizes that are not multiples of a vector's length."""
-    return ProbeSettings.of_model(registry.get(model), SPACE, 4, 2, 20, representation)
+    return ProbeSettings.of_model(model, SPACE, 4, 2, 20, representation)
 
 
 def batches(side: str, updates: int, replicates: int = 3, size: int = 70) -> Batches:
@@ -112,7 +110,7 @@ def test_ten_updates_equal_pytorchs(
 
 
 def test_least_squares_leave_out_values_that_an_attribute_does_not_have() -> None:
-    of = replace(task("receiver/RNN1L:GRU", "gumb"), space=MeaningSpace.of_sizes(4, 2, 3))
+    of = replace(task("receiver/RNN1L:GRU", "gumb"), meanings="4,2,3")
     inputs, meanings, keys = batches(of.side, 10)
     data = inputs, meanings % torch.tensor(of.space.sizes), keys
     native, pytorch = (learner(of, how, least_squares=True) for how in ("native", "broadcast"))

@@ -10,7 +10,7 @@ import click
 
 from icy.cli.options import PlotFile, command, spec_options
 from icy.cli.output import checked_plot, note, save_figure
-from icy.cli.session import Output, print_by_protocol, run_command
+from icy.cli.session import Output, run_command
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.text import printable
 from icy.experiments.plan import Plan, make_plan
@@ -85,7 +85,7 @@ class _Comparison:
     plot: Path | None
 
     @classmethod
-    def asked(cls, compare: str | None, plot: str | None, plan: Plan, format_: str) -> _Comparison:
+    def asked(cls, compare: str | None, plot: Path | None, plan: Plan, format_: str) -> _Comparison:
         """Return the comparison of a command line. Check it before the training, which may take hours.
 
         Raises:
@@ -109,7 +109,7 @@ class _Comparison:
 
     def show(self, result: ProbeResult, output: Output) -> None:
         """Print the results with their comparison."""
-        print_by_protocol(result, output.format_, output.spread, **self.look)
+        output.show(result, **self.look)
         if self.atlas is None or all(record["failed"] for record in result.records):
             return
         placements = self.atlas.places(result)

@@ -101,17 +101,6 @@ def test_cells_that_are_no_grid_are_several_parts() -> None:
     assert [(part["shots"], part["samples"]) for part in parts] == [([1, 2, 4], [1, 16]), ([1], [4])]
 
 
-def test_cores_and_pairs() -> None:
-    cores = agent_parts("metarg22/cores", published("metarg22/cores"))
-    assert [(part["core"], part["most"], part["seeds"]) for part in cores] == [
-        ("LSTM", 3, 3), ("ESBN", 3, 3), ("DCEM", 3, 2)
-    ]  # fmt: skip
-    (pair,) = agent_parts("metarg24/marl", published("metarg24/marl"))
-    assert (pair["learner"], pair["settings"]) == ("vdn", {"sad": True, "reconstruction": {}})
-    assert (pair["observations"], pair["shots"], pair["samples"], pair["eoa"]) == (500_000, [1, 2], [4], 20)
-    assert all("eoa" not in part for part in cores)
-
-
 def test_the_figure_of_the_reconstruction_loss() -> None:
     parts = agent_parts("metarg24/figure9", published("metarg24/figure9"))
     loss = {"reconstruction": {}}
@@ -235,8 +224,3 @@ def test_claims_on_results() -> None:
         "a": "does not hold", "b": "not measured", "c": "holds in part", "d": "holds in part", "e": "not measured",
         "f": "not measured", "g": "not measured", "h": "not measured",
     }  # fmt: skip
-
-
-def test_labels_identify_rows() -> None:
-    for table in GAMES:
-        assert not cells(table).duplicated([*WHICH, "measure"]).any()

@@ -148,10 +148,6 @@ def test_settings_with_commas_are_not_split(options: str, settings: str) -> None
     assert shown(long(options), "settings") == [settings]
 
 
-def test_nothing_to_say_is_no_column() -> None:
-    assert "settings" not in training_table(long("game={'ratio': None}, values=2-3")).labels
-
-
 def test_presets_are_rows_of_their_own() -> None:
     assert "preset" not in training_table(long()).labels
     both = pd.concat([long(), long(preset="metarg22")])
@@ -182,21 +178,6 @@ def test_the_note_says_whether_the_floor_has_constant_answers(
     assert f"ignores all messages, {note}" in " ".join(table.render("text").split())
 
 
-def test_reconstruction_accuracy_is_a_column_where_there_is_the_loss() -> None:
-    table = training_table(long(reconstructed=[0.5, 0.7]))
-    assert table.rows[0][1]["reconstructed"].mean == pytest.approx(60.0)
-    assert "reconstructed: stimulus components" in table.render("text")
-    assert "reconstructed" not in training_table(long()).grammars
-
-
-@pytest.mark.parametrize(
-    ("more", "deaf"), [({}, "50.0±0.0"), ({"constant_floor": 0.55}, "55.0±0.0"), ({"constant_floor": 0.4}, "50.0±0.0")]
-)
-def test_the_floor_of_trained_agents_includes_constant_answers(more: dict[str, float], deaf: str) -> None:
-    ((_, cells),) = training_table(long(**more)).rows
-    assert cells["deaf"].text(1) == deaf
-
-
 # -- tables and bars of scores -----------------------------------------------------------------------------------------
 
 
@@ -206,7 +187,7 @@ def test_figure_and_table_of_scores() -> None:
          "topsim": [0.25, 0.75, -0.5], "tre": [1.0, 3.0, math.nan], "topsim_error": [math.nan, math.nan, 0.125]}
     )  # fmt: skip
     table = metrics_table(rows, ["topsim", "tre"], "sem")
-    assert [row[-2:] for row in table.texts()[1:]] == [["0.500±0.250", "2.000±1.000"], ["-0.500±0.125", "-"]]
+    assert [row[-2:] for row in table.groups()[0][1]] == [["0.500±0.250", "2.000±1.000"], ["-0.500±0.125", "-"]]
     figure = plot_metrics(rows, ["topsim", "tre"])
     assert [ax.get_title() for ax in figure.axes] == ["topsim", "tre\nlower is better"]
     assert [bar.get_width() for bar in figure.axes[0].patches] == [0.5, -0.5]

@@ -65,14 +65,6 @@ def test_accuracies_are_compared_by_plain_differences() -> None:
     assert found["p"] == pytest.approx(stats.ttest_rel([0.5, 0.6, 0.7], [0.4, 0.4, 0.6]).pvalue)
 
 
-def test_without_quotients_there_is_no_note_about_them() -> None:
-    every = pilot()
-    cut = difference_table(every[every["grammar"].isin(["concat", "hol"])], "A")
-    assert not any("quotient" in line[0] for _, lines in cut.groups() for line in lines)
-    assert not any("quotient" in note for note in cut.notes)
-    assert any(note.startswith("quotient: ") for note in difference_table(every, "A").notes)
-
-
 def test_the_table_of_differences_tests_them() -> None:
     table = difference_table(pilot(), "A")
     ((_, lines),) = table.groups()

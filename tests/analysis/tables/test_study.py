@@ -135,7 +135,7 @@ def test_simulated_games_as_they_are_filed() -> None:
     )  # fmt: skip
     table = simulated_table(long)
     assert [labels for labels, _ in table.rows] == [
-        ["synth", "composer", "", "2"],
+        ["synth", "composer", "-", "2"],
         ["eng", "composer", "slip=0.5", "1"],
     ]
     assert table.rows[0][1]["concat"].mean == 0.75

@@ -23,7 +23,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.records.kinds import job_kind
 from icy.records.store import CHECKPOINTS
 from icy.training import chain_training, lockstep
-from icy.training.chain_job import ChainProtocol, ChainRequest, bottleneck_share
+from icy.training.chain_job import ChainRequest, ChainSettings, bottleneck_share
 from icy.training.job import Outcome
 from icy.training.lockstep import FORMAT, Lockstep, checkpoint_of
 from tests.pages import code, shell_commands, text
@@ -353,7 +353,7 @@ def test_schemes_have_the_options_of_their_papers(scheme: str, given: dict[str, 
     for quick in (False, True):
         spec = ChainRequest.asked(model="FC2L", grammar="perm", scheme=scheme, quick=quick, **given)
         (job,) = chain_jobs(spec)
-        assert {name: getattr(job.protocol, name) for name in expected} == expected
+        assert {name: getattr(job.settings, name) for name in expected} == expected
 
 
 def test_every_scheme_is_in_the_help_and_the_docs() -> None:
@@ -370,7 +370,7 @@ def test_a_bottleneck_is_a_share_or_a_number_of_meanings() -> None:
     space = MeaningSpace(2, 3)
     assert bottleneck_share(0.5, space) == 0.5
     assert bottleneck_share("6", space) == pytest.approx(6 / 9)
-    split = ChainProtocol(bottleneck=bottleneck_share(6, space)).split(space)
+    split = ChainSettings(model="sender/FC2L", meanings="2x3", bottleneck=bottleneck_share(6, space)).split()
     assert split is not None
     assert len(split.held_out(space, 1)) == 3
     with pytest.raises(InvalidSettingError):
