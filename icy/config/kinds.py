@@ -64,7 +64,11 @@ class Settings:
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """Registry entries of the parts that a worker needs, without the kind and the grammars of replicates."""
+        """Registry entries of the parts that a worker needs, without the kind and those of conditions."""
+        return ()
+
+    def entries_of(self, condition: str) -> Sequence[Entry]:
+        """Return the registry entries of a condition of replicates, such as its grammar."""
         return ()
 
     def versions(self, condition: str, seed: int) -> dict[str, str]:

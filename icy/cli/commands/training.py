@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @command("probe")
 def probe_command(
     *,
-    chosen: Annotated[dict[str, Any], spec_options(ProbeRequest, last=("preset", "settings"))],
+    chosen: Annotated[dict[str, Any], spec_options(ProbeRequest)],
     output: Output,
     compare: Annotated[str | None, {"metavar": "WITH"}] = None,
     plot: PlotFile = None,
@@ -142,21 +142,12 @@ def _atlas_for(compare: str, plan: Plan) -> Atlas:
 
 # -- sweep -------------------------------------------------------------------------------------------------------------
 
-FIRST_OF_SWEEP = (
-    *("model", "grammar", "side", "protocol", "representation", "symbols", "hidden", "meanings", "vocab_size"),
-    *("word_length", "draws", "seeds", "word_seeds", "preset"),
-)
-LAST_OF_SWEEP = ("settings", "quick", "plugin", "order", "shard", "retries")
-SWEEP = spec_options(
-    *(SweepRequest, FIRST_OF_SWEEP, LAST_OF_SWEEP), without=("kind", "parts"), hidden="hidden size E, one or several."
-)
-
 
 @command("sweep")
 def sweep_command(
     file: Annotated[str | None, {"type": click.Path()}] = None,
     *,
-    chosen: Annotated[dict[str, Any], SWEEP],
+    chosen: Annotated[dict[str, Any], spec_options(SweepRequest, without=("kind", "parts"))],
     output: Output,
 ) -> int:
     """Probe many models under many settings: one row per combination.
@@ -190,15 +181,11 @@ def sweep_command(
 
 # -- e2e ---------------------------------------------------------------------------------------------------------------
 
-PAIRS = spec_options(
-    EndToEndRequest,
-    ("sender", "receiver", "pretrain", "representation", "symbols"),
-    ("sender_options", "receiver_options", "preset", "settings"),
-)
-
 
 @command("e2e")
-def e2e_command(*, chosen: Annotated[dict[str, Any], PAIRS], output: Output, plot: PlotFile = None) -> int:
+def e2e_command(
+    *, chosen: Annotated[dict[str, Any], spec_options(EndToEndRequest)], output: Output, plot: PlotFile = None
+) -> int:
     """Train a sender and a receiver together, from scratch or after both have learned a grammar.
 
     Prints the accuracy of the pair, the topographic similarity of its messages and, after pre-training, how far both
@@ -238,15 +225,11 @@ def e2e_command(*, chosen: Annotated[dict[str, Any], PAIRS], output: Output, plo
 
 # -- iterate -----------------------------------------------------------------------------------------------------------
 
-FIRST_OF_CHAINS = (
-    *("model", "receiver", "grammar", "generations", "chains", "bottleneck", "transmission", "target", "updates"),
-    *("interaction", "population", "replacement", "scheme"),
-)
-CHAINS = spec_options(ChainRequest, FIRST_OF_CHAINS, ("options", "receiver_options", "preset", "settings"))
-
 
 @command("iterate")
-def iterate_command(*, chosen: Annotated[dict[str, Any], CHAINS], output: Output, plot: PlotFile = None) -> int:
+def iterate_command(
+    *, chosen: Annotated[dict[str, Any], spec_options(ChainRequest)], output: Output, plot: PlotFile = None
+) -> int:
     """Pass languages from learner to learner, and measure how much of the first language survives.
 
     Each learner is a new sender, receiver or pair. It trains on the messages of the learner before it for a part of the

@@ -30,7 +30,7 @@ from icy.grammars import canonical_name
 from icy.languages.meanings import spaces_in
 from icy.models.creation import count_parameters, create
 from icy.study.rows import read_rows
-from icy.study.study_job import StudySpec
+from icy.study.study_job import StudyRequest
 from icy.training.probe_job import ProbeRequest
 
 from .objectives import RATIO, Objective, objectives_of
@@ -232,7 +232,7 @@ class SearchSetup:
             games |= {"player": [point.entry.name], "hidden": point.hidden, "options": dict(point.options)}
             games |= {"dataset": datasets, "protocol": CONVERGED, "quick": False, "keep_models": False}
             games["grammar"] = list(dict.fromkeys(name for dataset in datasets for name in by_dataset[dataset]))
-            found.append(StudySpec(**games))
+            found.append(StudyRequest(**games))
         return found
 
 

@@ -10,7 +10,7 @@ import pytest
 from icy.core.errors import IcyError
 from icy.experiments.search.search import Measuring, open_trials
 from icy.study.rows import COLUMNS, frame_of
-from icy.study.study_job import StudySpec
+from icy.study.study_job import StudyRequest
 from icy.training.probe_job import ProbeRequest
 
 from .helpers import CHOICES, plugin_file, setup_of
@@ -113,11 +113,11 @@ def test_a_point_is_measured_by_ordinary_jobs() -> None:
         "2x2",
         2,
     )
-    assert isinstance(games, StudySpec)
+    assert isinstance(games, StudyRequest)
     assert (games.player, games.dataset, games.protocol, games.instances) == (["FC2L"], ["eng"], "converged", 4)
     assert (games.representation, games.settings) == ("soft", {"check_every": 20})
     _, games = setup.specs_of(setup.space.point({"model": "FC2L"}), {"settings": {"learning_rate": 0.1}, "seeds": 2})
-    assert isinstance(games, StudySpec)
+    assert isinstance(games, StudyRequest)
     assert games.settings == {"learning_rate": 0.1}
     assert not setup_of(minimize=["people", "parameters"]).grammars
     assert setup_of(minimize=["updates"]).grammars == ["concat"]
