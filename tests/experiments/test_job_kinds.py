@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 import icy
 from icy.cli import main
-from icy.core.errors import IcyError, StoreError, UnknownNameError
+from icy.core.errors import IcyError, InvalidSettingError, StoreError, UnknownNameError
 from icy.core.registry import registry
 from icy.experiments.estimate import estimate, on_workers
 from icy.experiments.plan import make_plan
@@ -260,12 +260,14 @@ def test_has_a_command(plugin: Path, tmp_path: Path) -> None:
 def test_the_documented_kind_runs(plugin: Path, tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text()
     code = page.partition("```python\n")[2].partition("```")[0].replace('"guess"', '"guess_of_page"')
-    imports = PLUGIN.partition("@dataclass")[0]
     file = tmp_path / "page.py"
-    file.write_text(imports + code)
-    registry.load_file(file)
-    result = run_plan(make_plan(job_kind("guess_of_page").load_spec()(out=str(tmp_path / "out"), workers=1, rate=0.2)))
-    assert result.to_dataframe()["distance"].tolist() == pytest.approx([0.877 * 0.8**3, 0.876 * 0.8**3])
+    file.write_text(code)
+    about: dict[str, Any] = {"out": str(tmp_path / "out"), "workers": 1, "plugin": str(file), "seeds": 2}
+    result = icy.train("guess_of_page", rate="0.2,0.5", updates=3, **about)
+    left = [distance * (1 - rate) ** 3 for rate in (0.2, 0.5) for distance in (0.877, 0.876)]
+    assert result.to_dataframe()["distance"].tolist() == pytest.approx(left)
+    with pytest.raises(InvalidSettingError, match="setting rate must be a number above 0 and at most 1, not 2"):
+        icy.train("guess_of_page", rate=2.0, **about)
 
 
 def breaking(module: ModuleType, out: Path, **changes: Any) -> ProbeResult:
