@@ -96,7 +96,7 @@ class ProbeSettings(LanguageSettings):
     def of_model(
         cls,
         entry: Entry | str,
-        space: MeaningSpace | str,
+        space: MeaningSpace | str | tuple[int, int],
         vocab_size: int = 4,
         word_length: int = 4,
         hidden: int = 128,
@@ -107,7 +107,7 @@ class ProbeSettings(LanguageSettings):
         """Return the settings of a model with some sizes.
 
         Args:
-            entry: the registry entry of the model, or its name with the side.
+            entry: the entry of the model, which need not be registered, or its name with the side.
             space: the meanings.
             vocab_size: V.
             word_length: w.
@@ -116,9 +116,9 @@ class ProbeSettings(LanguageSettings):
             options: further arguments of the model.
             **more: other fields.
         """
-        made: Any = cls(
+        made = cls(
             model=entry if isinstance(entry, str) else entry.qualified,
-            meanings=str(space),
+            meanings=str(MeaningSpace.of(space)),
             vocab_size=vocab_size,
             word_length=word_length,
             hidden=hidden,
@@ -126,6 +126,8 @@ class ProbeSettings(LanguageSettings):
             options=options or {},
             **more,
         )
+        if isinstance(entry, Entry):
+            vars(made)["_entry"] = entry
         return made
 
     @property
@@ -155,8 +157,9 @@ class ProbeSettings(LanguageSettings):
 
     @property
     def entry(self) -> Entry:
-        """The registry entry of the model."""
-        return registry.get(self.model)
+        """The registry entry of the model, or the entry that `of_model` was given."""
+        given: Entry | None = vars(self).get("_entry")
+        return registry.get(self.model) if given is None else given
 
     @property
     def learners(self) -> list[ProbeSettings]:
