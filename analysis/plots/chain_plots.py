@@ -24,8 +24,9 @@ from icy.analysis.chains import (
     generations,
     one_setting,
 )
-from icy.analysis.order import in_order, setting, without_hashes
+from icy.analysis.order import in_order, without_hashes
 from icy.analysis.table_cells import SPREADS, checked_spread, usual_conventions
+from icy.analysis.tables.e2e import setting
 from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError, require_known
 from icy.grammars import make_language

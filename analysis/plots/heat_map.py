@@ -17,8 +17,9 @@ from matplotlib.patches import Patch, Rectangle
 from numpy.typing import NDArray
 
 from icy.analysis import style
-from icy.analysis.order import Facts, setting, without_hashes
+from icy.analysis.order import Facts, without_hashes
 from icy.analysis.table_cells import TableCell, checked_spread
+from icy.analysis.tables.e2e import setting
 from icy.core.errors import InvalidSettingError
 from icy.languages.meanings import MeaningSpace
 from icy.records.load import Results

@@ -16,9 +16,10 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from icy.analysis import style
-from icy.analysis.order import Facts, in_order, setting, without_hashes
+from icy.analysis.order import Facts, in_order, without_hashes
 from icy.analysis.table_cells import SPREADS, checked_spread, conventions_of
 from icy.analysis.tables.by_setting import split_shared
+from icy.analysis.tables.e2e import setting
 from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
