@@ -206,17 +206,24 @@ class Section:
                     "shown": cell.lines(table.decimals),
                     "text": text + (f", {cell.censored} of {cell.seeds} cut" if 0 < cell.censored < cell.seeds else ""),
                 }
-                seeds = self._seeds.get((place, name), self._seeds.get((place, ""), ""))
+                seeds = self._seeds(place, name)
                 found.append({**about, "mean": cell.center, "n": cell.seeds, "seeds": seeds})
         return _within_columns(found) if self.scores else found
 
+    def _seeds(self, place: int, grammar: str = "") -> str:
+        """Return the seeds of a row with a value; if the column is a grammar, with a value on this grammar."""
+        on_all = self._seeds_of_rows.get((place, None), [])
+        return ", ".join(map(str, dict.fromkeys(self._seeds_of_rows.get((place, grammar), on_all))))
+
     @cached_property
-    def _seeds(self) -> dict[tuple[int, str], str]:
-        """The seeds with a value, by row and grammar; the grammar "" has the seeds of all grammars."""
-        done = self.long.loc[self.long["value"].notna(), ["row", "grammar", "seed"]]
-        both = pd.concat([done, done.assign(grammar="")])
-        found: Any = both.groupby(["row", "grammar"], sort=False)["seed"].unique()
-        return {key: ", ".join(map(str, seeds)) for key, seeds in found.items()}
+    def _seeds_of_rows(self) -> dict[tuple[int, str | None], list[object]]:
+        """The seeds with a value, by row and grammar; the grammar None has the seeds of all grammars."""
+        found: dict[tuple[int, str | None], list[object]] = {}
+        done = self.long[self.long["value"].notna()]
+        for row, grammar, seed in zip(done["row"], done["grammar"], done["seed"], strict=True):
+            for name in (grammar, None):
+                found.setdefault((row, name), []).append(seed)
+        return found
 
     def tradeoff(self) -> list[Facts]:
         """Return the points of the trade-off, with their intervals, as `icy plot tradeoff` draws them."""
@@ -229,7 +236,7 @@ class Section:
                 row = _row_of(point.line)
                 about = {"panel": part.name, "row": row, "label": point.line.label, "front": point.front}
                 about |= {"x": x, "y": y, "left": left, "right": right, "low": low, "high": high}
-                about |= {"color": looks[point.line.model].color, "n": point.noise.seeds, "seeds": self._seeds[row, ""]}
+                about |= {"color": looks[point.line.model].color, "n": point.noise.seeds, "seeds": self._seeds(row)}
                 found.append({**about, "name": point.name if len(points) <= MOST_NAMED else str(point.rank)})
         return found
 

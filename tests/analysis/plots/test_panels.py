@@ -86,12 +86,6 @@ def test_figures_show_the_centre_of_the_table(kind: str) -> None:
     assert bias_table(table, "ci95").groups()[0][1][0][-2:] == ["4.38×/12.81", "> 20†"]
 
 
-def test_other_results_have_the_same_interval_of_a_ratio() -> None:
-    table = long_table({"A": {"rot": [2.0, 3.0, 14.0]}}, **RATIO)
-    ((_, lines),) = bias_table(table, "ci95", compare=table).groups()
-    assert [line[-1] for line in lines[:2]] == ["4.38×/12.81", "4.38×/12.81 (+0.0)"]
-
-
 @pytest.mark.slow
 def test_ratios_of_coarse_checks_are_marked_and_noted() -> None:
     table = long_table({"CNN": {"rot": [1.0, 1.0], "hol": [8.0, 12.0]}}, **RATIO)

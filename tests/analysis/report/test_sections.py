@@ -164,3 +164,26 @@ def test_scores_are_coloured_within_their_column() -> None:
 @pytest.mark.parametrize(("kind", "counted"), [("probe", "updates"), ("study", "trials"), ("unknown", "updates")])
 def test_the_unit_of_curves_depends_on_the_kind_of_job(kind: str, counted: str) -> None:
     assert section(long(THREE).assign(job_kind=kind)).data()["counted"] == counted
+
+
+def test_the_unit_of_curves_of_a_plug_in_is_its_first_name() -> None:
+    assert section(long(THREE), points=("rounds", "accuracy")).data()["counted"] == "rounds"
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_a_logarithmic_scale_has_no_zero_to_leave_out(log: bool) -> None:
+    encoding = charts()["tradeoff_log" if log else "tradeoff"]["encoding"]
+    scales = [encoding[axis]["scale"] for axis in "xy"]
+    assert scales[0] == scales[1]
+    assert ("zero" in scales[0], scales[0].get("type")) == (
+        (False, "log") if log else (True, None)
+    )  # Vega warns of both
+
+
+def test_there_are_curves_if_any_run_has_one() -> None:
+    table = long({"A": {"rot": [0.5, 0.7]}}).assign(key=["a", "b"])
+    curves = {"a": [[0, 0.25], [50, 0.5]], "b": []}
+    records = [{"key": key, "curve": curve} for key, curve in curves.items()]
+    assert section(table, records=records).has_curves
+    assert not section(table, records=records[1:]).has_curves
+    assert not section(table).has_curves
