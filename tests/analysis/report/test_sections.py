@@ -11,7 +11,7 @@ import pytest
 
 from icy.analysis.order import ORDER
 from icy.analysis.report import page
-from icy.analysis.report.page import MOST_POINTS, Section, thinned
+from icy.analysis.report.page import MOST_POINTS, Section, charts, thinned
 from icy.analysis.style import grammar_looks
 from icy.analysis.tables.bias import bias_table
 from icy.analysis.tables.references import numbered
