@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from icy.analysis import style
 from icy.analysis.order import COMPOSITIONAL, NOISE
@@ -22,6 +22,7 @@ from icy.core.errors import InvalidSettingError
 from icy.records.load import Results, long_of
 
 from .correlations import RankCorrelation, rank_correlation
+from .picture import Panel, Picture, plot
 from .table_cells import LEAST_RATIO, conventions_of
 
 HOLISTIC = "hol"
@@ -147,15 +148,13 @@ class Emergence:
 # -- bias of senders against the compositionality of their emergent languages ------------------------------------------
 
 
-HEIGHT = 2.8  # inches
+HEIGHT = 1.9  # inches
 SCORES = ("topsim", "above_chance")  # both are 0 by chance
 TITLE = "Do senders with a bias towards composition develop compositional languages?"
 
 
-@style.with_own_settings
-def plot_emergence(
-    emergence: Emergence, bias: str = "bias", scores: Sequence[str] = SCORES, axes: Sequence[Axes] | None = None
-) -> Figure:
+@plot
+def plot_emergence(emergence: Emergence, bias: str = "bias", scores: Sequence[str] = SCORES) -> Picture:
     """Draw a panel per score: a point per sender (x: bias, y: score of the language), with the correlation.
 
     Senders of one family have the same mark. Error bars are standard errors over seeds. A dotted line is the value by
@@ -174,23 +173,24 @@ def plot_emergence(
         "error bars: standard error over seeds; dotted line: by chance",
         *(f"{emergence.heading(score)}: Spearman {emergence.correlation(score, bias)}" for score in scores),
     ]
-    size = (style.WIDTH, HEIGHT)
-    figure, drawn = style.panels([emergence.heading(name) for name in scores], axes, size, len(scores), sharex=True)
-    family = emergence.table.index.str.partition(":").get_level_values(0)
-    looks = style.model_looks(family)
-    for ax, score in zip(drawn, scores, strict=True):
-        for name, look in looks.items():
-            part = emergence.table[family == name]
-            errors = part[f"{bias}_error"].fillna(0), (part[f"{score}_sd"] / np.sqrt(part["seeds"])).fillna(0)
-            ax.errorbar(
-                part[bias], part[score], xerr=errors[0], yerr=errors[1], fmt=look.marker, markersize=4, linewidth=0.7,
-                color=look.color, markerfacecolor=look.face,
-            )  # fmt: skip
-        if score in SCORES:
-            ax.axhline(0, **style.CHANCE)
-        ax.set_xlabel("bias towards composition (log ratio)")
-        ax.set_ylabel(style.wrapped(emergence.heading(score), 0.6 * HEIGHT, style.MEDIUM))
-        style.tidy(ax, "both")
-    style.legend(figure, drawn, axes is None, [look.handle(name, line=False) for name, look in looks.items()])
-    style.entitle(figure, drawn, axes is None, None, TITLE, notes)
-    return figure
+    looks = style.model_looks(emergence.table.index.str.partition(":").get_level_values(0))
+    panels = [
+        Panel(partial(_senders, emergence.table, bias, score, looks), height=HEIGHT, grid="both",
+              x="bias towards composition (log ratio)", y=emergence.heading(score))
+        for score in scores
+    ]  # fmt: skip
+    legend = [look.handle(name, line=False) for name, look in looks.items()]
+    return Picture(panels, TITLE, notes, legend, len(scores), grid={"sharex": True})
+
+
+def _senders(table: pd.DataFrame, bias: str, score: str, looks: Mapping[str, style.Look], ax: Axes) -> None:
+    """Draw a point per sender."""
+    for name, look in looks.items():
+        part = table[table.index.str.partition(":").get_level_values(0) == name]
+        errors = part[f"{bias}_error"].fillna(0), (part[f"{score}_sd"] / np.sqrt(part["seeds"])).fillna(0)
+        ax.errorbar(
+            part[bias], part[score], xerr=errors[0], yerr=errors[1], fmt=look.marker, markersize=4, linewidth=0.7,
+            color=look.color, markerfacecolor=look.face,
+        )  # fmt: skip
+    if score in SCORES:
+        ax.axhline(0, **style.CHANCE)

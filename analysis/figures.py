@@ -53,10 +53,9 @@ class ShownFigure(Figure):
             raise self._too_small()
 
     def _too_small(self) -> InvalidSettingError:
-        width, height = self.get_size_inches()
         return InvalidSettingError(
-            f"The labels of this plot leave no room for it in {width:g} by {height:.1f} inches: make it wider, or "
-            "plot fewer results."
+            f"The labels leave no room for the plot in a width of {self.get_figwidth():g} inches: make it wider, "
+            "or plot fewer results."
         )
 
     def _repr_png_(self) -> bytes:

@@ -199,11 +199,6 @@ def plot_style(name: str | None) -> Iterator[None]:
         RC.update(usual_rc)
 
 
-def width_of(width: float | None, natural: float) -> float:
-    """Return the width of a new figure: `width` if given, else WIDTH, or the content's `natural` width if FITTED."""
-    return width or (natural if FITTED else WIDTH)
-
-
 def figure(width: float | None = None, height: float = 3.0) -> ShownFigure:
     """Return an empty figure with a constrained layout, without pyplot; sizes in inches, the default width is WIDTH."""
     from .figures import ShownFigure
@@ -212,73 +207,21 @@ def figure(width: float | None = None, height: float = 3.0) -> ShownFigure:
 
 
 def panels(
-    names: Sequence[str], axes: Axes | Sequence[Axes] | None, size: tuple[float, float], across: int = 1, **more: Any
-) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its axes, one per panel: the caller's `axes`, or a new figure.
+    names: Sequence[str], size: tuple[float, float], across: int = 1, **more: Any
+) -> tuple[ShownFigure, list[Axes]]:
+    """Return a new figure and its axes, one per panel.
 
     Args:
         names: names of the panels.
-        axes: axes to draw on, one per panel; None for a new figure.
-        size: size of a new figure, in inches.
-        across: number of panels side by side in a new figure.
+        size: size of the figure, in inches.
+        across: number of panels side by side.
         **more: passed to `Figure.subplots`.
-
-    Raises:
-        InvalidSettingError: the number of axes is not the number of panels.
     """
-    if axes is not None:
-        own = given_axes(names, axes)
-        return figure_of(own[0]), own
     made = figure(*size)
-    down = -(-len(names) // across)
-    grid = made.subplots(down, across, squeeze=False, **more)
+    grid = made.subplots(-(-len(names) // across), across, squeeze=False, **more)
     for ax in grid.flat[len(names) :]:
         ax.remove()
     return made, list(grid.flat[: len(names)])
-
-
-def grids(
-    blocks: Sequence[tuple[str, int]],
-    panels: Sequence[str],
-    axes: Axes | Sequence[Axes] | None,
-    width: float,
-    heights: Sequence[float],
-    most: int | None = None,
-    **more: Any,
-) -> tuple[Figure, list[Axes]]:
-    """Return a figure and all its panels: the caller's `axes`, or a new figure with a named grid of panels per block.
-
-    Args:
-        blocks: name and number of panels of each block; "" for no name.
-        panels: names of all panels.
-        axes: axes to draw on, one per panel; None for a new figure.
-        width: width of the figure, in inches.
-        heights: height of one panel of each block, in inches.
-        most: maximum number of panels side by side; by default as many as there is room for.
-        **more: passed to `Figure.subplots`.
-    """
-    if axes is not None:
-        own = given_axes(panels, axes)
-        return figure_of(own[0]), own
-    counts = [count for _, count in blocks]
-    names = [wrapped(name, 0.9 * width, MEDIUM) for name, _ in blocks]  # bold letters are wider
-    wide = [min(across(count, width), most or count) for count in counts]
-    deep = [-(-count // columns) for count, columns in zip(counts, wide, strict=True)]
-    tall = [
-        height * rows + 0.35 + name.count("\n") * 1.35 * MEDIUM / 72
-        for height, rows, name in zip(heights, deep, names, strict=True)
-    ]
-    made = figure(width, sum(tall) + 0.5)
-    drawn: list[Axes] = []
-    parts = made.subfigures(len(blocks), 1, squeeze=False, height_ratios=tall)[:, 0]
-    for part, name, count, rows, columns in zip(parts, names, counts, deep, wide, strict=True):
-        grid = part.subplots(rows, columns, squeeze=False, **more)
-        for ax in grid.flat[count:]:
-            ax.remove()
-        drawn.extend(grid.flat[:count])
-        if name:
-            part.suptitle(name, x=0.01, ha="left", fontsize=MEDIUM, fontweight="bold")
-    return made, drawn
 
 
 def across(count: int, width: float) -> int:
@@ -320,6 +263,20 @@ def figure_of(ax: Axes) -> Figure:
     return ax.figure.figure  # a subfigure's parent too; get_figure(root=True) needs matplotlib 3.10
 
 
+def room(ax: Axes) -> float:
+    """Return the width of axes in inches; of a new figure, about its width after the labels have their room."""
+    return float(ax.get_window_extent().width) / figure_of(ax).dpi
+
+
+def rows(ax: Axes, names: Sequence[str], size: float, stripes: bool = False) -> None:
+    """Name the rows of axes, from the top; every other row may have a gray background."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0, labelsize=size)
+    for place in range(0, len(names), 2) if stripes else ():
+        ax.axhspan(place - 0.5, place + 0.5, color="#f3f3f3", zorder=0, linewidth=0)
+
+
 def tidy(ax: Axes, grid: str = "") -> None:
     """Give axes small tick labels, no box, and faint grid lines on the axes in `grid` ("x", "y", "both")."""
     ax.tick_params(labelsize=SMALL, length=2.5, pad=2)
@@ -334,14 +291,7 @@ def tidy(ax: Axes, grid: str = "") -> None:
 
 def head(ax: Axes, name: str, width: float) -> None:
     """Write the name of a panel above it, wrapped to the width of the panel in inches."""
-    lines = [wrapped(line, 0.8 * width, MEDIUM) for line in name.split("\n")]
-    ax.set_title("\n".join(lines), fontsize=MEDIUM)
-
-
-def name_block(ax: Axes, name: str) -> None:
-    """Write the name of a block of results above its panel, at the left."""
-    if name:
-        ax.set_title(name, loc="left", fontsize=MEDIUM, fontweight="bold")
+    ax.set_title(wrapped(name, 0.8 * width, MEDIUM), fontsize=MEDIUM)
 
 
 def tilt(names: Sequence[str], room: float, side: str = "right", size: float = MEDIUM) -> Facts:
@@ -349,16 +299,6 @@ def tilt(names: Sequence[str], room: float, side: str = "right", size: float = M
     if max(text_size(name, size)[0] for name in names) <= 66 * room:
         return {}
     return {"rotation": TILT, "ha": side, "rotation_mode": "anchor"}
-
-
-def outer_labels(axes: Sequence[Axes], across: int, below: str, left: Sequence[str]) -> None:
-    """Label the x axis of the lowest panels, and the y axis of the first panel of each row of `across` panels."""
-    for place, ax in enumerate(axes):
-        if place + across >= len(axes) or across == 1:
-            ax.set_xlabel(below)
-            ax.tick_params(labelbottom=True)
-        if place % across == 0 or left[place] != left[place - 1]:
-            ax.set_ylabel(left[place])
 
 
 def ratio_axis(axis: Axis, low: float, high: float) -> None:
@@ -413,7 +353,7 @@ def entitle(
         return
     width = 0.95 * figure.get_figwidth()
     if isinstance(figure, ShownFigure):
-        sentences = [text[:1].upper() + text[1:].rstrip(".") + "." for text in (title or usual, *notes)]
+        sentences = [text[:1].upper() + text[1:].rstrip(".") + "." for text in (title or usual, *notes) if text]
         figure.caption = " ".join(sentences)
     shown = ("" if CAPTIONED else usual) if title is None else title
     if shown:
@@ -424,41 +364,33 @@ def entitle(
         figure.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color=DIM)
 
 
-def wrapped(text: str, width: float, size: float) -> str:
-    """Break a text, of `size` points, into lines that fit into `width` inches."""
-    lines, gap = [""], ""
-    for word in text.split():
-        for piece in _pieces(word, width, size):
-            longer = f"{lines[-1]}{gap}{piece}"
-            fits = not lines[-1] or text_size(longer, size)[0] <= 72 * width
-            lines = [*lines[:-1], longer] if fits else [*lines, piece]
-            gap = ""
-        gap = " "
-    return "\n".join(lines)
+def wrapped(text: str, width: float, size: float, parts: str = r"\S+\s*") -> str:
+    """Break a text, of `size` points, into lines that fit into `width` inches.
+
+    Args:
+        text: the text.
+        width: width of the lines, in inches.
+        size: size of the letters, in points.
+        parts: pattern of a part to keep together, such as a word. A longer part is broken after signs such as ":".
+    """
+
+    def fits(line: str) -> bool:
+        return text_size(line.rstrip(), size)[0] <= 72 * width
+
+    lines = [""]
+    for part in re.findall(parts, text):
+        for piece in [part] if fits(part) else re.findall(r"[^:/+_,-]*[:/+_,-]+\s*|[^:/+_,-]+", part):
+            joined = lines[-1] + piece
+            lines[-1:] = [joined] if not lines[-1] or ("\n" not in lines[-1] and fits(joined)) else [lines[-1], piece]
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def balanced(text: str, width: float, size: float) -> str:
     """Break a text as `wrapped` does, into as few lines, but at "; " if possible, else into lines of similar length."""
     usual = wrapped(text, width, size)
-    if "\n" not in usual:
-        return usual
-    lines = text.split("; ", 1)[:1]
-    for part in text.split("; ")[1:]:
-        longer = f"{lines[-1]}; {part}"
-        fits = text_size(longer, size)[0] <= 72 * width
-        lines = [*lines[:-1], longer] if fits else [*lines[:-1], f"{lines[-1]};", part]
-    narrower = (wrapped(text, share * width, size) for share in (0.6, 0.7, 0.8, 0.9))
-    even = [usual, *(one for one in narrower if one.count("\n") == usual.count("\n"))][:2][-1]
-    fits = max(text_size(line, size)[0] for line in lines) <= 72 * width
-    return "\n".join(lines) if fits and len(lines) == usual.count("\n") + 1 else even
-
-
-def _pieces(word: str, width: float, size: float) -> list[str]:
-    """Break a word that is wider than a line: after signs such as ':', or between any letters."""
-    if text_size(word, size)[0] <= 72 * width:
-        return [word]
-    parts = re.findall(r"[^:/+_,-]*[:/+_,-]+|[^:/+_,-]+", word)
-    return parts if all(text_size(part, size)[0] <= 72 * width for part in parts) else list(word)
+    even = (wrapped(text, share * width, size) for share in (0.6, 0.7, 0.8, 0.9))
+    options = [wrapped(text, width, size, ".+?(?:; |$)"), *even]
+    return next((one for one in options if one.count("\n") == usual.count("\n")), usual)
 
 
 @cache
@@ -477,22 +409,14 @@ def legend(figure: Figure, axes: Sequence[Axes], own: bool, handles: Sequence[Ar
     if not own:
         axes[-1].legend(handles=list(handles), **{**style, "frameon": True, "framealpha": 0.8})
     elif CAPTIONED:  # no room at the right, and no notes below
-        _legend_below(figure, list(handles), style)
+        widest = max(text_size(handle.get_label(), SMALL)[0] for handle in handles)
+        rows = -(-len(handles) // max(1, int(72 * figure.get_figwidth() / (widest + 4 * SMALL))))
+        figure.set_figheight(figure.get_figheight() + 1.35 * SMALL * rows / 72 + 0.1)
+        gaps = {"labelspacing": 0.35, "borderaxespad": 0.2, "handletextpad": 0.6, "columnspacing": 1.2}
+        place = {"loc": "outside lower center", "ncols": -(-len(handles) // rows)}
+        figure.legend(handles=list(handles), **{**gaps, **style, **place})
     else:
         figure.legend(handles=list(handles), **{"loc": "outside right center", **style})
-
-
-def _legend_below(figure: Figure, handles: Sequence[Artist], style: Facts) -> None:
-    """Draw a legend below a figure, in as many columns as fit, and make the figure taller by its height."""
-    widest = max(text_size(handle.get_label(), SMALL)[0] for handle in handles) / SMALL  # in letters' heights
-    style = {"handletextpad": 0.6, "columnspacing": 1.2, "handlelength": 2.0, **style}
-    entry = widest + sum(style[name] for name in ("handlelength", "handletextpad", "columnspacing"))
-    columns = max(1, min(len(handles), int((72 * figure.get_figwidth() / SMALL + style["columnspacing"]) / entry)))
-    rows = -(-len(handles) // columns)
-    columns = -(-len(handles) // rows)  # rows of similar length
-    figure.set_figheight(figure.get_figheight() + 1.35 * SMALL * rows / 72 + 0.1)
-    gaps = {"labelspacing": 0.35, "borderaxespad": 0.2}
-    figure.legend(handles=handles, **{**gaps, **style, "loc": "outside lower center", "ncols": columns})
 
 
 def ink(color: Sequence[float]) -> str:

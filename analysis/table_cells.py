@@ -177,10 +177,11 @@ class TableCell:
         return center, found + width
 
     def lines(self, decimals: int, spread: bool = True) -> str:
-        """Return the center with its marks, and the spread on a second line, for cells of a heat map."""
+        """Return the center with its marks, and on further lines the spread and missing seeds, for a heat map."""
         center, (_, width) = self.parts(decimals)[0], self.parts(max(1, decimals))
         shown = f"{COARSE if self.coarse else ''}{center.removeprefix('> ')}{CUT if self.censored else ''}"
-        return f"{shown}\n{width}" if width and spread else shown
+        lacking = f"({self.seeds} of {self.row_seeds})" if self.unfinished else ""
+        return "\n".join(filter(None, (shown, width if spread else "", lacking)))
 
     def text(self, decimals: int, signed: bool = False) -> str:
         """Return mean and spread as text, with marks for cut, failed and missing runs."""

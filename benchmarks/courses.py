@@ -77,7 +77,7 @@ def pair_stack(representation: str, pair: str, how: dict[str, Any]) -> Lockstep:
 
     sender, receiver = pair.split("+")
     job = make_job("e2e", sender=sender, receiver=receiver, representation=representation, meanings=SPACE, **how)
-    players = [PlayingPair(r, 10**9, make_pair(job.task, r.seed, job.settings)) for r in job.replicates]
+    players = [PlayingPair(r, 10**9, make_pair(job.settings, r.seed, job.training)) for r in job.replicates]
     return PairStack(job, players)
 
 

@@ -23,16 +23,15 @@ from torch.utils.flop_counter import flop_registry
 
 from benchmarks.harness import matching
 from icy.config.settings import settings_for
-from icy.core.registry import registry
 from icy.core.representations import get_representation
 from icy.core.text import markdown_table
 from icy.languages.meanings import MeaningSpace
 from icy.models.kernels import triton_steps
 from icy.training.gradient import GradientLearner
 from icy.training.learners import supervised_loss
+from icy.training.probe_job import ProbeSettings
 from icy.training.stack import WARM_UP, CapturedUpdates
 from icy.training.task_models import make_model
-from icy.training.tasks import Task
 from results.pages import describe_versions, fill_template, read_options
 
 MODELS = ("sender/HierZero:GRU", "sender/RNNAutoReg:LSTM", "receiver/Hier:GRU", "sender/FC2L", "sender/TransDecSoft")
@@ -188,7 +187,7 @@ def counting(triton: bool) -> Iterator[Counted]:
 
 def captured_update(model: str, replicates: int = REPLICATES, triton: bool = False) -> Counted:
     """Count the operations in the CUDA graph of one update of a stack of replicates."""
-    task = Task(registry.get(model), SPACE, VOCABULARY, WORD, HIDDEN, "soft")
+    task = ProbeSettings.of_model(model, SPACE, VOCABULARY, WORD, HIDDEN, "soft")
     settings, loss = settings_for("default"), supervised_loss(get_representation("soft"), task.side)
     stack = [make_model(task, 1, settings)] * replicates
     learner = GradientLearner(stack, range(len(stack)), loss, settings, META, "broadcast")

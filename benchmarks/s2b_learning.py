@@ -27,7 +27,7 @@ from icy.s2b import GameSettings
 from icy.s2b.agents.dealt import deal_games
 from icy.s2b.agents.memories import dealt_learning, pair_learning
 from icy.s2b.agents.memories.attention import MemoryListener, MemorySettings
-from icy.s2b.agents.networks.listener import CoreLearning, CoreLearningSettings, CoreListener
+from icy.s2b.agents.networks.listener import CoreLearning, CoreListener
 from icy.s2b.agents.networks.network import NetworkSettings
 from results.pages import describe_versions, fill_template, read_options
 
@@ -55,7 +55,7 @@ def memory(game: GameSettings, kind: str) -> Training:
 def core(game: GameSettings, learner: str, preset: str, own: bool = False) -> Training:
     """Make a listener that learns, with the LSTM of a preset."""
     batch = 128 if learner == "ppo" else 32
-    settings = CoreLearningSettings(learner=learner, updates=10**6, episodes=batch, minibatch=32)
+    settings = dealt_learning.DealtLearningSettings(learner=learner, updates=10**6, episodes=batch, minibatch=32)
     network = NetworkSettings.preset(preset, head="policy")
     made = CoreLearning(CoreListener(game, network, own), game, settings)
     return made.run, batch

@@ -18,7 +18,8 @@ import torch
 
 from benchmarks.harness import print_table
 from icy.s2b import GameSettings, evaluate
-from icy.s2b.agents.networks.listener import CoreLearning, CoreLearningSettings, CoreListener
+from icy.s2b.agents.memories.dealt_learning import DealtLearningSettings
+from icy.s2b.agents.networks.listener import CoreLearning, CoreListener
 from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.environments.spaces import observed
 from icy.s2b.game import Seen
@@ -58,7 +59,7 @@ def by_icy(steps: int, seed: int) -> Player:
     learning = CoreLearning(
         CoreListener(GAME, network, own=True),
         GAME,
-        CoreLearningSettings(
+        DealtLearningSettings(
             updates=10**6, episodes=EPISODES, epochs=EPOCHS, minibatch=EPISODES // BATCHES, learning_rate=RATE,
             entropy=ENTROPY, warm_up=0, decay=0, clip_norm=0.5, baseline="value",
         ),

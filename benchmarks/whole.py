@@ -22,7 +22,7 @@ from benchmarks.harness import Where
 from benchmarks.steady import ICY, PLAIN, start, ways
 from icy.config.settings import TrainingSettings
 from icy.training.job import Outcome, Reading
-from icy.training.probe_job import ProbeJob
+from icy.training.probe_job import LanguageJob
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _run(arguments: Sequence[tuple[object, ...]], threads: int) -> tuple[list[An
 # -- in a process ------------------------------------------------------------------------------------------------------
 
 
-class FixedJob(ProbeJob):
+class FixedJob(LanguageJob):
     """A row in which all replicates get the same number of updates: the largest number in the settings."""
 
     def train(self, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
@@ -137,12 +137,12 @@ class FixedJob(ProbeJob):
 
 def train_row(row: Row, where: Where) -> str:
     """Train a row by icy, as `icy probe` does; return the engine."""
-    from icy.config.specs import ProbeSpec
     from icy.experiments.plan import make_plan
     from icy.experiments.run import run_plan
+    from icy.training.probe_job import ProbeRequest
 
     with tempfile.TemporaryDirectory() as out:
-        spec = ProbeSpec.asked(
+        spec = ProbeRequest.asked(
             model=row.model,
             grammar=GRAMMARS[: row.grammars],
             meanings=SPACE,

@@ -30,9 +30,16 @@ from .core.register import register_world as register_world
 from .experiments.e2e import e2e as e2e
 from .experiments.e2e import end_to_end as end_to_end
 from .experiments.iterate import iterate as iterate
+from .experiments.languages import measure_languages as measure_languages
+from .experiments.languages import measure_sample_sizes as measure_sample_sizes
+from .experiments.lists import describe as describe
+from .experiments.players import evaluate_players as evaluate_players
+from .experiments.players import measure_acquisition as measure_acquisition
+from .experiments.players import probe_speakers as probe_speakers
 from .experiments.probe import probe as probe
 from .experiments.progress import Watcher as Watcher
 from .experiments.report import report as report
+from .experiments.report import result_tables as result_tables
 from .experiments.reproduce import reproduce as reproduce
 from .experiments.reproduction import Reproduction as Reproduction
 from .experiments.results import EndToEndResult as EndToEndResult
@@ -41,6 +48,8 @@ from .experiments.results import load as load
 from .experiments.search.result import SearchResult as SearchResult
 from .experiments.search.search import search as search
 from .experiments.sweep import sweep as sweep
+from .experiments.text_models import draft_requests as draft_requests
+from .experiments.text_models import evaluate_text_models as evaluate_text_models
 from .experiments.train import train as train
 from .grammars import make_language as make_language
 from .languages.language import Language as Language

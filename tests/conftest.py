@@ -15,7 +15,6 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 import icy
-from icy.config.specs import ProbeSpec
 from icy.core.registry import registry
 from icy.experiments.plan import Plan, make_plan
 from tests import shapes
@@ -126,5 +125,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> tuple[icy.Reproduction, 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
     """Two seeds of FC2L on concat and perm."""
+    from icy.training.probe_job import ProbeRequest  # its module is checked by tests.shapes
+
     sizes = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 2}
-    return make_plan(ProbeSpec("sender/FC2L", "perm", out=tmp_path / "results", **sizes))
+    return make_plan(ProbeRequest("sender/FC2L", "perm", out=tmp_path / "results", **sizes))

@@ -1,29 +1,33 @@
 """Stub files of the arguments that functions take by name: `python -m tests.stubs` writes them from the specs.
 
-Type checkers run no code, so they cannot see that `**options` of `icy.probe` are the fields of ProbeSpec.
+Type checkers run no code, so they cannot see that `**options` of `icy.probe` are the fields of ProbeRequest.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 import subprocess
 import sys
-import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 import icy
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, ReproduceSpec, RunSpec, SearchSpec, SweepSpec
+from icy.config.specs import ReproduceRequest, RunSpec
 from icy.core.importing import load_object
+from icy.experiments.requests import SearchRequest, SweepRequest
 from icy.experiments.results import ProbeResult
 from icy.records.kinds import job_kinds
 from icy.s2b.environments.adapter import GameAdapter, RecallAdapter
 from icy.s2b.recall import RecallSettings
 from icy.s2b.settings import GameSettings
+from icy.training.chain_job import ChainRequest
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import ProbeRequest
 
 ROOT = Path(icy.__file__).parent
 IMPORTS: dict[str, tuple[str, ...]] = {  # the modules of names in annotations
@@ -43,6 +47,10 @@ IMPORTS: dict[str, tuple[str, ...]] = {  # the modules of names in annotations
     "icy.experiments.progress": ("Watcher",),
     "icy.experiments.results": ("EndToEndResult", "ProbeResult"),
 }
+NAMES = {  # of types
+    getattr(import_module(origin), name): name for origin in IMPORTS if origin != "icy.config.options"
+    for name in IMPORTS[origin]
+}  # fmt: skip
 HEAD = '"""Written by `python -m tests.stubs`; change the specs and settings instead."""'
 PAIR = ["sender", "receiver", "pretrain"]
 COMPAT = {"compat": "Compat | None"}  # an argument of CompatSettings.of
@@ -50,20 +58,27 @@ COMPAT = {"compat": "Compat | None"}  # an argument of CompatSettings.of
 
 def annotations(of: type) -> dict[str, str]:
     """Return the annotation of every field of a dataclass, as its source has it."""
-    found: dict[str, str] = {}
-    for one in reversed(of.__mro__[:-1]):
-        lines = [line for line in _parsed(one).body if isinstance(line, ast.AnnAssign)]
-        found |= {ast.unparse(line.target): ast.unparse(line.annotation) for line in lines}
-    return {f.name: found[f.name] for f in fields(of)}  # type: ignore[arg-type]
+    return {f.name: source_of(f.type) for f in fields(of)}  # type: ignore[arg-type]
 
 
-def keyword_annotations(function: object) -> dict[str, str]:
+def keyword_annotations(function: Any) -> dict[str, str]:
     """Return the annotation of every argument that a function takes by name only, as its source has it."""
-    return {arg.arg: ast.unparse(arg.annotation) for arg in _parsed(function).args.kwonlyargs if arg.annotation}
+    arguments = inspect.signature(function).parameters.values()
+    return {one.name: source_of(one.annotation) for one in arguments if one.kind is one.KEYWORD_ONLY}
 
 
-def _parsed(thing: Any) -> Any:
-    return ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
+def source_of(hint: Any) -> str:
+    """Return the source of a type, by its name in IMPORTS if it has one; annotations are source."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if isinstance(hint, str) or hint in NAMES:
+        return NAMES.get(hint, hint)
+    if origin is Literal:
+        return f"Literal[{', '.join(map(repr, parts))}]"
+    if NoneType in parts:
+        return f"{source_of(Union[tuple(part for part in parts if part is not NoneType)])} | None"  # noqa: UP007
+    if origin in (Union, UnionType):
+        return " | ".join(map(source_of, parts))
+    return f"{origin.__name__}[{', '.join(map(source_of, parts))}]" if parts else str(hint.__name__)
 
 
 def typed_dict(name: str, types: Mapping[str, str], without: Iterable[str] = (), base: str = "TypedDict") -> str:
@@ -92,15 +107,15 @@ def overload(kind: str, options: str, result: str) -> str:
 
 def stubs() -> dict[Path, str]:
     """Return the source of every stub file by its path."""
-    run, pair = annotations(RunSpec), annotations(EndToEndSpec)
+    run, pair = annotations(RunSpec), annotations(EndToEndRequest)
     arguments, overloads = [], []
     own = {
-        ProbeSpec: ("ProbeOptions", ["model", "grammar"]),
-        EndToEndSpec: ("EndToEndOptions", PAIR),
-        ChainSpec: ("ChainOptions", ["model", "grammar"]),
+        ProbeRequest: ("ProbeOptions", ["model", "grammar"]),
+        EndToEndRequest: ("EndToEndOptions", PAIR),
+        ChainRequest: ("ChainOptions", ["model", "grammar"]),
     }
     for kind in job_kinds():
-        name, spec = f"{kind.load_spec().__name__.removesuffix('Spec')}Arguments", kind.load_spec()
+        name, spec = f"{re.sub('(Spec|Request)$', '', kind.load_spec().__name__)}Arguments", kind.load_spec()
         base, first = own.get(spec, ("RunOptions", annotations(spec).keys() - run.keys()))
         types = {key: type_ for key, type_ in annotations(spec).items() if key in first}
         arguments.append(typed_dict(name, types, base=base))
@@ -111,12 +126,12 @@ def stubs() -> dict[Path, str]:
         ROOT / "experiments" / "train.pyi": module(*arguments, *overloads, of_plugins),
         ROOT / "config" / "options.pyi": module(
             typed_dict("RunOptions", run),
-            typed_dict("ProbeOptions", annotations(ProbeSpec), ["model", "grammar", *run], "RunOptions"),
-            typed_dict("SweepOptions", pair | annotations(SweepSpec), ["model", *run], "RunOptions"),
-            typed_dict("SearchOptions", annotations(SearchSpec), ["model", *run], "RunOptions"),
+            typed_dict("ProbeOptions", annotations(ProbeRequest), ["model", "grammar", *run], "RunOptions"),
+            typed_dict("SweepOptions", pair | annotations(SweepRequest), ["model", *run], "RunOptions"),
+            typed_dict("SearchOptions", annotations(SearchRequest), ["model", *run], "RunOptions"),
             typed_dict("EndToEndOptions", pair, [*PAIR, *run], "RunOptions"),
-            typed_dict("ChainOptions", annotations(ChainSpec), ["model", "grammar", *run], "RunOptions"),
-            typed_dict("ReproduceOptions", annotations(ReproduceSpec), ["table", "only", *run], "RunOptions"),
+            typed_dict("ChainOptions", annotations(ChainRequest), ["model", "grammar", *run], "RunOptions"),
+            typed_dict("ReproduceOptions", annotations(ReproduceRequest), ["table", "only", *run], "RunOptions"),
         ),
         ROOT / "s2b" / "options.pyi": module(
             typed_dict("GameOptions", COMPAT | annotations(GameSettings)),

@@ -16,8 +16,8 @@ from PIL import Image
 import icy
 from icy import testing
 from icy.cli import main
-from icy.config.specs import SweepSpec
 from icy.core.registry import registry
+from icy.experiments.requests import SweepRequest
 from icy.experiments.sweep import make_sweep, read_sweep
 from tests.pages import ROOT, code, commands, text
 
@@ -184,8 +184,8 @@ def test_its_plug_in_prints_the_table() -> None:
 def test_the_sweep_that_is_shown_can_be_planned(tmp_path: Path) -> None:
     (block,) = code("docs/sweeps.md", "toml")
     (tmp_path / "zoo.toml").write_text(block)
-    plan = make_sweep(SweepSpec.asked(**read_sweep(tmp_path / "zoo.toml")))
-    assert {row.job.task.side for row in plan.rows} == {"sender", "receiver"}
+    plan = make_sweep(SweepRequest.asked(**read_sweep(tmp_path / "zoo.toml")))
+    assert {row.job.side for row in plan.rows} == {"sender", "receiver"}
     assert len(plan.rows) > 50
 
 

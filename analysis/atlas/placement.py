@@ -6,7 +6,7 @@ import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,8 @@ import pandas as pd
 
 from icy.analysis import style
 from icy.analysis.order import Facts
-from icy.analysis.plots.panels import ResultBlock
+from icy.analysis.picture import Panel, Picture, plot
+from icy.analysis.plots.panels import ResultBlock, move_apart
 from icy.analysis.statistics import CONFIDENCE, holm, t_test
 from icy.analysis.table_cells import LEAST_RATIO
 from icy.core.text import counted
@@ -29,8 +30,7 @@ LISTED_NEIGHBORS, DRAWN_NEIGHBORS = 5, 3
 MIN_SHARED = 2  # least number of shared grammars, without concat, for the distance of two models
 AXIS_NAMES = {"ratio": "updates to the target, as a ratio to concat's", "accuracy": "accuracy"}  # by measure
 TITLE = "How easily the models learn each grammar, among the models of the atlas"
-BINS = 24  # bins of values of one grammar; dots in the same bin are drawn side by side
-DOTS_SPREAD = 0.34  # fraction of a column that dots may take on each side
+DOT, DOTS_SPREAD = 3.2, 0.34  # size of a dot in points, and fraction of a column that dots may take on each side
 RINGS = ("o", "s", "^")  # marks of neighbors
 RING_STEP = 0.16  # distance of neighbors as a fraction of a column, so that marks of similar values do not overlap
 
@@ -175,7 +175,7 @@ class Placement:
 
     def plot(self, axes: Axes | None = None) -> Figure:
         """Draw a column per grammar, with a dot per model of the atlas and a large mark per new model."""
-        return plot_placement(self, axes)
+        return plot_placement(self, axes=axes)
 
     def _tables(self) -> list[tuple[str, pd.DataFrame]]:
         """Return tables of ranks and of neighbors for each new model, each with a title."""
@@ -228,8 +228,8 @@ def _formatted(table: pd.DataFrame) -> pd.DataFrame:
     return shown.assign(rank=ranks, low=ends).drop(columns="high").rename(columns={"low": "95 %"})
 
 
-@style.with_own_settings
-def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
+@plot
+def plot_placement(placement: Placement) -> Picture:
     """Draw models of the atlas as gray dots, new models as large marks with error bars, neighbors as rings.
 
     Error bars are standard deviations over seeds.
@@ -241,35 +241,69 @@ def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
     Returns:
         The figure.
     """
-    names = placement.grammars
-    figure, (ax,) = style.panels(["placement"], axes, (1.4 + 0.75 * max(3, len(names)) + 1.9, 3.6))
-    log = placement.measure == "ratio"
-    if log:
-        ax.set_yscale("log")
+    return _picture([placement])
+
+
+@plot
+def plot_placements(placements: Sequence[Placement]) -> Picture:
+    """Draw placements in several settings, as of senders and of receivers, one below the other.
+
+    Args:
+        placements: return value of `Atlas.places`.
+
+    Returns:
+        The figure; for one placement as `plot_placement`.
+    """
+    return _picture(placements)
+
+
+def _picture(placements: Sequence[Placement]) -> Picture:
+    """Describe a panel per placement; the legends of several are in their panels."""
+    several, first = len(placements) > 1, placements[0]
+    panels = [
+        Panel(partial(_panel, one, several), block=_among(one) * several, height=2.5 if several else 2.6, grid="y",
+              y=AXIS_NAMES.get(one.measure, "accuracy on held-out meanings"), finish=partial(_dots, one))
+        for one in placements
+    ]  # fmt: skip
+    widest = max(3, *(len(one.grammars) for one in placements))
+    notes = [*([] if several else [_among(first)]), *_notes(first)]
+    return Picture(panels, TITLE, notes, () if several else _handles(first), width=1.4 + 0.75 * widest + 1.9)
+
+
+def _panel(placement: Placement, legend: bool, ax: Axes) -> None:
+    names, log = placement.grammars, placement.measure == "ratio"
     mine = placement.centers(placement.mine, placement.runs)
     others = placement.centers(placement.others, placement.other_runs)
-    for place, grammar in enumerate(names):
-        _column(ax, place, others.T[grammar].dropna(), log)
-    handles = [_line(ax, mine[name], placement.bars(name), name, look) for name, look in _looks(placement)]
-    for place, (name, color) in enumerate(_nearest(placement)):
-        handles += ax.plot(
-            np.arange(len(names)) + RING_STEP * (place - 1), others[name], RINGS[place % len(RINGS)], color=color,
-            markerfacecolor="white", markersize=6, markeredgewidth=1.3, label=f"near: {name}", zorder=5,
-        )  # fmt: skip
-    handles.append(style.Look(style.GRAY).handle("other models of the atlas", 3.2, line=False))
+    for name, look in _looks(placement):
+        errors = list(zip(*placement.bars(name), strict=True))
+        ax.errorbar(range(len(names)), mine[name], yerr=errors, color=look.color, linestyle=look.dash,
+                    linewidth=style.LINE, marker=look.marker, markersize=7, elinewidth=1.2, capsize=2,
+                    zorder=4)  # fmt: skip
+    for place, (name, look) in enumerate(_nearest(placement)):
+        ax.plot(np.arange(len(names)) + RING_STEP * (place - 1), others[name], look.marker, color=look.color,
+                markerfacecolor="white", markersize=6, markeredgewidth=1.3, zorder=5)  # fmt: skip
+    if placement.reference is not None:
+        ax.axhline(placement.reference[1], **style.CHANCE)
     ax.set_xticks(range(len(names)), names, fontsize=style.MEDIUM)
     ax.set_xlim(-0.6, len(names) - 0.4)
-    ax.set_ylabel(AXIS_NAMES.get(placement.measure, "accuracy on held-out meanings"))
-    style.tidy(ax, "y")
+    values = others.loc[names].stack().to_numpy(float)  # of the dots, which are drawn last
+    ax.plot([0] * len(values), values, linestyle="")
     if log:
-        low, high = ax.get_ylim()
-        style.ratio_axis(ax.yaxis, low, high)
-    line = placement.reference
-    if line is not None:
-        handles.append(ax.axhline(line[1], label=line[0], **style.CHANCE))
-    style.legend(figure, [ax], axes is None, handles)
-    style.entitle(figure, [ax], axes is None, None, TITLE, [_among(placement), *_notes(placement)])
-    return figure
+        ax.set_yscale("log")
+        style.ratio_axis(ax.yaxis, *ax.get_ylim())
+    if legend:
+        ax.legend(handles=_handles(placement), fontsize=style.SMALL, loc="center left", bbox_to_anchor=(1, 0.5),
+                  frameon=False)  # fmt: skip
+
+
+def _handles(placement: Placement) -> list[Line2D]:
+    """Return the entries of the legend."""
+    found = [look.handle(name, 7) for name, look in _looks(placement)]
+    found += [look.handle(f"near: {name}", 6, line=False) for name, look in _nearest(placement)]
+    found.append(style.Look(style.GRAY).handle("other models of the atlas", DOT, line=False))
+    if placement.reference is not None:
+        found.append(style.Look("black").handle(placement.reference[0], marker="", **style.CHANCE))
+    return found
 
 
 def _among(placement: Placement) -> str:
@@ -286,67 +320,28 @@ def _notes(placement: Placement) -> list[str]:
     return [note, *placement.notes()]
 
 
-def plot_placements(placements: Sequence[Placement]) -> Figure:
-    """Draw placements in several settings, as of senders and of receivers, one below the other.
-
-    Args:
-        placements: return value of `Atlas.places`.
-
-    Returns:
-        The figure; for one placement as `plot_placement`.
-    """
-    if len(placements) == 1:
-        return plot_placement(placements[0])
-    widest = max(len(one.grammars) for one in placements)
-    with style.own_settings():
-        size = (1.4 + 0.75 * max(3, widest) + 1.9, 3.4 * len(placements))
-        figure, panels = style.panels([one.setting for one in placements], None, size)
-        for one, ax in zip(placements, panels, strict=True):
-            plot_placement(one, ax)
-            ax.get_legend().set(loc="center left", bbox_to_anchor=(1, 0.5), frame_on=False)  # type: ignore[union-attr]
-            name = style.wrapped(_among(one), 0.85 * size[0], style.MEDIUM)
-            ax.set_title(name, fontsize=style.MEDIUM, loc="left")
-        style.entitle(figure, panels, True, None, TITLE, _notes(placements[0]))
-    return figure
-
-
 def _looks(placement: Placement) -> list[tuple[str, style.Look]]:
     return list(style.model_looks([str(name) for name in placement.mine.index]).items())
 
 
-def _nearest(placement: Placement) -> list[tuple[str, str]]:
-    """Return each nearest neighbor once, with the color of the new model that it is near."""
+def _nearest(placement: Placement) -> list[tuple[str, style.Look]]:
+    """Return each nearest neighbor once: a ring in the color of the new model that it is near."""
     looks = dict(_looks(placement))
     found: dict[str, str] = {}
     near = placement.neighbors.groupby("model", sort=False).head(DRAWN_NEIGHBORS if len(looks) == 1 else 1)
     for model, name in near[["model", "neighbour"]].itertuples(index=False):
         if name not in looks:
             found.setdefault(str(name), "black" if len(looks) == 1 else looks[model].color)
-    return list(found.items())[:DRAWN_NEIGHBORS]
+    drawn = list(found.items())[:DRAWN_NEIGHBORS]
+    return [
+        (name, style.Look(color, marker=ring, hollow=True)) for (name, color), ring in zip(drawn, RINGS, strict=False)
+    ]
 
 
-def _column(ax: Axes, place: int, values: pd.Series[float], log: bool) -> None:
-    """Draw the dots of one grammar; similar values are side by side."""
-    heights = np.log(values.to_numpy(float)) if log else values.to_numpy(float)
-    if not len(heights):
-        return
-    bins = np.digitize(heights, np.linspace(heights.min(), heights.max(), BINS))
-    aside = np.zeros(len(heights))
-    for one in np.unique(bins):
-        members = np.flatnonzero(bins == one)
-        aside[members] = np.arange(len(members)) - (len(members) - 1) / 2
-    widest = max(8.0, 2 * np.abs(aside).max())
-    ax.plot(place + aside * 2 * DOTS_SPREAD / widest, values, "o", color=style.GRAY, alpha=0.55, markersize=3.2, mew=0)
-
-
-def _line(
-    ax: Axes, values: pd.Series[float], bars: Sequence[tuple[float, float]], name: str, look: style.Look
-) -> Line2D:
-    errors = list(zip(*bars, strict=True))
-    ax.errorbar(range(len(values)), values, yerr=errors, fmt="none", ecolor=look.color, elinewidth=1.2, capsize=2,
-                zorder=3)  # fmt: skip
-    (line,) = ax.plot(
-        range(len(values)), values, color=look.color, marker=look.marker, markersize=7, linewidth=style.LINE,
-        linestyle=look.dash, label=name, zorder=4,
-    )  # fmt: skip
-    return line
+def _dots(placement: Placement, ax: Axes) -> None:
+    """Draw the models of the atlas; similar values are side by side."""
+    others = placement.centers(placement.others, placement.other_runs).T
+    for place, grammar in enumerate(placement.grammars):
+        points = [(float(place), value) for value in sorted(others[grammar].dropna())]
+        x = move_apart(ax, points, DOT, DOTS_SPREAD * ax.bbox.width / len(placement.grammars) * 72 / ax.figure.dpi)
+        ax.plot(x, [y for _, y in points], "o", color=style.GRAY, alpha=0.55, markersize=DOT, markeredgewidth=0)

@@ -22,37 +22,16 @@ if os.environ.get("MPLBACKEND"):
 
 # Name: (module with the function of this name, description of the plot).
 KINDS = {
-    "heat": (
-        "heat_map",
-        "A heat map of the bias table: a row per model, a column per grammar, mean and spread in each cell.",
-    ),
+    "heat": ("heat_map", "Heat map of the bias table: a row per model, a column per grammar, a mean and spread each."),
     "bars": ("error_bars", "Bars with errors: groups by grammar for few models, a panel per grammar for many."),
     "curves": ("learning_curves", "Accuracy over updates: a panel per model, a line per grammar, bands over seeds."),
-    "ratios": (
-        "error_bars",
-        "Acquisition ratios on a log axis: a row per model, a dot per grammar, arrows for cut runs.",
-    ),
-    "tradeoff": (
-        "points",
-        "Accuracy or ratio on compositional grammars against noise grammars: models ranked, best at the front.",
-    ),
-    "parameters": (
-        "points",
-        "Results against the number of parameters: a panel per grammar, a line per model.",
-    ),
+    "ratios": ("error_bars", "Ratios on a log axis: a row per model, a dot per grammar, arrows for cut runs."),
+    "tradeoff": ("points", "Compositional grammars against noise grammars: models ranked, best at the front."),
+    "parameters": ("points", "Results against the number of parameters: a panel per grammar, a line per model."),
     "e2e": ("learning_curves", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),
-    "pairings": (
-        "heat_map",
-        "Populations: the accuracy of every pairing of a sender and a receiver, a panel per seed.",
-    ),
-    "chain_curves": (
-        "chain_plots",
-        "Chains of learners over generations: a row per measure, a column per model, a line per first language.",
-    ),
-    "chain_paths": (
-        "chain_plots",
-        "Paths of languages of chains in bias space: a panel per model, a path per first language.",
-    ),
+    "pairings": ("heat_map", "Populations: the accuracy of every pairing of sender and receiver, a panel per seed."),
+    "chain_curves": ("chain_plots", "Chains over generations: a row per measure, a column per model."),
+    "chain_paths": ("chain_plots", "Paths of languages of chains in bias space: a panel per model."),
 }
 __all__ = ["KINDS", "plot_function", "plot_style", *KINDS]
 

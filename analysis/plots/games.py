@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure, SubFigure
 from numpy.typing import NDArray
 
 from icy.analysis import style
 from icy.analysis.order import in_order
 from icy.analysis.people import PUBLISHED
+from icy.analysis.picture import Panel, Picture, plot
 from icy.analysis.statistics import Values
 from icy.core.errors import InvalidSettingError
 
@@ -29,11 +30,11 @@ PAPER = 0.85  # the gray between images on black
 SIDES = (("targets", style.COLORS[0]), ("distractors", style.COLORS[1]))  # names and colors
 FREE, MATCHED, VIOLATED = range(3)  # relation of a value to a rule: no condition, condition met, condition not met
 CELLS = ListedColormap(["white", "#b8d9ef", "#f5c9a5"])
-NAME_HEIGHT, CELL_HEIGHT = 0.3, 0.24  # inches
+CELL_HEIGHT = 0.24  # inches
 
 
-@style.with_own_settings
-def plot_turns_of_images(images: Floats, rules: Sequence[str], targets: int) -> Figure:
+@plot
+def plot_turns_of_images(images: Floats, rules: Sequence[str], targets: int) -> Picture:
     """Draw turns with images as objects: targets above, distractors below.
 
     Args:
@@ -47,23 +48,27 @@ def plot_turns_of_images(images: Floats, rules: Sequence[str], targets: int) -> 
         >>> [axes.get_title(loc="left") for axes in figure.axes]
         ['red', '', 'blue and left', '']
     """
-    counts = targets, images.shape[1] - targets
-    side = (style.WIDTH - 0.9) / max(counts)
-    figure = style.figure(style.WIDTH, len(images) * (2 * side + NAME_HEIGHT + 0.1))
-    for part, turn, rule in _turns(figure, images, rules):
-        shares = zip(part.subplots(2, 1), (turn[:targets], turn[targets:]), SIDES, strict=True)
-        for axes, candidates, (name, color) in shares:
-            draw_images(axes, candidates[None], wide=max(counts))
-            axes.set_ylabel(name, color=color, fontsize=style.MEDIUM, rotation=0, ha="right", va="center")
-            axes.set(xticks=[], yticks=[])
-        part.axes[0].set_title(rule, fontsize=style.LARGE, loc="left", pad=3)
-    return figure
+    wide = max(targets, images.shape[1] - targets)
+    panels = [
+        Panel(partial(_images, candidates, wide, *side), block=rule * (candidates is above),
+              height=(style.WIDTH - 1.2) / wide)
+        for rule, above, below in zip(rules, images[:, :targets], images[:, targets:], strict=True)
+        for candidates, side in zip((above, below), SIDES, strict=True)
+    ]  # fmt: skip
+    return Picture(panels)
 
 
-@style.with_own_settings
+def _images(candidates: Floats, wide: int, name: str, color: str, ax: Axes) -> None:
+    """Draw the targets or the distractors of a turn."""
+    draw_images(ax, candidates[None], wide=wide)
+    ax.set_ylabel(name, color=color, fontsize=style.MEDIUM, rotation=0, ha="right", va="center")
+    ax.set(xticks=[], yticks=[])
+
+
+@plot
 def plot_turns_of_values(
     objects: Whole, demanded: Whole, rules: Sequence[str], attributes: Sequence[str], targets: int
-) -> Figure:
+) -> Picture:
     """Draw turns with tuples of values as objects: a column per object, cells colored by the conditions of the rule.
 
     Args:
@@ -80,29 +85,26 @@ def plot_turns_of_values(
         >>> [text.get_text() for axes in figure.axes for text in axes.texts]
         ['2', '3', '4', '3']
     """
-    cell = (style.WIDTH - 1.1) / objects.shape[1]
-    figure = style.figure(style.WIDTH, len(objects) * (len(attributes) * CELL_HEIGHT + 2 * NAME_HEIGHT) + 0.2)
     states = np.where(demanded[:, None] < 0, FREE, np.where(objects == demanded[:, None], MATCHED, VIOLATED))
-    for part, (turn, state), rule in _turns(figure, list(zip(objects, states, strict=True)), rules):
-        cuts = slice(0, targets), slice(targets, None)
-        panels = part.subplots(1, 2, width_ratios=(targets, len(turn) - targets), squeeze=False)[0]
-        for axes, cut, (name, color) in zip(panels, cuts, SIDES, strict=True):
-            draw_grid(axes, state[cut].T, CELLS, VIOLATED)
-            axes.set_aspect(CELL_HEIGHT / cell)
-            for (column, row), value in np.ndenumerate(turn[cut]):
-                axes.text(column + 0.5, row + 0.5, str(value + 1), ha="center", va="center", fontsize=style.SMALL)
-            axes.set_xlabel(name, color=color, fontsize=style.MEDIUM, labelpad=2)
-        panels[0].set_yticks(np.arange(len(attributes)) + 0.5, attributes, fontsize=style.SMALL)
-        panels[0].set_title(rule, fontsize=style.LARGE, loc="left", pad=3)
+    cuts = slice(0, targets), slice(targets, None)
+    panels = [
+        Panel(partial(_values, turn[cut], state[cut], names, *side), block=block,
+              height=len(attributes) * CELL_HEIGHT)
+        for turn, state, rule in zip(objects, states, rules, strict=True)
+        for cut, names, block, side in zip(cuts, (attributes, ()), (rule, ""), SIDES, strict=True)
+    ]  # fmt: skip
     notes = ["blue: the value that the rule demands (attribute.value); orange: another value; white: any value will do"]
-    style.entitle(figure, figure.axes, True, "", "", notes)
-    return figure
+    return Picture(panels, "", notes, columns=2, grid={"width_ratios": (targets, objects.shape[1] - targets)})
 
 
-def _turns(figure: Figure, turns: Sequence[Any] | Floats, rules: Sequence[str]) -> list[tuple[SubFigure, Any, str]]:
-    """Return a subfigure for each turn, with the turn and its rule."""
-    parts = figure.subfigures(len(turns), 1, squeeze=False)[:, 0]
-    return list(zip(parts, turns, rules, strict=True))
+def _values(values: Whole, states: NDArray[Any], attributes: Sequence[str], name: str, color: str, ax: Axes) -> None:
+    """Draw the targets or the distractors of a turn: a column per object."""
+    draw_grid(ax, states.T, CELLS, VIOLATED)
+    ax.set_aspect("auto")
+    for (column, row), value in np.ndenumerate(values):
+        ax.text(column + 0.5, row + 0.5, str(value + 1), ha="center", va="center", fontsize=style.SMALL)
+    ax.set_xlabel(name, color=color, fontsize=style.MEDIUM, labelpad=2)
+    ax.set_yticks(np.arange(len(attributes)) + 0.5, attributes, fontsize=style.SMALL)
 
 
 def draw_images(axes: Axes, images: Floats, wide: int = 0) -> None:
@@ -132,10 +134,10 @@ def draw_grid(axes: Axes, cells: Values, colors: ListedColormap, most: int) -> N
 STEPS, REACH = 200, 4.0  # of the curve of a density: points, and standard deviations on each side
 
 
-@style.with_own_settings
+@plot
 def plot_stimuli(
-    sizes: NDArray[np.int64], means: Values, deviations: Values, samples: Values, title: str = ""
-) -> Figure:
+    sizes: NDArray[np.int64], means: Values, deviations: Values, samples: Values, setting: str = ""
+) -> Picture:
     """Draw the stimuli of one episode: a panel per dimension, with the density of every value and its samples.
 
     Args:
@@ -143,22 +145,20 @@ def plot_stimuli(
         means: means of the densities, [N, values].
         deviations: standard deviations of the densities, [N, values].
         samples: samples drawn from the densities, [N, values, O].
-        title: text below the figure, such as the setting.
+        setting: note on the setting.
     """
-    figure, axes = style.panels([""] * len(sizes), None, (style.WIDTH, 1.3 * len(sizes) + 0.8), sharex=True)
-    for dimension, ax in enumerate(axes):
-        _densities(ax, int(sizes[dimension]), means[dimension], deviations[dimension], samples[dimension])
-        ax.set_ylabel(f"dimension {dimension}")
-    axes[-1].set_xlabel("number that is seen")
+    panels = [
+        Panel(partial(_densities, int(size), *own), height=1.1, x="number that is seen", y=f"dimension {dimension}")
+        for dimension, (size, *own) in enumerate(zip(sizes, means, deviations, samples, strict=True))
+    ]
     notes = [
-        *filter(None, [title]),
+        *filter(None, [setting]),
         "curve: density of the value with this number; ticks: samples; dotted: ends of the sections of the values",
     ]
-    style.entitle(figure, axes, True, None, "Which numbers stand for each value in this episode", notes)
-    return figure
+    return Picture(panels, "Which numbers stand for each value in this episode", notes, grid={"sharex": True})
 
 
-def _densities(ax: Axes, count: int, means: Values, deviations: Values, samples: Values) -> None:
+def _densities(count: int, means: Values, deviations: Values, samples: Values, ax: Axes) -> None:
     for value in range(count):
         x = means[value] + deviations[value] * np.linspace(-REACH, REACH, STEPS)
         color = style.COLORS[value % len(style.COLORS)]
@@ -171,10 +171,8 @@ def _densities(ax: Axes, count: int, means: Values, deviations: Values, samples:
         )
     for edge in np.linspace(-1, 1, count + 1):
         ax.axvline(edge, color="grey", linewidth=0.8, linestyle=":")
-    ax.set_xlim(-1.02, 1.02)
+    ax.set(xlim=(-1.02, 1.02), yticks=[])
     ax.margins(y=0.2)
-    ax.set_yticks([])
-    style.tidy(ax)
     ax.spines["left"].set_visible(False)
 
 
@@ -182,18 +180,18 @@ def _densities(ax: Axes, count: int, means: Values, deviations: Values, samples:
 
 
 SPREAD = 0.72  # fraction of the width of a grammar over which the marks of agents are spread
-PANEL_HEIGHT = 1.9  # inches
 TITLE = "Secret Spy Codes: held-out items that are exactly right"
 
 
-@style.with_own_settings
-def draw_study(report: pd.DataFrame, title: str | None = None, width: float = style.WIDTH) -> Figure:
+@plot
+def draw_study(report: pd.DataFrame) -> Picture:
     """Draw accuracy on held-out items: a panel per dataset, a group per grammar, a mark per agent with its interval.
 
     Args:
         report: report of `icy.analysis.tables.study.study_report`.
         title: title; by default a description, "" for none.
         width: width of the figure, in inches.
+        axes: axes to draw on, one per dataset; by default a new figure.
 
     Raises:
         InvalidSettingError: the report is empty.
@@ -201,20 +199,16 @@ def draw_study(report: pd.DataFrame, title: str | None = None, width: float = st
     if not len(report):
         raise InvalidSettingError("Cannot draw an empty report.")
     named = report.assign(label=_labels(report))
-    datasets = sorted(named["dataset"].unique(), reverse=True)
-    figure = style.figure(width, PANEL_HEIGHT * len(datasets) + 0.5)
-    axes = figure.subplots(len(datasets), 1, squeeze=False, sharex=True)[:, 0]
-    looks = _looks(named)
-    grammars = in_order(named["grammar"].unique())
-    for ax, dataset in zip(axes, datasets, strict=True):
-        _draw_dataset(ax, named[named["dataset"] == dataset], grammars, looks)
-        style.name_block(ax, dataset)
-    style.legend(figure, list(axes), True, [look.handle(label, line=False) for label, look in looks.items()])
+    looks, grammars = _looks(named), in_order(named["grammar"].unique())
+    panels = [
+        Panel(partial(_dataset, named[named["dataset"] == name], grammars, looks), "", name, 1.5, "", "right, %", "y")
+        for name in sorted(named["dataset"].unique(), reverse=True)
+    ]
     notes = ["lines: 95 % interval of the mean, by bootstrap of persons (of machines: instances)"]
     if (named["agent_kind"] == PUBLISHED).any():
         notes.append("people (Icy22): middle and range of the counts that fit the printed numbers")
-    style.entitle(figure, list(axes), True, title, TITLE, notes)
-    return figure
+    legend = [look.handle(label, line=False) for label, look in looks.items()]
+    return Picture(panels, TITLE, notes, legend, grid={"sharex": True})
 
 
 def _labels(report: pd.DataFrame) -> list[str]:
@@ -244,7 +238,8 @@ def _variants(named: pd.DataFrame) -> list[tuple[str, str]]:
     return list(zip(named["protocol"], named["preset"], strict=True))
 
 
-def _draw_dataset(ax: Axes, part: pd.DataFrame, grammars: Sequence[str], looks: Mapping[str, style.Look]) -> None:
+def _dataset(part: pd.DataFrame, grammars: Sequence[str], looks: Mapping[str, style.Look], ax: Axes) -> None:
+    """Draw the marks of one dataset."""
     offsets = dict(zip(looks, np.linspace(-SPREAD / 2, SPREAD / 2, max(2, len(looks))), strict=False))
     for row in part.to_dict("records"):
         look, x = looks[row["label"]], grammars.index(row["grammar"]) + offsets[row["label"]]
@@ -255,5 +250,3 @@ def _draw_dataset(ax: Axes, part: pd.DataFrame, grammars: Sequence[str], looks: 
     for place in range(1, len(grammars)):
         ax.axvline(place - 0.5, color="#dddddd", linewidth=0.6)
     ax.set(xticks=range(len(grammars)), xticklabels=grammars, xlim=(-0.5, len(grammars) - 0.5), ylim=(0, 100))
-    ax.set_ylabel("right, %")
-    style.tidy(ax, "y")

@@ -5,26 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
 
 from icy.analysis import style
 from icy.analysis.order import in_order
+from icy.analysis.picture import Panel, Picture, plot
 from icy.core.conventions import Convention, lower_is_better, read_conventions
 
 CHANCE = "thick line below a bar: 95 % of the values by chance"
 OWN_SCALE = ("tre", "conflict_count", "mutual_information", "message_entropy", "unique_messages")  # may exceed 1
 PALE = 0.6  # share of the color of bars in white, so that the line of the spread is visible on every color
-BAR, ROOMY, HEAD = 0.24, 0.32, 0.5  # inches: heights of a bar with its gap, of a labeled bar, of title and notes
+BAR, ROOMY = 0.24, 0.34  # heights of a bar with its gap, and of a labeled bar, in inches
 LOWER = "\nlower is better"
 
 
-@style.with_own_settings
-def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
+@plot
+def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Picture:
     """Draw a panel per metric with a bar per language and its standard deviation over seeds.
 
     If there is only one language, draw a bar per metric, labeled with its value. Metrics from -1 to 1 share a panel,
@@ -46,26 +47,18 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
     bars = [[_Bar.of(parts[name], metric, name, look.color) for name, look in looks.items()] for metric in metrics]
     notes = [*_notes(scores, metrics), *filter(None, (one.note() for one in used))]
     if len(looks) > 1:
+        panels = [
+            Panel(partial(_draw, some, False), heading, height=BAR * len(looks), grid="x")
+            for some, heading in zip(bars, headings, strict=True)
+        ]
         across = style.across(len(metrics), style.WIDTH - 0.6)
-        size = style.WIDTH, HEAD + (BAR * len(looks) + 0.5) * -(-len(metrics) // across)
-        figure, axes = style.panels(headings, None, size, across, sharey=True)
-        for ax, some, heading in zip(axes, bars, headings, strict=True):
-            _draw(ax, some, values=False)
-            style.head(ax, heading, style.WIDTH / across)
-        title = "How compositional the languages are"
-    else:
-        every = [replace(row[0], label=heading) for row, heading in zip(bars, headings, strict=True)]
-        large = [bar.is_large or metric in OWN_SCALE for bar, metric in zip(every, metrics, strict=True)]
-        shared = [bar for bar, own in zip(every, large, strict=True) if not own]
-        panels = [shared] * bool(shared) + [[bar] for bar, own in zip(every, large, strict=True) if own]
-        sizes = [len(some) for some in panels]
-        size = style.WIDTH, HEAD + ROOMY * len(every) + 0.4 * len(panels)
-        figure, axes = style.panels([""] * len(panels), None, size, gridspec_kw={"height_ratios": sizes})
-        for ax, some in zip(axes, panels, strict=True):
-            _draw(ax, some, values=True)
-        title = f'How compositional the language "{next(iter(looks))}" is'
-    style.entitle(figure, axes, True, None, title, notes)
-    return figure
+        return Picture(panels, "How compositional the languages are", notes, columns=across, grid={"sharey": True})
+    every = [replace(row[0], label=heading) for row, heading in zip(bars, headings, strict=True)]
+    large = [bar.is_large or metric in OWN_SCALE for bar, metric in zip(every, metrics, strict=True)]
+    shared = [bar for bar, own in zip(every, large, strict=True) if not own]
+    groups = [shared] * bool(shared) + [[bar] for bar, own in zip(every, large, strict=True) if own]
+    panels = [Panel(partial(_draw, some, True), height=ROOMY * len(some), grid="x") for some in groups]
+    return Picture(panels, f'How compositional the language "{next(iter(looks))}" is', notes)
 
 
 @dataclass(frozen=True)
@@ -114,8 +107,9 @@ class _Bar:
         return "undefined" if math.isnan(self.mean) else f"{self.mean:{form}}{spread}"
 
 
-def _draw(ax: Axes, bars: Sequence[_Bar], values: bool) -> None:
+def _draw(bars: Sequence[_Bar], values: bool, ax: Axes) -> None:
     """Draw bars with the lines of their spread and, below, of chance values; write `values` after the bars."""
+    style.rows(ax, [bar.label for bar in bars], style.MEDIUM)
     lengths, spreads = (np.nan_to_num([getattr(bar, name) for bar in bars]) for name in ("mean", "spread"))
     colors = [1 - PALE * (1 - np.array(to_rgb(bar.color))) for bar in bars]
     ax.barh(range(len(bars)), lengths, 0.6, color=colors, xerr=spreads, error_kw={"elinewidth": 1})
@@ -131,10 +125,7 @@ def _draw(ax: Axes, bars: Sequence[_Bar], values: bool) -> None:
     low -= 0.04 * (high - low) * (low < 0)
     ax.set(xlim=(low, high + (0.2 if values else 0.05) * (high - low)), ylim=(len(bars) - 0.35, -0.6))
     ax.set_xticks([tick for tick in ax.get_xticks() if low <= tick <= high * 1.01])
-    ax.set_yticks(range(len(bars)), [bar.label for bar in bars])
     ax.axvline(0, color="black", linewidth=0.8)
-    style.tidy(ax, "x")
-    ax.tick_params(axis="y", length=0, labelsize=style.MEDIUM)
 
 
 def _notes(scores: pd.DataFrame, metrics: Sequence[str]) -> list[str]:

@@ -37,6 +37,7 @@ from icy.records.record import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.container import ErrorbarContainer
     from matplotlib.text import Annotation
 
 # -- labels of points, placed so that they do not overlap --------------------------------------------------------------
@@ -46,6 +47,7 @@ DIRECTIONS = ((1, 0), (-1, 0), (-1, 1), (0, 1), (1, 1), (0, -1), (1, -1), (-1, -
 DISTANCES = (4.5, 9.0, 15.0, 23.0, 33.0, 45.0, 60.0)  # points
 LEADER = 12.0  # points; labels at a larger distance have a line to their point
 MARK, STROKE = 3.5, 1.0  # half the width of a mark and of a line, in points
+STEP = 0.5  # by which marks are moved aside, in points
 COVERED, CROSSED = 100.0, 0.5  # costs per square point of overlap with a mark or text, and with a line
 
 Polyline: TypeAlias = Sequence[tuple[float, float]]  # corners of a line, in data coordinates
@@ -64,7 +66,7 @@ def place_labels(
     """Write a text next to each point, with as little overlap as possible with marks, lines and other texts.
 
     Texts are placed one after another, each at the offset with the lowest cost. Call this last, when the axes have
-    their limits and everything else is drawn.
+    their limits and positions and everything else is drawn.
 
     Args:
         ax: axes of the points.
@@ -74,46 +76,39 @@ def place_labels(
         size: size of the letters, in points; by default `style.SMALL`.
     """
     size = size or style.SMALL
-    figure = style.figure_of(ax)
-    figure.draw_without_rendering()  # fixes the position of the axes
-    scale = 72 / figure.dpi
+    scale = 72 / style.figure_of(ax).dpi
     where = scale * ax.transData.transform(points)
-    strokes = [_along(scale * ax.transData.transform(line)) for line in lines]
-    occupied = np.concatenate([_around(where, MARK), *strokes])
-    weights = np.concatenate([np.full(len(where), COVERED), np.full(len(occupied) - len(where), CROSSED)])
+    along = [_along(scale * ax.transData.transform(line)) for line in lines]
+    strokes = np.concatenate([np.empty((0, 2)), *along])
+    around = [np.hstack([places - half, places + half]) for places, half in ((where, MARK), (strokes, STROKE))]
+    occupied = np.concatenate(around)
+    weights = np.repeat([COVERED, CROSSED], [len(where), len(strokes)])
+    frame = scale * np.array([ax.bbox.extents])
+    line = {"arrowstyle": "-", "color": style.DIM, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
     written = []
     for place, point, text in zip(where, points, texts, strict=True):
-        boxes = _boxes(place, style.text_size(text, size))
-        best = int(np.argmin(_costs(boxes, occupied, weights, scale * np.array(ax.bbox.extents))))
+        extent = np.array(style.text_size(text, size))
+        low = place + OFFSETS - extent * (1 - np.sign(OFFSETS)) / 2
+        boxes = np.hstack([low - 1, low + extent + 1])  # with a margin
+        outside = (extent + 2).prod() - _overlaps(boxes, frame)[:, 0]
+        best = int(np.argmin(_overlaps(boxes, occupied) @ weights + COVERED * outside + np.hypot(*OFFSETS.T)))
         occupied, weights = np.concatenate([occupied, boxes[best : best + 1]]), np.append(weights, COVERED)
-        written.append(_write(ax, point, text, OFFSETS[best], size))
+        across, up = map(float, OFFSETS[best])
+        label = ax.annotate(
+            text, point, (across, up), textcoords="offset points", fontsize=size, annotation_clip=False,
+            parse_math=False, arrowprops=line if np.hypot(across, up) > LEADER else None,
+            ha="left" if across > 0 else "right" if across < 0 else "center",
+            va="bottom" if up > 0 else "top" if up < 0 else "center",
+        )  # fmt: skip
+        written.append(label)
     return written
 
 
-def _around(places: Array, half: float) -> Array:
-    return np.concatenate([places - half, places + half], axis=1)
-
-
 def _along(corners: Array) -> Array:
-    """Return small boxes along a line, which stand for the line in the costs."""
+    """Return places along a line, as far apart as its stroke is wide."""
     counts = 1 + (np.abs(np.diff(corners, axis=0)).max(axis=1) / (2 * STROKE)).astype(int)
     pieces = [np.linspace(corners[i], corners[i + 1], count, endpoint=False) for i, count in enumerate(counts)]
-    return _around(np.concatenate([*pieces, corners[-1:]]), STROKE)
-
-
-def _boxes(place: Array, extent: tuple[float, float]) -> Array:
-    """Return the box of a text, of the size `extent`, at each of OFFSETS, with a margin."""
-    nearest = place + OFFSETS
-    lowest = nearest - np.array(extent) * (1 - np.sign(OFFSETS)) / 2
-    return np.concatenate([lowest - 1, lowest + np.array(extent) + 1], axis=1)
-
-
-def _costs(boxes: Array, occupied: Array, weights: Array, frame: Array) -> Array:
-    """Return the cost of each box: its overlap with marks and lines, its area outside the frame, and its distance."""
-    area = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
-    outside = area - _overlaps(boxes, frame.reshape(1, 4))[:, 0]
-    costs: Array = _overlaps(boxes, occupied) @ weights + COVERED * outside + np.hypot(*OFFSETS.T)
-    return costs
+    return np.concatenate([*pieces, corners[-1:]])
 
 
 def _overlaps(some: Array, others: Array) -> Array:
@@ -124,25 +119,28 @@ def _overlaps(some: Array, others: Array) -> Array:
     return areas
 
 
-def _write(ax: Axes, point: tuple[float, float], text: str, offset: Array, size: float) -> Annotation:
-    across, up = map(float, offset)
-    line = {"arrowstyle": "-", "color": style.DIM, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
-    return ax.annotate(
-        text,
-        point,
-        (across, up),
-        textcoords="offset points",
-        ha="left" if across > 0 else "right" if across < 0 else "center",
-        va="bottom" if up > 0 else "top" if up < 0 else "center",
-        fontsize=size,
-        arrowprops=line if np.hypot(across, up) > LEADER else None,
-        annotation_clip=False,
-        parse_math=False,
-    )
+def move_apart(ax: Axes, points: Polyline, size: float, farthest: float) -> list[float]:
+    """Return the x coordinates of marks, moved aside as little as possible so that they do not cover each other.
+
+    Args:
+        ax: axes with their limits and positions.
+        points: data coordinates (x, y) of the marks.
+        size: least distance of two marks, in points.
+        farthest: most that a mark is moved, in points.
+    """
+    scale = 72 / style.figure_of(ax).dpi
+    steps = np.arange(0, farthest + STEP, STEP)
+    offsets = np.column_stack([np.column_stack([steps, -steps]).ravel(), np.zeros(2 * len(steps))])
+    occupied = np.empty((0, 2))
+    for place in scale * ax.transData.transform(np.reshape(points, (-1, 2))):
+        places = place + offsets
+        nearest = np.min(np.hypot(*(places[:, None] - occupied[None]).T).T, axis=1, initial=math.inf)
+        free = np.flatnonzero(nearest >= size)
+        occupied = np.vstack([occupied, places[free[0] if len(free) else int(nearest.argmax())]])
+    return [float(x) for x, _ in ax.transData.inverted().transform(occupied / scale)]
 
 
 ARROW_LENGTH = 9  # points
-LARGEST = 25.0  # largest width or height of a readable figure, in inches; two and a half pages
 MOST_NAMED = 12  # up to this many models, points of a trade-off have names; else ranks, and names are in a legend
 BLOCK = ("role", "protocol", "measure", "representation")  # columns in which the results of one block agree
 # Settings that all rows of a protocol share only by chance, in contrast to its target and its cap.
@@ -181,15 +179,22 @@ class Line:
     def cell(self, grammar: str, spread: str) -> TableCell | None:
         """Return the center and the spread on a grammar, of ratios on the log scale; None if it was not measured."""
         if (grammar, spread) not in self._cells:
-            part = self.long[self.long["grammar"] == grammar]
-            self._cells[grammar, spread] = cell_in_row(part, spread, "only") if len(part) else None
+            part, seeds = self.long[self.long["grammar"] == grammar], int(self.long["seed"].nunique())
+            cell = cell_in_row(part, spread, "only") if len(part) else None
+            lacks = cell is not None and len(part) < seeds
+            self._cells[grammar, spread] = replace(cell, row_seeds=seeds) if cell is not None and lacks else cell
         return self._cells[grammar, spread]
 
-    @property
+    @cached_property
+    def is_ratio(self) -> bool:
+        """Whether its values are ratios."""
+        return bool(self.long["measure"].iloc[0] == "ratio")
+
+    @cached_property
     def cap(self) -> float:
         """The cap of ratios; infinite for other measures, or if it is unknown."""
-        first = self.long.iloc[0]
-        return math.inf if first["measure"] != "ratio" or pd.isna(first["cap"]) else float(first["cap"])
+        cap = self.long["cap"].iloc[0]
+        return math.inf if not self.is_ratio or pd.isna(cap) else float(cap)
 
     def bar(self, cell: TableCell) -> tuple[float, float]:
         """Return the lengths of the error bar of a cell, down and up."""
@@ -250,6 +255,16 @@ class ResultBlock:
         """Lines of the block, one per row of the bias table."""
         return self.lines_over()
 
+    def cells(self, spread: str, grammars: Iterable[str] | None = None) -> list[tuple[Line, TableCell]]:
+        """Return the cells with results on some grammars, by default on all, with their lines."""
+        names = self.grammars if grammars is None else list(grammars)
+        cells = [(line, line.cell(name, spread)) for line in self.lines for name in names]
+        return [(line, cell) for line, cell in cells if cell is not None and cell.seeds]
+
+    def has_gaps(self, grammars: Iterable[str], spread: str) -> bool:
+        """Whether a line was not measured on one of these grammars."""
+        return any(line.cell(name, spread) is None for name in grammars for line in self.lines)
+
     def lines_over(self, *together: str) -> list[Line]:
         """Return the lines; rows that differ only in the columns `together` share a line."""
         apart = [name for name in ROW[1:] if name not in together]
@@ -279,10 +294,8 @@ def blocks(long: pd.DataFrame) -> list[ResultBlock]:
     found, apart = [], [name for name in SETTINGS if long[name].nunique(dropna=False) > 1]
     for _, part in long.groupby(varying, sort=False, dropna=False):
         first = part.iloc[0]
-        differing = {name: str(first[name]) for name in varying if name != "measure" or "protocol" not in varying}
-        if "role" in differing:
-            differing["role"] = PLURAL.get(differing["role"], differing["role"])
-        name = ", ".join(differing.values())
+        names = [str(first[name]) for name in varying if name != "measure" or "protocol" not in varying]
+        name = ", ".join(PLURAL.get(one, one) for one in names)
         found.append(ResultBlock(name, str(first["measure"]), part, apart))
     return sorted(found, key=_place)
 
@@ -416,6 +429,20 @@ def front(points: Sequence[Point], part: ResultBlock) -> list[tuple[float, float
     return [place for both in zip_longest(best, corners) for place in both if place is not None]
 
 
+def tradeoff_limits(points: Sequence[Point], ratio: bool) -> list[tuple[float, float]]:
+    """Return the limits of the x axis and of the y axis of a trade-off, with room for its error bars."""
+    found = []
+    for along in (0, 1):
+        ends = [(point.place[along], *point.ends[along]) for point in points]
+        high = max(end for _, _, end in ends)
+        if ratio:
+            found.append((min(max(end, value / 2, LEAST_RATIO) for value, end, _ in ends) / 1.15, high * 1.15))
+        else:
+            low = min(end for _, end, _ in ends)
+            found.append((low - 0.08 * (high - low or 1), high + 0.08 * (high - low or 1)))
+    return found
+
+
 def describe_tradeoff(long: pd.DataFrame, spread: str) -> tuple[str, list[str]]:
     """Return the title and the caption of a trade-off, as `describe` does for other charts."""
     setting, *notes = describe(long, spread, bars=True)[1]
@@ -459,44 +486,30 @@ def seeds_note(long: pd.DataFrame) -> str:
     return counted(most, "seed") if least == most else f"{least} to {most} seeds"
 
 
-def refuse_crowd(size: Iterable[float], parts: Sequence[ResultBlock]) -> None:
-    """Raise an error if a new figure would be too large to read.
-
-    Args:
-        size: width and height of the figure, in inches.
-        parts: blocks that the figure would show.
-
-    Raises:
-        InvalidSettingError: the width or the height is larger than LARGEST.
-    """
-    width, height = size
-    if max(width, height) <= LARGEST:
-        return
-    rows, long = sum(len(part.lines) for part in parts), pd.concat([part.long for part in parts])
-    varying = [name for name in ("protocol", *ROW[1:]) if long[name].nunique(dropna=True) > 1]
-    example = f", as in --where {varying[0]}={long[varying[0]].dropna().iloc[0]}" if varying else ""
-    raise InvalidSettingError(
-        f"These results have {counted(rows, 'row')} in {counted(len(parts), 'panel')}. Their plot would be "
-        f"{width:.0f} by {height:.0f} inches, too large to read: choose some with --model, --grammar or "
-        f"--where{example}."
-    )
+def limits(cells: Iterable[tuple[Line, TableCell]], ratio: bool) -> tuple[float, float]:
+    """Return axis limits that include all cells and error bars and, for ratios, 1 (the ratio of concat)."""
+    found = [(cell.center, *cell.interval(line.cap)) for line, cell in cells]
+    high = max([high for _, _, high in found], default=1.0)
+    if ratio:
+        low = min([0.9, *(max(low, center / 2, LEAST_RATIO) for center, low, _ in found)])
+        return low / 1.1, max(2.0, high) * 1.35
+    least = min([center for center, _, _ in found], default=0.0)
+    return min(low for _, low, _ in found) - 0.05 if least < 0 else 0.0, max(1.05, high)
 
 
-def limits(lines: Iterable[Line], grammars: Iterable[str], spread: str, ratio: bool) -> tuple[float, float]:
-    """Return axis limits that include all lines and error bars and, for ratios, 1 (the ratio of concat)."""
-    names = list(grammars)
-    cells = [(line, line.cell(grammar, spread)) for line in lines for grammar in names]
-    found = [(cell.center, *line.bar(cell)) for line, cell in cells if cell is not None and cell.seeds]
-    high = max([mean + up for mean, _, up in found], default=1.0)
-    if not ratio:
-        lowest = min([mean for mean, _, _ in found], default=0.0)
-        return (min(mean - down for mean, down, _ in found) - 0.05 if lowest < 0 else 0.0), max(1.05, high)
-    low = min([0.9, *(max(mean - down, mean / 2, LEAST_RATIO) for mean, down, _ in found)])
-    return low / 1.1, max(2.0, high) * 1.35
+def value_axis(ax: Axes, along: str, part: ResultBlock, ends: tuple[float, float]) -> None:
+    """Set limits and scale of the axis of values ("x" or "y"), with a line at the ratio of concat, or at chance."""
+    straight, axis = (ax.axvline, ax.xaxis) if along == "x" else (ax.axhline, ax.yaxis)
+    ax.set(**{f"{along}scale": "log" if part.is_ratio else "linear", f"{along}lim": ends})
+    if part.is_ratio:
+        straight(1, color="black", linewidth=0.8, zorder=1)
+        style.ratio_axis(axis, *ends)
+    elif part.chance:
+        straight(part.chance, **style.CHANCE)
 
 
 def mean_and_band(
-    every: pd.DataFrame, spread: str, most: int | None = None
+    every: pd.DataFrame, spread: str, most: int | None = None, shortest: bool = True
 ) -> tuple[pd.DataFrame, pd.Series[float], pd.Series[float]]:
     """Return the evaluations that all runs have, and their mean and spread over runs.
 
@@ -504,60 +517,91 @@ def mean_and_band(
         every: values, with a row per evaluation and a column per run; NaN after the end of a run.
         spread: a name of SPREADS.
         most: maximum number of evaluations, which include the last; None for all.
+        shortest: whether to leave out evaluations that only some runs have.
     """
-    shared = every.dropna()
+    shared = every.dropna() if shortest else every
     step = -(-len(shared) // most) if most else 1
     shared = shared.iloc[::-1].iloc[:: max(1, step)].iloc[::-1]
     mean = shared.mean(axis=1)
-    return shared, mean, shared.apply(SPREADS[spread][1], axis=1) if len(shared) and every.shape[1] > 1 else mean * 0
+    several = len(shared) and every.shape[1] > 1
+    return shared, mean, shared.apply(SPREADS[spread][1], axis=1).fillna(0) if several else mean * 0
 
 
-def mark_mean(ax: Axes, along: str, place: float, line: Line, cell: TableCell, color: str) -> None:
-    """Mark a mean after its error bar: an arrow if the true ratio is larger, because runs were cut, else ~ if coarse.
+def draw_band(
+    ax: Axes, every: pd.DataFrame, spread: str, look: style.Look, shortest: bool = True, **more: Any
+) -> pd.DataFrame:
+    """Draw the mean of values and a band of their spread; return the rows that are drawn.
 
-    An error bar that leaves the axis at its lower end has an arrow there.
+    Args:
+        ax: axes to draw on.
+        every: values, with a row per place on the x axis and a column per run.
+        spread: a name of SPREADS.
+        look: color and dash of the line.
+        shortest: whether the line ends with the shortest run.
+        **more: passed to `Axes.plot`.
+    """
+    shared, mean, wide = mean_and_band(every, spread, shortest=shortest)
+    ax.fill_between(shared.index, mean - wide, mean + wide, color=look.color, alpha=0.2, linewidth=0)
+    ax.plot(shared.index, mean, **{"color": look.color, "linestyle": look.dash, "linewidth": style.LINE, **more})
+    return shared
+
+
+def draw_means(
+    ax: Axes, along: str, means: Iterable[tuple[float, Line, TableCell | None]], color: str, /, **look: Any
+) -> ErrorbarContainer | None:
+    """Draw means with error bars; return None if there are none.
+
+    After its error bar, a mean has an arrow if the true ratio is larger, because runs were cut, else ~ if coarse. An
+    error bar that leaves the axis at its lower end has an arrow there.
 
     Args:
         ax: axes, with their final limits.
         along: "x" or "y", the axis of the values.
-        place: coordinate on the other axis.
-        line: the line of the mean.
-        cell: the mean and its error.
-        color: color of the marks.
+        means: for each mean, the coordinate on the other axis, and its line and cell.
+        color: color of the error bars and arrows.
+        **look: passed to `Axes.errorbar`.
     """
-    low, high = cell.interval(line.cap)
-    least, upright = (ax.get_xlim() if along == "x" else ax.get_ylim())[0], along == "y"
+    found = [(place, line, cell) for place, line, cell in means if cell is not None and cell.seeds]
+    if not found:
+        return None
+    upright, arrow = along == "y", {**style.ARROW, "color": color}
+    places, centers = [place for place, _, _ in found], [cell.center for _, _, cell in found]
+    errors = np.array([line.bar(cell) for _, line, cell in found]).T
+    errors[:, ~errors.any(axis=0)] = np.nan  # a bar of no length would read as certainty
+    x, y = (places, centers) if upright else (centers, places)
+    drawn = ax.errorbar(x, y, **{f"{along}err": errors, "ecolor": color, "elinewidth": 0.9, **look})
+    least = (ax.get_ylim() if upright else ax.get_xlim())[0]
 
-    def put(text: str, end: float, points: float, **more: Any) -> None:
+    def put(place: float, text: str, end: float, points: float, **more: Any) -> None:
         xy, offset = ((place, end), (0, points)) if upright else ((end, place), (points, 0))
         ax.annotate(text, xy, offset, textcoords="offset points", color=color, **more)
 
-    arrow = {**style.ARROW, "color": color}
-    if cell.censored and line.long["measure"].iloc[0] == "ratio":
-        reverse = str(style.ARROW["arrowstyle"]).replace("-|>", "<|-")
-        put("", high, ARROW_LENGTH, arrowprops={**arrow, "arrowstyle": reverse})
-    elif cell.coarse:
-        ends = ("center", "bottom") if upright else ("left", "center_baseline")
-        put(COARSE, high, 1.5, ha=ends[0], va=ends[1], fontsize=style.SMALL)
-    if low < least:
-        put("", least, ARROW_LENGTH, arrowprops=arrow)
+    for place, line, cell in found:
+        low, high = cell.interval(line.cap)
+        if cell.censored and line.is_ratio:
+            reverse = str(style.ARROW["arrowstyle"]).replace("-|>", "<|-")
+            put(place, "", high, ARROW_LENGTH, arrowprops={**arrow, "arrowstyle": reverse})
+        elif cell.coarse:
+            ends = ("center", "bottom") if upright else ("left", "center_baseline")
+            put(place, COARSE, high, 1.5, ha=ends[0], va=ends[1], fontsize=style.SMALL)
+        if low < least:
+            put(place, "", least, ARROW_LENGTH, arrowprops=arrow)
+    return drawn
 
 
 def notes_on_ends(parts: Sequence[ResultBlock], grammars: Iterable[str], spread: str) -> list[str]:
     """Return a note on error bars that leave the axis at its lower end; empty if there are none."""
     names = list(grammars)
     for part in parts:
-        found = [(line, cell) for line in part.lines for g in names if (cell := line.cell(g, spread)) and cell.seeds]
-        least = limits(part.lines, names, spread, part.is_ratio)[0]
-        if any(cell.interval(line.cap)[0] < least for line, cell in found):
+        cells = part.cells(spread, names)
+        if any(cell.interval(line.cap)[0] < limits(cells, part.is_ratio)[0] for line, cell in cells):
             return ["arrow at the end of the axis: the error bar is longer"]
     return []
 
 
 def color_ends(parts: Sequence[ResultBlock], spread: str) -> tuple[float, float]:
     """Return the ends of the color scale of blocks of one measure: at most 0 and at least 1; of ratios, 1 and 2."""
-    cells = [line.cell(grammar, spread) for part in parts for line in part.lines for grammar in part.grammars]
-    centers = [cell.center for cell in cells if cell is not None and math.isfinite(cell.center)]
+    centers = [cell.center for part in parts for _, cell in part.cells(spread) if math.isfinite(cell.center)]
     low, high, least = (1.0, 2.0, LEAST_RATIO) if parts[0].is_ratio else (0.0, 1.0, -math.inf)  # a log scale is above 0
     return max(min([low, *centers]), least), max([high, *centers])
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.analysis import style
 from icy.analysis.order import COMPOSITIONAL, NOISE, place_of_model
-from icy.analysis.table_cells import CUT, LEAST_RATIO, TableCell, cell_in_row, checked_spread
+from icy.analysis.picture import Panel, Picture, plot
+from icy.analysis.table_cells import CUT, TableCell, cell_in_row
 from icy.analysis.tables.bias import parameter_counts
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
@@ -28,13 +27,15 @@ from .panels import (
     blocks,
     describe,
     describe_tradeoff,
+    draw_means,
     front,
     limits,
-    mark_mean,
     measured,
+    move_apart,
     place_labels,
     ranked,
-    refuse_crowd,
+    tradeoff_limits,
+    value_axis,
 )
 
 # -- compositional grammars against noise grammars, with the front of the best models ----------------------------------
@@ -46,15 +47,10 @@ LISTED, LONGEST = 0.135, 32  # height of a name in the legend, in inches; names 
 DOT = 5.5  # points
 
 
-@style.with_own_settings
+@plot
 def tradeoff(
-    results: Results,
-    *,
-    spread: str = "sd",
-    title: str | None = None,
-    width: float | None = None,
-    axes: Axes | Sequence[Axes] | None = None,
-) -> Figure:
+    results: Results, *, spread: str = "sd", width: float | None = None, axes: Axes | Sequence[Axes] | None = None
+) -> Picture:
     """Draw accuracy on compositional grammars against accuracy on noise, with ranks and the Pareto front of models.
 
     The vertical axis is the accuracy on shufdet (for receivers the mean of shuf and shufdet), the horizontal axis the
@@ -77,55 +73,30 @@ def tradeoff(
         InvalidSettingError: no model has all these grammars, an unknown spread, a wrong number of axes, or too many
             rows to be read.
     """
-    checked_spread(spread)
     long = measured(results)
-    parts, points = [], []
-    for part in blocks(long):
-        if found := ranked(part, spread):
-            parts.append(part)
-            points.append(found)
-    if not parts:
+    shown = [(part, points) for part in blocks(long) if (points := ranked(part, spread))]
+    if not shown:
         raise InvalidSettingError(_explain_no_models(long))
-    width = style.width_of(width, 0) or None
-    # Names are at the points only for few models, with enough room.
-    longest = max(style.text_size(point.name, style.SMALL)[0] for found in points for point in found) / 72
-    few = max(map(len, points)) <= MOST_NAMED
-    named = few and longest < 0.5 * (width or style.WIDTH) / min(2, len(points))
-    below = style.CAPTIONED and not named and len(points) == 1 and axes is None  # names are in a legend below
-    size, across = _size(points, named or below, width)
-    if axes is None:
-        refuse_crowd(size, parts)
-    names = [part.name or "all models" for part in parts]
-    figure, drawn = style.panels(names, axes, size, across)
-    extent = size[0] / across, size[1] / -(-len(parts) // across)
-    for ax, part, found in zip(drawn, parts, points, strict=True):
-        _tradeoff_panel(ax, part, found, named or below, extent, several=len(parts) > 1)
-        if below:
-            tight = {"handlelength": 1.2, "handletextpad": 0.3, "columnspacing": 0.8}
-            style.legend(figure, [ax], True, _ranked_handles(found), **tight)
-    style.entitle(figure, drawn, axes is None, title, *describe_tradeoff(long, spread))
-    for ax, part, found in zip(drawn, parts, points, strict=True):
-        names = [point.name if named else str(point.rank) for point in found]
-        lines = [front(found, part), *(bar for point in found for bar in point.bars)]
-        place_labels(ax, [point.place for point in found], names, lines)
-    return figure
-
-
-def _size(points: Sequence[Sequence[Point]], named: bool, width: float | None) -> tuple[tuple[float, float], int]:
-    """Return width and height of a new figure, in inches, and the number of panels side by side.
-
-    Panels with names at their points are side by side. Panels with a legend are side by side, on a wider figure, only
-    if they would otherwise be taller than a page.
-    """
-    listed = 0 if named else max(map(len, points))
-    if len(points) == 1 or named:
-        across, usual = min(2, len(points)), style.WIDTH
-        panel = max(ALONE if across == 1 else SMALLER, LISTED * (listed + 2))
-    else:
-        panel = max(ALONE, LISTED * (min(listed, LONGEST) + 2))
-        across = 1 if width else -(-len(points) // max(1, int(style.TALLEST / panel)))
-        usual = WIDER * across
-    return (width or usual, panel * -(-len(points) // across) + 0.5), across
+    across, most = min(2, len(shown)), max(len(points) for _, points in shown)
+    # Names are at the points only for few models, with enough room; else in a legend, in captioned figures below.
+    longest = max(style.text_size(point.name, style.SMALL)[0] for _, points in shown for point in points) / 72
+    named = most <= MOST_NAMED and longest < 0.5 * (width or style.WIDTH) / across
+    below = style.CAPTIONED and not named and len(shown) == 1 and axes is None
+    listed = 0 if named or below else min(most, LONGEST if len(shown) > 1 else most)
+    if listed and len(shown) > 1:  # a legend right of each panel
+        across = 1 if width else -(-len(shown) // int(style.TALLEST / max(ALONE, LISTED * (listed + 2))))
+    height = max(SMALLER if across > 1 and not listed else ALONE, LISTED * (listed + 2)) - 0.6
+    panels = [
+        Panel(partial(_points, part, points, not listed), "", part.name, height, grid="both",
+              finish=partial(_label, part, points, named))
+        for part, points in shown
+    ]  # fmt: skip
+    title, notes = describe_tradeoff(long, spread)
+    return Picture(
+        panels, title, notes, _ranked_handles(shown[0][1]) if below else (), across,
+        width or (WIDER * across if listed and len(shown) > 1 else style.WIDTH), blocks=[part for part, _ in shown],
+        handles={"handlelength": 1.2, "handletextpad": 0.3, "columnspacing": 0.8},
+    )  # fmt: skip
 
 
 def _explain_no_models(long: pd.DataFrame) -> str:
@@ -143,13 +114,8 @@ def _explain_no_models(long: pd.DataFrame) -> str:
     )
 
 
-# -- drawing -----------------------------------------------------------------------------------------------------------
-
-
-def _tradeoff_panel(
-    ax: Axes, part: ResultBlock, points: Sequence[Point], named: bool, extent: tuple[float, float], several: bool
-) -> None:
-    """Draw one panel of `extent` inches, alone or as one of several; names are in the legend unless `named`."""
+def _points(part: ResultBlock, points: Sequence[Point], named: bool, ax: Axes) -> None:
+    """Draw the models of one panel, and the front; names are in a legend at the right unless `named`."""
     looks = style.model_looks([point.line.model for point in points])
     for point in points:
         look = looks[point.line.model]
@@ -157,32 +123,32 @@ def _tradeoff_panel(
             ax.plot(*zip(*bar, strict=True), color="#d0d0d0", linewidth=0.8, zorder=1)
         ax.plot(*point.place, look.marker, markersize=DOT, markerfacecolor=look.face, markeredgecolor=look.color,
                 markeredgewidth=1.0, zorder=3)  # fmt: skip
+    (left, right), (low, high) = tradeoff_limits(points, part.is_ratio)
+    ax.set(
+        **dict.fromkeys(("xscale", "yscale"), "log" if part.is_ratio else "linear"),
+        xlim=(left, right),
+        ylim=(low, high),
+    )
     if part.is_ratio:
-        _log_axes(ax, points)
-    ax.margins(0.08)
+        style.ratio_axis(ax.xaxis, left, right)
+        style.ratio_axis(ax.yaxis, low, high)
     ax.plot(*zip(*front(points, part), strict=True), color="black", linewidth=0.8, linestyle="--", zorder=2)
-    style.tidy(ax, grid="both")
     easy = [g for g in COMPOSITIONAL if g in part.grammars]
     on = easy[0] if len(easy) == 1 else f"mean of {', '.join(easy)}"
-    ax.set_xlabel(style.wrapped(f"{part.axis} on noise", 0.6 * extent[0], style.MEDIUM))
-    ax.set_ylabel(style.wrapped(f"{part.axis} on {on}", 0.55 * extent[1], style.MEDIUM))
-    style.name_block(ax, style.wrapped(part.name, 0.7 * extent[0], style.MEDIUM))
+    ax.set_xlabel(style.wrapped(f"{part.axis} on noise", style.room(ax), style.MEDIUM))
+    ax.set_ylabel(style.wrapped(f"{part.axis} on {on}", SMALLER - 0.6, style.MEDIUM))
     if not named:
-        columns = -(-len(points) // LONGEST) if several else 1
+        columns = -(-len(points) // LONGEST)
         ax.legend(handles=_ranked_handles(points), fontsize=style.SMALL, frameon=False, loc="center left",
                   bbox_to_anchor=(1.01, 0.5), borderaxespad=0, labelspacing=0.25, handletextpad=0.3, ncols=columns,
                   columnspacing=0.8)  # fmt: skip
 
 
-def _log_axes(ax: Axes, points: Iterable[Point]) -> None:
-    """Make both axes logarithmic."""
-    for place, axis in enumerate((ax.xaxis, ax.yaxis)):
-        ends = [(point.place[place], *point.ends[place]) for point in points]
-        low = min(max(end, value / 2, LEAST_RATIO) for value, end, _ in ends) / 1.15
-        high = max(end for _, _, end in ends) * 1.15
-        (ax.set_xscale if axis is ax.xaxis else ax.set_yscale)("log")
-        (ax.set_xlim if axis is ax.xaxis else ax.set_ylim)(low, high)
-        style.ratio_axis(axis, low, high)
+def _label(part: ResultBlock, points: Sequence[Point], named: bool, ax: Axes) -> None:
+    """Write names, or ranks, next to the points."""
+    names = [point.name if named else str(point.rank) for point in points]
+    lines = [front(points, part), *(bar for point in points for bar in point.bars)]
+    place_labels(ax, [point.place for point in points], names, lines)
 
 
 def _ranked_handles(points: Sequence[Point]) -> list[Line2D]:
@@ -194,21 +160,14 @@ def _ranked_handles(points: Sequence[Point]) -> list[Line2D]:
 # -- results against the number of parameters --------------------------------------------------------------------------
 
 
-PANEL_HEIGHT, LARGE_PANEL = 1.55, 2.1  # inches, for few models and for many
+PANEL_HEIGHT, LARGE_PANEL = 1.2, 1.75  # inches, for few models and for many
 MARK = 4.0  # points
-FARTHEST, STEP = 10.0, 0.5  # most that a mark is moved aside, and the step, in points
+FARTHEST = 10.0  # most that a mark is moved aside, in points
 Sized = tuple[int, TableCell]  # number of parameters, and the result
 
 
-@style.with_own_settings
-def parameters(
-    results: Results,
-    *,
-    spread: str = "sd",
-    title: str | None = None,
-    width: float | None = None,
-    axes: Axes | Sequence[Axes] | None = None,
-) -> Figure:
+@plot
+def parameters(results: Results, *, spread: str = "sd") -> Picture:
     """Draw results against the number of parameters: a panel per grammar, a line per model through its hidden sizes.
 
     With more than seven models, colors show families, mark shapes show cells, and hollow marks show two layers. Panels
@@ -229,7 +188,6 @@ def parameters(
         InvalidSettingError: no model has parameters, a model has several settings, an unknown spread, or a wrong
             number of axes.
     """
-    checked_spread(spread)
     every = measured(results)
     every = every.assign(size=parameter_counts(every))
     long = every[every["size"].fillna(0) > 0]
@@ -242,45 +200,19 @@ def parameters(
     if not shown:
         raise InvalidSettingError("These ratios are only of concat, so all are 1; add results of other grammars.")
     _refuse_settings([part for part, _ in shown])
-    width = width or style.WIDTH
     looks = style.model_looks(map(str, long["model"].unique()))
     crowd = len(looks) > style.PER_MODEL
-    counts = [(part, sum(other is part for other, _ in shown)) for part in dict.fromkeys(part for part, _ in shown)]
-    figure, drawn = style.grids(
-        [(part.name, count) for part, count in counts],
-        [f"{grammar}, {part.name}" if part.name else grammar for part, grammar in shown],
-        axes,
-        width,
-        [LARGE_PANEL if crowd else PANEL_HEIGHT] * len(counts),
-        2 if crowd else None,
-        sharex=True,
-    )
-    if axes is None:
-        refuse_crowd(figure.get_size_inches(), [part for part, _ in counts])
-    for ax, (part, grammar) in zip(drawn, shown, strict=True):
-        _panel(ax, part, grammar, crowd, spread)
-        ax.set_title(grammar if axes is None or not part.name else f"{grammar}\n{part.name}", fontsize=style.MEDIUM)
-    _label(drawn, counts, width, 1 if axes is not None else 2 if crowd else None)
-    style.legend(figure, drawn, axes is None, _handles(looks, long))
-    usual, notes = describe(long, spread, bars=True)
+    panels = [
+        Panel(partial(_panel, part, g, crowd, spread), g, part.name, LARGE_PANEL if crowd else PANEL_HEIGHT,
+              "parameters", part.axis, "y", partial(_models, part, g, looks, spread))
+        for part, g in shown
+    ]  # fmt: skip
+    title, notes = describe(long, spread, bars=True)
     notes += [style.CHANCE_NOTE] if any(part.chance for part, _ in shown if not part.is_ratio) else []
-    style.entitle(
-        figure, drawn, axes is None, title, f"{usual}, by its number of parameters", _notes(notes, every, long)
-    )
-    if crowd:
-        figure.draw_without_rendering()  # fixes the positions of the axes, which moving marks needs
-    for ax, (part, grammar) in zip(drawn, shown, strict=True):
-        _models(ax, part, grammar, looks, spread)
-    return figure
-
-
-def _label(axes: Sequence[Axes], counts: Sequence[tuple[ResultBlock, int]], width: float, most: int | None) -> None:
-    """Label the axes of the panels of each block; at most `most` panels are side by side."""
-    start = 0
-    for part, count in counts:
-        across = min(style.across(count, width), most or count)
-        style.outer_labels(axes[start : start + count], across, "parameters", [part.axis] * count)
-        start += count
+    return Picture(
+        panels, f"{title}, by its number of parameters", _notes(notes, every, long), _handles(looks, long),
+        2 if crowd else None, grid={"sharex": True}, grouped=True, blocks=list(dict(shown)),
+    )  # fmt: skip
 
 
 def _refuse_settings(parts: Sequence[ResultBlock]) -> None:
@@ -304,77 +236,36 @@ def _notes(usual: Sequence[str], every: pd.DataFrame, long: pd.DataFrame) -> lis
     return notes + ([f"without parameters, and not shown: {', '.join(without)}"] if without else [])
 
 
-def _panel(ax: Axes, part: ResultBlock, grammar: str, crowd: bool, spread: str) -> None:
+def _panel(part: ResultBlock, grammar: str, crowd: bool, spread: str, ax: Axes) -> None:
     """Set up the axes of one panel."""
     ends = float(part.long["size"].min()) / 1.4, float(part.long["size"].max()) * 1.4
-    ax.set_xscale("log")
-    ax.set_xlim(ends)
-    style.tidy(ax, grid="y")
+    ax.set(xscale="log", xlim=ends)
     style.count_axis(ax.xaxis, *ends)
-    low, high = limits(part.lines, [grammar] if crowd else part.grammars, spread, part.is_ratio)
-    if part.is_ratio:
-        ax.set_yscale("log")
-        ax.axhline(1, color="black", linewidth=0.8)
-        high *= 1.5 if part.long["censored"].any() else 1  # room for arrows
-        style.ratio_axis(ax.yaxis, low, high)
-    elif part.chance:
-        ax.axhline(part.chance, **style.CHANCE)
-    ax.set_ylim(low, high)
+    low, high = limits(part.cells(spread, [grammar] if crowd else None), part.is_ratio)
+    arrows = part.is_ratio and part.long["censored"].any()
+    value_axis(ax, "y", part, (low, high * 1.5 if arrows else high))
 
 
-def _models(ax: Axes, part: ResultBlock, grammar: str, looks: dict[str, style.Look], spread: str) -> None:
-    """Draw the models of one panel; if there are many, move marks apart."""
+def _models(part: ResultBlock, grammar: str, looks: dict[str, style.Look], spread: str, ax: Axes) -> None:
+    """Draw a line through the sizes of each model; if there are many models, move marks apart."""
     found: list[tuple[Line, list[Sized]]] = []
     for line in part.lines_over("hidden_size"):
         rows = line.long[line.long["grammar"] == grammar]
-        parts = {size: rows[rows["size"] == size] for size in sorted(set(map(int, rows["size"])))}
-        points = [(size, cell_in_row(part, spread, "only")) for size, part in parts.items()]
-        found.append((line, [point for point in points if point[1].seeds]))
-    aside = _move_apart(ax, [point for _, points in found for point in points]) if len(looks) > style.PER_MODEL else {}
+        cells = [(int(size), cell_in_row(own, spread, "only")) for size, own in rows.groupby("size")]
+        found.append((line, [point for point in cells if point[1].seeds]))
+    crowd = len(looks) > style.PER_MODEL
+    every = sorted((point for _, points in found for point in points), key=lambda point: (point[0], point[1].center))
+    places = [(float(size), cell.center) for size, cell in every]
+    aside = dict(zip(every, move_apart(ax, places, MARK + 0.5, FARTHEST), strict=True)) if crowd else {}
     for line, points in found:
-        _series(ax, line, points, looks[line.model], aside)
-
-
-def _move_apart(ax: Axes, points: Sequence[Sized]) -> dict[Sized, float]:
-    """Return the x coordinate of each point, moved aside as little as possible so that marks do not overlap."""
-    scale = 72 / style.figure_of(ax).dpi
-    found: dict[Sized, float] = {}
-    occupied = np.empty((0, 2))
-    for size, cell in sorted(points, key=lambda point: (point[0], point[1].center)):
-        own = scale * ax.transData.transform((size, cell.center))
-        steps = np.arange(0, FARTHEST + STEP, STEP)
-        places = own + np.column_stack([np.column_stack([steps, -steps]).ravel(), np.zeros(2 * len(steps))])
-        nearest = np.min(np.hypot(*(places[:, None] - occupied[None]).T).T, axis=1, initial=math.inf)
-        free = np.flatnonzero(nearest >= MARK + 0.5)
-        best = places[free[0] if len(free) else int(nearest.argmax())]
-        occupied = np.vstack([occupied, best])
-        found[size, cell] = float(ax.transData.inverted().transform(best / scale)[0])
-    return found
-
-
-def _series(ax: Axes, line: Line, points: Sequence[Sized], look: style.Look, aside: Mapping[Sized, float]) -> None:
-    """Draw a line through the sizes of a model, with errors, and an arrow upward if runs were cut."""
-    if not points:
-        return
-    sizes, means = [aside.get(point, point[0]) for point in points], [cell.center for _, cell in points]
-    errors = [line.bar(cell) for _, cell in points]
-    _, _, (bars,) = ax.errorbar(
-        sizes,
-        means,
-        yerr=list(zip(*errors, strict=True)),
-        color=look.color,
-        linestyle=look.dash if len(points) > 1 else "",
-        linewidth=style.LINE - 0.3,
-        elinewidth=0.6 if aside else 0.7,
-        marker=look.marker,
-        markersize=MARK,
-        markerfacecolor=look.face,
-        markeredgewidth=0.9,
-    )
-    if aside:  # errors of many models would hide their marks
-        bars.set(alpha=0.35, zorder=1)
-    for place, (_, cell) in zip(sizes, points, strict=True):
-        mark_mean(ax, "y", place, line, cell, look.color)
+        look = looks[line.model]
+        drawn = draw_means(
+            ax, "y", [(aside.get(point, point[0]), line, point[1]) for point in points], look.color,
+            color=look.color, linestyle=look.dash if len(points) > 1 else "", linewidth=style.LINE - 0.3,
+            elinewidth=0.7, marker=look.marker, markersize=MARK, markerfacecolor=look.face, markeredgewidth=0.9,
+        )  # fmt: skip
+        if crowd and drawn is not None:  # errors of many models would hide their marks
+            drawn.lines[2][0].set(alpha=0.35, zorder=1)
 
 
 def _handles(looks: dict[str, style.Look], long: pd.DataFrame) -> list[Line2D]:

@@ -6,14 +6,15 @@ import heapq
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
 
 from icy.analysis import style
+from icy.analysis.picture import Panel, Picture, plot
 from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
 from icy.metrics import Score
@@ -27,8 +28,8 @@ ENDS = (0, 1)  # indices of word and concept in a Pair
 PANEL_WIDTH, ROW_HEIGHT = 5.4, 0.27  # inches
 
 
-@style.with_own_settings
-def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Hashable, int] | None = None) -> Figure:
+@plot
+def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Hashable, int] | None = None) -> Picture:
     """Draw words on the left, and on the right the concepts that concept best matching (CBM) assigns to them.
 
     A thick line joins a word and its concept; its width and number show their weight, and its color the attribute.
@@ -57,16 +58,11 @@ def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Has
     if score.metric != "cbm" or "pairs" not in score.details:
         raise InvalidSettingError(f"A translation needs a score of cbm with its details; not {score!r}.")
     board = Board.of(score, groups)
-    if axes is None:
-        height = 1.25 + ROW_HEIGHT * board.bottom
-        axes = style.figure(PANEL_WIDTH, height).subplots()
-    draw_translation(axes, board)
-    axes.set_title("Which concept each word stands for", fontsize=style.LARGE, pad=20, loc="left")
     used = Convention("cbm", score.conventions).note("CBM")
     rates = [f"{name} {score.details[f'{name}_rate']:.2f}" for name in ("ambiguity", "paraphrase", "unmatched")]
     about = f"{', '.join([f'CBM {score.value:.2f}', *rates])}\n{board.legend()}\n{used}".strip()
-    axes.set_xlabel(about, fontsize=style.SMALL, color=style.DIM, loc="left")
-    return style.figure_of(axes)
+    panel = Panel(partial(_translation, board, about), height=0.3 + ROW_HEIGHT * board.bottom)
+    return Picture([panel], "Which concept each word stands for", width=PANEL_WIDTH)
 
 
 @dataclass(frozen=True)
@@ -153,14 +149,13 @@ def _heights(matched: list[Hashable], unmatched: list[Hashable]) -> dict[Hashabl
     return heights | {name: start + row for row, name in enumerate(unmatched[: MOST - len(matched)])}
 
 
-def draw_translation(axes: Axes, board: Board) -> None:
-    """Draw lines, marks and names."""
+def _translation(board: Board, about: str, axes: Axes) -> None:
+    """Draw lines, marks and names, and a text below."""
     heaviest = max(pair[2] for pair in board.matched + board.others)
     faintness = min(0.5, 60 / max(1, len(board.others)))  # many lines must not become a gray surface
-    _draw_lines(
-        axes, board, board.others, heaviest * THICKEST / FAINT_THICKEST, [style.GRAY] * len(board.others), faintness
-    )
-    _draw_lines(axes, board, board.matched, heaviest, [board.color(pair[1]) for pair in board.matched], 0.85)
+    gray, colors = [style.GRAY] * len(board.others), [board.color(pair[1]) for pair in board.matched]
+    _draw_lines(axes, board, board.others, heaviest * THICKEST / FAINT_THICKEST, gray, faintness)
+    _draw_lines(axes, board, board.matched, heaviest, colors, 0.85)
     for word, concept, weight in board.matched:
         box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": board.color(concept), "linewidth": 0.8}
         axes.text(WEIGHT_AT, board.words[word], str(weight), ha="center", va="center", fontsize=7, bbox=box)
@@ -175,6 +170,7 @@ def draw_translation(axes: Axes, board: Board) -> None:
                       ha=side, va="bottom", fontsize=8, color=style.GRAY)  # fmt: skip
     axes.set(xlim=(-0.35, 1.45), ylim=(board.bottom + 0.7, -0.7), xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
+    axes.set_xlabel(about, fontsize=style.SMALL, color=style.DIM, loc="left")
 
 
 def _draw_lines(

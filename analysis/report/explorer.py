@@ -14,9 +14,9 @@ from icy.analysis.atlas.atlas import MODEL, SETTING, Atlas, model_label
 from icy.analysis.atlas.placement import LISTED_NEIGHBORS, MIN_SHARED
 from icy.analysis.order import COMPOSITIONAL, NOISE, Facts, SortKey, heading, in_order
 from icy.analysis.table_cells import LEAST_RATIO, updates_text, updates_to_target
-from icy.config.specs import ProbeSpec
 from icy.core.errors import UnknownNameError
 from icy.core.registry import registry
+from icy.training.probe_job import ProbeSettings
 
 from .page import charts, whole_page
 
@@ -86,7 +86,7 @@ def explorer_settings(atlas: Atlas) -> list[Facts]:
                 "axes": [axes for axes in (_published(compared, ratio), _principal(models, compared, ratio)) if axes],
             }
         )
-    usual = {"protocol": ProbeSpec.protocol, "meanings": ProbeSpec.meanings}
+    usual = {"protocol": ProbeSettings.protocol, "meanings": ProbeSettings.meanings}
 
     def place(one: Facts) -> tuple[int, int]:
         return sum(one["setting"][name] != value for name, value in usual.items()), -len(one["models"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +27,7 @@ from icy.analysis.plots.panels import (
     mean_and_band,
     measured,
     ranked,
+    tradeoff_limits,
 )
 from icy.analysis.style import grammar_looks, model_looks
 from icy.analysis.table_cells import LEAST_RATIO, SPREADS, conventions_of
@@ -48,6 +48,7 @@ ALL_POINTS = 300_000  # maximum of all curves of a section: about 4 MB, which a 
 DIGITS = 4
 Lines: TypeAlias = list[list[float | None]]  # a curve, as a list per name
 RUN = ("row", "grammar", "seed", "value", "censored", "failed", "reason", "error", "steps", "seconds", "curve")
+RATIOS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)  # named in legends and on axes
 COUNTS = ("parameters", "seeds", "concat updates")  # labels of tables that do not identify rows
 
 
@@ -132,7 +133,12 @@ class Section:
     @property
     def has_curves(self) -> bool:
         """Whether any run has a curve; old records, and results read from a table, have none."""
-        return any(record.get("curve") for record in self.records)
+        return bool(self._curves)
+
+    @cached_property
+    def _curves(self) -> dict[str, Any]:
+        """The curves of the records, by key."""
+        return {record["key"]: curve for record in self.records if (curve := record.get("curve"))}
 
     @property
     def counted(self) -> str:
@@ -146,15 +152,12 @@ class Section:
         return [used[name].heading(name) if name in used else name for name in self.points]
 
     def data(self) -> Facts:
-        """Return the data of the page's script as json: rows, cells, runs and curves."""
+        """Return the data of the page's script as json: rows, cells, runs, curves, and charts."""
         curves, runs = self._runs()
         return {
             "name": self.name,
             "rows": self.names(),
-            "columns": [self.table.heading(name) for name in self.table.grammars],
-            "cells": self.cells(),
-            "chart": "heat_scores" if self.scores else "heat" + "_log" * self.log,
-            "log": self.log,
+            "heat": self.cells(),
             "run_names": list(RUN),
             "runs": runs,
             "points": self.axes,
@@ -162,10 +165,36 @@ class Section:
             "curves": curves,
             "means": self._means(),
             "tradeoff": self.tradeoff(),
-            "looks": self._looks(),
             "levels": self._levels(),
-            "domain": color_ends(self.blocks, self.table.spread) if self.blocks else (0.0, 1.0),
+            "charts": self.specs(),
         }
+
+    def specs(self) -> dict[str, Facts]:
+        """Return the charts (Vega-Lite) with the limits, scales, looks and names of `icy plot`; scripts add values."""
+        found, log = charts(), self.log
+        heat, curves, title = found["heat"], found["curves"], "ratio to concat" if log else "mean"
+        color, ends = heat["layer"][0]["encoding"]["color"], (0.0, 1.0)
+        color["title"] = "within its column" if self.scores else title
+        if self.blocks:
+            ends = color_ends(self.blocks, self.table.spread)
+            color["legend"] |= {"values": [one for one in RATIOS if ends[0] <= one <= ends[1]]} if log else {}
+        color["scale"] |= {"domain": ends} | ({"type": "log", "reverse": True} if log and self.blocks else {})
+        heat["description"] = heat["description"].replace("mean", color["title"])
+        heat["encoding"]["x"]["sort"] = [self.table.heading(name) for name in self.table.grammars]
+        points = [point for part in self.blocks for point in ranked(part, self.table.spread)]
+        if points:
+            for axis, ends in zip("xy", tradeoff_limits(points, log), strict=True):
+                encoding = found["tradeoff"]["encoding"][axis]
+                encoding["scale"] = {"domain": ends, "nice": False} | ({"type": "log"} if log else {"zero": False})
+                if log:
+                    encoding |= {"axis": {"values": RATIOS}, "title": encoding["title"].replace("accuracy", title)}
+            if log:  # a small ratio is better
+                found["tradeoff"]["layer"][2]["mark"]["interpolate"] = "step-before"
+        looks, lines = grammar_looks(in_order(self.long["grammar"])), curves["layer"][1]["encoding"]
+        lines["x"]["title"] = lines["tooltip"][2]["title"] = self.counted
+        lines["color"]["scale"] = {"domain": list(looks), "range": [look.color for look in looks.values()]}
+        lines["strokeDash"]["scale"] = {"domain": list(looks), "range": [look.dashes for look in looks.values()]}
+        return {name: found[name] for name in ("heat", "tradeoff", "curves")}
 
     def names(self) -> list[str]:
         """Return a name for each row: the name of its line in the table; model and settings if it has several lines."""
@@ -206,24 +235,17 @@ class Section:
                     "shown": cell.lines(table.decimals),
                     "text": text + (f", {cell.censored} of {cell.seeds} cut" if 0 < cell.censored < cell.seeds else ""),
                 }
-                seeds = self._seeds(place, name)
+                seeds = self._seeds.get((place, name), self._seeds.get((place, ""), ""))
                 found.append({**about, "mean": cell.center, "n": cell.seeds, "seeds": seeds})
         return _within_columns(found) if self.scores else found
 
-    def _seeds(self, place: int, grammar: str = "") -> str:
-        """Return the seeds of a row with a value; if the column is a grammar, with a value on this grammar."""
-        on_all = self._seeds_of_rows.get((place, None), [])
-        return ", ".join(map(str, dict.fromkeys(self._seeds_of_rows.get((place, grammar), on_all))))
-
     @cached_property
-    def _seeds_of_rows(self) -> dict[tuple[int, str | None], list[object]]:
-        """The seeds with a value, by row and grammar; the grammar None has the seeds of all grammars."""
-        found: dict[tuple[int, str | None], list[object]] = {}
-        done = self.long[self.long["value"].notna()]
-        for row, grammar, seed in zip(done["row"], done["grammar"], done["seed"], strict=True):
-            for name in (grammar, None):
-                found.setdefault((row, name), []).append(seed)
-        return found
+    def _seeds(self) -> dict[tuple[int, str], str]:
+        """The seeds with a value, by row and grammar; the grammar "" has the seeds of all grammars."""
+        done = self.long.loc[self.long["value"].notna(), ["row", "grammar", "seed"]]
+        both = pd.concat([done, done.assign(grammar="")])
+        found: Any = both.groupby(["row", "grammar"], sort=False)["seed"].unique()
+        return {key: ", ".join(map(str, seeds)) for key, seeds in found.items()}
 
     def tradeoff(self) -> list[Facts]:
         """Return the points of the trade-off, with their intervals, as `icy plot tradeoff` draws them."""
@@ -236,18 +258,9 @@ class Section:
                 row = _row_of(point.line)
                 about = {"panel": part.name, "row": row, "label": point.line.label, "front": point.front}
                 about |= {"x": x, "y": y, "left": left, "right": right, "low": low, "high": high}
-                about |= {"color": looks[point.line.model].color, "n": point.noise.seeds, "seeds": self._seeds(row)}
+                about |= {"color": looks[point.line.model].color, "n": point.noise.seeds, "seeds": self._seeds[row, ""]}
                 found.append({**about, "name": point.name if len(points) <= MOST_NAMED else str(point.rank)})
         return found
-
-    def _looks(self) -> Facts:
-        """Return the colors and dashes of grammars, as in `icy plot curves`."""
-        looks = grammar_looks(in_order(self.long["grammar"]))
-        return {
-            "grammars": list(looks),
-            "colors": [look.color for look in looks.values()],
-            "dashes": [look.dashes for look in looks.values()],
-        }
 
     def _levels(self) -> list[list[Facts]]:
         """Return the horizontal lines of each row's curves of accuracy: the target and chance, if its panel has one."""
@@ -261,19 +274,18 @@ class Section:
 
     def _runs(self) -> tuple[list[Lines], list[list[object]]]:
         """Return all curves, and a list of values per run; the last value is the index of the run's curve, or -1."""
-        of_key = {record["key"]: curve for record in self.records if (curve := record.get("curve"))}
-        most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(of_key))))
+        most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(self._curves))))
         curves: list[Lines] = []
         runs = []
         for about in self.long.to_dict("records"):
-            shown = thinned(of_key.get(about["key"], ()), len(self.points), most)
+            shown = thinned(self._curves.get(about["key"], ()), len(self.points), most)
             runs.append([*(_plain(about.get(name)) for name in RUN[:-1]), len(curves) if shown else -1])
             curves += [shown] if shown else []
         return curves, runs
 
     def _means(self) -> list[list[object]]:
         """Return the mean curves over seeds: row, grammar, index of the value, x, mean, and lower and upper end."""
-        of_key = {record["key"]: curve for record in self.records if (curve := record.get("curve"))}
+        of_key = self._curves
         keys: Any = self.long.groupby(["row", "grammar"], sort=False)["key"].agg(list) if of_key else {}
         chosen = {where: own for where, some in dict(keys).items() if len(own := [k for k in some if k in of_key]) > 1}
         most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(chosen) * len(self.points))))
@@ -372,10 +384,9 @@ def report_page(sections: Sequence[Section], title: str, methods: str) -> str:
     Raises:
         IncompatibleError: the plotting library is not installed.
     """
-    data = {"sections": [section.data() for section in sections], "charts": charts()}
     return whole_page(
         "report",
-        data,
+        {"sections": [section.data() for section in sections]},
         title=title,
         sections=sections,
         methods=methods,
@@ -386,23 +397,8 @@ def report_page(sections: Sequence[Section], title: str, methods: str) -> str:
 
 
 def charts() -> dict[str, Facts]:
-    """Return the charts of `web/charts.json` (Vega-Lite), and variants: ratios on logarithmic scales, and scores.
-
-    Heat maps, trade-offs and curves show what `icy plot` draws. The page's scripts add the data.
-    """
+    """Return the charts of `web/charts.json` (Vega-Lite), to which scripts add the data."""
     found: dict[str, Facts] = json.loads((WEB / "charts.json").read_text())
-    for name, title, scale in (
-        ("heat_log", "ratio to concat", {"type": "log", "reverse": True}),
-        ("heat_scores", "within its column", {}),
-    ):
-        heat = found[name] = deepcopy(found["heat"])
-        heat["description"] = heat["description"].replace("mean", title)
-        color = heat["layer"][0]["encoding"]["color"]
-        color |= {"title": title, "scale": color["scale"] | scale}
-    ratios = found["tradeoff_log"] = deepcopy(found["tradeoff"])
-    for axis in (ratios["encoding"]["x"], ratios["encoding"]["y"]):
-        axis |= {"scale": {"type": "log", "nice": False}, "title": axis["title"].replace("accuracy", "ratio to concat")}
-    ratios["layer"][2]["mark"]["interpolate"] = "step-before"  # the front; a small ratio is better
     return found
 
 

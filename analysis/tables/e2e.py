@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from icy.analysis.order import heading, in_order, text_of
-from icy.analysis.order import setting as setting  # also for plots
+from icy.analysis.order import heading, in_order, setting, text_of
 from icy.analysis.table_cells import TableCell, cell_of, conventions_of, undefined_notes, with_reason
 from icy.config.settings import OPEN
 from icy.core.errors import InvalidSettingError

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -30,8 +32,10 @@ from icy.config.protocols import BASELINE
 from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, UnknownNameError
 from icy.core.text import counted, listed, markdown_table
-from icy.records.load import ATLAS, Results, long_of, select
-from icy.records.long_table import ROW
+from icy.core.types import Options
+from icy.records.load import ATLAS, Results, long_of, read_any, select, with_measure
+from icy.records.long_table import ROW, column_of
+from icy.records.versions import at_revision, revision_of
 
 from .references import IDENTITY, matched_rows, numbered, training_differences
 
@@ -524,8 +528,80 @@ class ResultsComparison:
         return "\n".join(self.said())
 
 
+CHOICE = re.compile(r":(?=[A-Za-z_-]+=)")  # between a path and the chosen rows
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two results that are compared.
+
+    Attributes:
+        text: place of the results as given; "" for results in memory.
+        path: the path in this text.
+        revision: the commit, or None.
+        where: the chosen values by column.
+        long: all results of the place.
+    """
+
+    text: str
+    path: str
+    revision: str | None
+    where: dict[str, str]
+    long: pd.DataFrame
+
+    @classmethod
+    def of(cls, results: Results, measure: str | None) -> Side:
+        """Read results, which may be `PATH[@REVISION][:COLUMN=VALUE,...]`; an existing path is not split."""
+        if not isinstance(results, str | Path):
+            return cls("", "", None, {}, long_of(results))
+        text = str(results)
+        whole, *chosen = [text] if Path(text).exists() else CHOICE.split(text, maxsplit=1)
+        path, revision = revision_of(whole)
+        with nullcontext(path) if revision is None else at_revision(path, revision) as place:
+            found = read_any(place)
+        long = long_of(found if measure is None else with_measure(found, measure))
+        pairs = [one.partition("=") for one in re.split(r",(?=[A-Za-z_-]+=)", chosen[0])] if chosen else []
+        where = {column_of(name.replace("-", "_"), long): value for name, _, value in pairs}
+        return cls(text, path, revision, where, long)
+
+    def selected(self, models: Sequence[str], grammars: Sequence[str], where: Options) -> pd.DataFrame:
+        """Return the chosen rows; its own choice replaces the choice for both results."""
+        own = dict(self.where)
+        models, grammars = (
+            [own.pop(name)] if name in own else others for name, others in (("model", models), ("grammar", grammars))
+        )
+        return long_of(select(self.long, models, grammars, {**where, **own}))
+
+
+def _names(first: Side, second: Side, differing: Sequence[str]) -> tuple[str, str]:
+    """Return short names that distinguish two results.
+
+    Raises:
+        InvalidSettingError: both are the same.
+    """
+    if not first.text or not second.text:
+        return NAMES
+    if first.text == second.text:
+        raise InvalidSettingError("A and B are the same results; give two different results.")
+    if differing and (first.path, first.revision) == (second.path, second.revision):
+        values = [[side.where[name] for name in side.where if name in differing] for side in (first, second)]
+        return ", ".join(values[0]) or "all", ", ".join(values[1]) or "all"
+    if first.path == second.path:
+        return first.revision or "now", second.revision or "now"
+    stems = Path(first.path).name, Path(second.path).name
+    return stems if stems[0] != stems[1] and all(stems) else (first.text, second.text)
+
+
 def compare(
-    first: Results, second: Results, names: tuple[str, str] = NAMES, apart: Sequence[str] = ()
+    first: Results,
+    second: Results,
+    names: tuple[str, str] | None = None,
+    apart: Sequence[str] = (),
+    *,
+    models: Sequence[str] = (),
+    grammars: Sequence[str] = (),
+    where: Options | None = None,
+    measure: str | None = None,
 ) -> ResultsComparison:
     """Compare two results, run by run.
 
@@ -534,10 +610,16 @@ def compare(
     concat, 1 by definition, is left out.
 
     Args:
-        first: the reference: a ProbeResult, a long table, or a results folder or file.
+        first: the reference: a ProbeResult, a long table, or the path of a results folder or file. After a path, a
+            commit of git and values of columns may follow, as in "mine@HEAD~1" and "mine:model=FC2L,hidden_size=64".
         second: the results to compare with the reference, in any of these forms.
-        names: names of the two in texts and tables.
-        apart: columns of the long table in which matching runs may differ, such as "representation".
+        names: names of the two in texts and tables; by default their paths, or the values in which they differ.
+        apart: columns of the long table in which matching runs may differ, such as "representation"; also the columns
+            in which the values after the paths differ.
+        models: use only these models of both: names, wildcards.
+        grammars: use only these grammars of both: names, wildcards.
+        where: use only rows of both with these values, see `icy.records.load.select`.
+        measure: measure of long tables without a column "measure": "ratio", "accuracy" or "held_out".
 
     Returns:
         The comparison. `cells` has a row per model, setting and grammar, with the effect, its 95 % interval and its
@@ -545,8 +627,9 @@ def compare(
 
     Raises:
         IncompatibleError: no run of one has a match in the other, or only runs of concat have.
-        InvalidSettingError: several rows of the first match one of the second.
-        StoreError: a folder or file holds no results.
+        InvalidSettingError: several rows of the first match one of the second, or both are the same place.
+        StoreError: a folder or file holds no results, or the commit does not have it.
+        UnknownNameError: a model, grammar, column or value is not in the results.
 
     Example:
         >>> import pandas as pd
@@ -555,7 +638,11 @@ def compare(
         >>> compare(long, long.assign(value=long["value"] + 0.1)).cells[["model", "grammar", "effect"]].values.tolist()
         [['sender/A', 'rot', 0.1]]
     """
-    one, other = long_of(first), long_of(second)
+    sides = Side.of(first, measure), Side.of(second, measure)
+    chosen = [side.where for side in sides]
+    differing = sorted({name for name in {**chosen[0], **chosen[1]} if chosen[0].get(name) != chosen[1].get(name)})
+    one, other = (side.selected(models, grammars, where or {}) for side in sides)
+    names, apart = names or _names(*sides, differing), [*apart, *differing]
     both, training, lone, _ = paired_differences(other, one, names[0], apart)
     tested = both[both["measure"].ne("ratio") | both["grammar"].ne(BASELINE)]
     if not len(tested):

@@ -70,7 +70,7 @@ def make_training(name: str, place: int) -> Trainer:
         from .games import GameTraining
 
         job = game_job(*rest.split("/"), seeds=[place])
-        return GameTraining(job.task, job.replicates[0].condition, place)
+        return GameTraining(job.settings, job.replicates[0].condition, place)
     if kind == "agent":
         from . import ppo, r2d2
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.games.model import GameTask
 from icy.games.playing import observe_objects, pack_objects
+from icy.games.settings import GamesSettings
 from icy.games.turns import TRAINING, Turns
 
 CHUNK = 64  # turns are drawn for so many updates at once
@@ -47,14 +47,14 @@ class Agents(nn.Module):
 class GameTraining:
     """Training of the agents of one seed."""
 
-    def __init__(self, task: GameTask, condition: str, seed: int) -> None:
+    def __init__(self, settings: GamesSettings, condition: str, seed: int) -> None:
         torch.manual_seed(seed)
-        turns = task.of_turns(condition)
-        self.world, self.turns = task.made_world, Turns(task.made_world, turns, [seed])
-        self.batch, self.targets, self.updates = task.learning.batch_size, turns.targets, 0
+        turns = settings.of_turns(condition)
+        self.world, self.turns = settings.made_world, Turns(settings.made_world, turns, [seed])
+        self.batch, self.targets, self.updates = settings.learning.batch_size, turns.targets, 0
         candidates = torch.arange(turns.targets + turns.distractors)
         self.labels = (candidates < turns.targets).float().expand(self.batch, -1)
-        self.agents = Agents(270, task.words, task.message_length, task.representation == "qt")
+        self.agents = Agents(270, settings.words, settings.message_length, settings.representation == "qt")
         self.optimizer = torch.optim.Adam(self.agents.parameters(), lr=5e-4)
 
     def update(self) -> None:

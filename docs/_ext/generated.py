@@ -255,19 +255,13 @@ def record_fields() -> str:
 
 def example_record() -> dict[str, Any]:
     """Return a record as the store has it, made without training."""
-    from icy.config.protocols import get_protocol
-    from icy.config.settings import settings_for
-    from icy.languages.meanings import MeaningSpace
     from icy.training.job import Outcome, Replicate
-    from icy.training.probe_job import ProbeJob
-    from icy.training.tasks import Task
+    from icy.training.probe_job import LanguageJob, ProbeSettings
 
-    replicate = Replicate("rot", 123)
-    task = Task(registry.get("HierZero:GRU", "sender"), MeaningSpace(5, 10))
-    true, published = _parameters(task.entry.qualified)
+    replicate, settings = Replicate("rot", 123), ProbeSettings(model="sender/HierZero:GRU")
+    true, published = _parameters(settings.model)
     counts = {"true": true, "published": published}
-    protocol, settings = get_protocol("acquire"), settings_for("default")
-    job = ProbeJob(task, protocol, settings, replicates=(replicate,), parameters=counts)
+    job = LanguageJob(settings=settings, replicates=(replicate,), parameters=counts)
     curve = [(50, 0.31), (100, 0.36), (1650, 0.81)]
     return job.record(Outcome(replicate, "target", 1650, 0.806, curve, "broadcast", 61.3, baseline_steps=350))
 

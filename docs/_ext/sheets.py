@@ -77,7 +77,7 @@ def plot_vectors(vectors: NDArray[np.floating[Any]], blocks: int, names: Sequenc
     """Draw one-hot vectors of objects, [object, width]: a panel per object, with a row per block of its vector."""
     width = vectors.shape[-1] // blocks
     each = style.WIDTH * 0.95 * blocks / width + NAME_HEIGHT
-    figure, panels = style.panels(names, None, (style.WIDTH, each * len(vectors) + 0.22))
+    figure, panels = style.panels(names, (style.WIDTH, each * len(vectors) + 0.22))
     for axes, vector, name in zip(panels, vectors, names, strict=True):
         draw_grid(axes, vector.reshape(blocks, width), ListedColormap(["white", style.COLORS[0]]), 1)
         axes.set_title(name, fontsize=style.MEDIUM, loc="left", pad=2)

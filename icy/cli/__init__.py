@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from icy.core.errors import IcyError, InvalidSettingError, UnknownNameError
+from icy.core.errors import IcyError, UnknownNameError
 from icy.core.processes import hides_interrupt, interrupt_text
 from icy.version import __version__
 
@@ -44,12 +44,6 @@ COMMANDS = {
 
 TRAINING = ("probe", "sweep", "search", "e2e", "iterate", "reproduce", "train", "recall", "simulate", "acquire")
 
-# Options of any command that take a path.
-PATHS = (
-    *("-o", "--out", "--save", "--page", "--plot", "--html", "--backup", "--from", "--plugin", "--rows"),
-    *("--pretrained", "--cache", "--acquisition", "--pack", "--pay", "--people"),
-)
-
 
 class Main(LazyGroup):
     """The command `icy`, with the commands of registered kinds of jobs."""
@@ -59,34 +53,14 @@ class Main(LazyGroup):
         return super().get_command(ctx, cmd_name) or _registered_command(ctx, cmd_name)
 
     def unknown_command(self, ctx: click.Context, name: str) -> UnknownNameError:
-        """Return the error for an unknown command. The error names models, grammars and other entries of this name."""
+        """Return the error for an unknown command, which may be of a plug-in."""
         from icy.core.registry import registry
 
-        from .commands.list import kind_to_list
-
-        if (kind := kind_to_list(name)) is not None:
-            return UnknownNameError(f"No command is called '{name}'; `icy list {kind}` lists them.")
-        if found := registry.find_all(name):
-            what = " and ".join(dict.fromkeys(entry.kind for entry in found))
-            return UnknownNameError(
-                f"'{name}' is not a command but a {what}; `icy list {kind_to_list(found[0].kind)} {name}` "
-                "describes it, and `icy --help` lists the commands."
-            )
-        error = super().unknown_command(ctx, name)
-        return UnknownNameError(f"{error} {registry.plugin_hint('job')}")
+        return UnknownNameError(f"{super().unknown_command(ctx, name)} {registry.plugin_hint('job')}")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Store the words as typed, for the advice on how to resume.
-
-        Raises:
-            InvalidSettingError: an option that takes a path got an empty path, which would mean the current folder.
-        """
+        """Store the words as typed, for the advice on how to resume."""
         ctx.meta["icy.words"], ctx.meta["icy.began"] = list(args), time.monotonic()
-        for name in () if ctx.resilient_parsing else PATHS:
-            if not all(value is None or value.strip() for value in words_after(args, name)):
-                raise InvalidSettingError(
-                    f"{name} needs the path of a file or folder, not ''; give a path, or omit {name}."
-                )
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -94,6 +68,8 @@ class Main(LazyGroup):
         try:
             return super().invoke(ctx)
         except (KeyboardInterrupt, Exception) as error:
+            if isinstance(error, KeyboardInterrupt) and error.args and not interrupt_text(error):
+                raise Interrupted(str(error)) from None
             expected = isinstance(error, (click.ClickException, click.exceptions.Exit, IcyError))
             words, kept = ctx.meta["icy.words"], interrupt_text(error)
             if expected or not hides_interrupt(error) or not (kept or {*words[:2]} & {*TRAINING}):
@@ -118,12 +94,6 @@ class Main(LazyGroup):
             except KeyboardInterrupt:  # after the command ended, as printed
                 code = exit_code()
         return sys.exit(code)
-
-    def _main_shell_completion(self, *args: Any, **extra: Any) -> None:
-        from . import groups  # registers a completion for bash that understands ':' in names
-
-        groups.register()
-        super()._main_shell_completion(*args, **extra)
 
 
 def _registered_command(ctx: click.Context | None, name: str) -> click.Command | None:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class, split_arg_string
 
-from icy.core.errors import IcyError, InvalidSettingError, UnknownNameError, unknown
+from icy.core.errors import IcyError, UnknownNameError, unknown
 from icy.core.registry import CORE, PERCEPTION, PLAYERS, SIDES, STUDY_PLAYER, TEXT_MODEL, WORLD, Entry, registry
 
 # -- shell completion of names. Nothing here imports torch, because completion has to be instant -----------------------
@@ -122,10 +122,7 @@ class ColonBashComplete(BashComplete):
         return f"{item.type},{item.value[len(self._typed) :]}"
 
 
-def register() -> None:
-    """Register the completion above with click for bash."""
-    add_completion_class(ColonBashComplete)
-
+add_completion_class(ColonBashComplete)
 
 ENTRIES = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)  # under "Args:"
 
@@ -142,50 +139,8 @@ def parts_of(whole: str) -> tuple[str, dict[str, str], str]:
     return text, texts, "\n\n".join(f"\b\n{part}" for part in rest.strip("\n").split("\n\n") if part)
 
 
-class Command(click.Command):
-    """A command that suggests an option for a word that is not an argument."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words of a command.
-
-        Raises:
-            InvalidSettingError: more arguments than the command takes.
-        """
-        if not ctx.resilient_parsing and (extra := self._extra(ctx, args)):
-            raise self._misplaced(ctx, extra)
-        return super().parse_args(ctx, args)
-
-    def _extra(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
-        """Return the words beyond the arguments of the command; no words if the command only prints help."""
-        return [] if {*args} & {*ctx.help_option_names} else list(self.make_parser(ctx).parse_args(args=list(args))[1])
-
-    def _misplaced(self, ctx: click.Context, extra: Sequence[str]) -> InvalidSettingError:
-        words = " ".join(extra)
-        suggestion = " ".join(found for word in extra if (found := self._option_of(ctx, word)))
-        example = next(p for p in self.params if isinstance(p, click.Option) and not p.is_flag)
-        usual = f"give the option before it, as in {example.opts[0]} {example.make_metavar(ctx)}."
-        advice = f"did you mean {suggestion}?" if suggestion else usual
-        return InvalidSettingError(f"`{_path(ctx)}` does not accept '{words}' here; {advice} {_help(ctx)}")
-
-    def _option_of(self, ctx: click.Context, word: str) -> str:
-        """Return an option that accepts a word: the option has the word as its name or among its completions."""
-        name, equals, value = word.partition("=")
-        options = [p for p in self.params if isinstance(p, click.Option)]
-        for option in options:
-            if equals and f"--{name.replace('_', '-')}" in option.opts:
-                return f"{option.opts[0]} {value}"
-        for option in options:
-            items = [] if option.is_flag else option.shell_complete(ctx, "")
-            names = {item.value for item in items if item.type == "plain"}
-            if word in {*names, *(name.rpartition("/")[2] for name in names)}:
-                return f"{option.opts[0]} {word}"
-        return ""
-
-
 class SuggestingGroup(click.Group):
     """A group that suggests a command for a mistyped name."""
-
-    command_class = Command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -202,8 +157,10 @@ class SuggestingGroup(click.Group):
 
     def unknown_command(self, ctx: click.Context, name: str) -> UnknownNameError:
         """Return the error for an unknown command."""
-        what = "command" if ctx.parent is None else f"command of `{_path(ctx)}`"
-        return unknown(what, name, self.list_commands(ctx), _help(ctx))
+        # Not the name of the program, which is another one in this process.
+        path = " ".join(["icy", *ctx.command_path.split()[len(ctx.find_root().command_path.split()) :]])
+        what = "command" if ctx.parent is None else f"command of `{path}`"
+        return unknown(what, name, self.list_commands(ctx), f"`{path} --help` lists them.")
 
 
 class LazyGroup(SuggestingGroup):
@@ -237,15 +194,6 @@ class LazyGroup(SuggestingGroup):
         """Write the list of commands in the help, without importing a command."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in self._lines.items()])
-
-
-def _help(ctx: click.Context) -> str:
-    return f"`{_path(ctx)} --help` lists {'them' if isinstance(ctx.command, click.Group) else 'its options'}."
-
-
-def _path(ctx: click.Context) -> str:
-    """Return a command as users type it, even if the program has another name in this process."""
-    return " ".join(["icy", *ctx.command_path.split()[len(ctx.find_root().command_path.split()) :]])
 
 
 def words_after(args: Sequence[str], option: str) -> Iterator[str | None]:

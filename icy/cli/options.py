@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import click
 from click.core import ParameterSource
@@ -24,13 +24,20 @@ from icy.core.errors import InvalidSettingError, quoted
 from icy.core.fields import described
 from icy.core.registry import registry
 from icy.core.streams import DrawsName
+from icy.core.types import Fields
+from icy.experiments.measuring import FILES, Measurement, save_rows
 from icy.experiments.sweep_file import OPTIONS
 from icy.records.load import MEASURES, Results
 from icy.records.store import RERUN
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from icy.analysis.tables.printed_table import BiasTable
+
 from . import groups
 from .output import FORMATS as LIST_FORMATS
-from .output import paper_options
+from .output import checked_file, checked_plot, note, print_tables, set_up_log
 
 Decorator = Callable[[Any], Any]
 Assignments = Sequence[tuple[str, object]]
@@ -88,7 +95,40 @@ class Count(click.ParamType):  # type: ignore[type-arg]
         return number
 
 
-class Several(click.Option):
+class Renamed(click.Option):
+    """An option that also accepts old names, which its help does not show.
+
+    Args:
+        names: names of the option.
+        old: old names.
+        **more: arguments of `click.Option`.
+    """
+
+    def __init__(self, names: Sequence[str], old: Sequence[str] = (), **more: Any) -> None:
+        super().__init__([*names, *old], **more)
+        self.old = old
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the help, without the old names."""
+        shown = copy.copy(self)
+        shown.opts = [name for name in self.opts if name not in self.old]
+        return super(Renamed, shown).get_help_record(ctx)
+
+
+class FilePath(click.Path):
+    """The path of a file or folder. That of an option is not empty, which would mean the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if isinstance(param, click.Option) and not str(value).strip():
+            flag = param.opts[0]
+            raise InvalidSettingError(
+                f"{flag} needs the path of a file or folder, not ''; give a path, or omit {flag}."
+            )
+        return super().convert(value, param, ctx)
+
+
+class Several(Renamed):
     """An option with one value or several: separated by commas, by a repeated option, or both."""
 
     def __init__(self, *flags: Any, default: Any = None, **more: Any) -> None:
@@ -185,7 +225,7 @@ class Declared:
         if any(_is(part, Mapping) for part in parts):
             return {"multiple": True, "type": Assignment()}
         if names := shown.get("names") or [name for one in of_many for name in _names(one)]:
-            return {"cls": Several, "metavar": f"{'|'.join(names)}[,...]", "shell_complete": partial(_completed, names)}
+            return {"cls": Several, "metavar": f"{'|'.join(names)}[,...]", "shell_complete": partial(completed, names)}
         if names := [name for part in parts for name in _names(part)]:
             metavar = metavar or ("|".join(names) if not shown.get("brackets", True) else None)
             return {"type": click.Choice(names), "metavar": metavar}
@@ -210,21 +250,17 @@ def fields_of(kind: Any) -> dict[str, Declared]:
     return found
 
 
-def spec_options(
-    spec: type, first: Iterable[str] = (), last: Iterable[str] = (), without: Iterable[str] = (), **help: str
-) -> Decorator:
-    """Return an option per field of a spec, in the order of the fields; the fields of RUNNING come last.
+def spec_options(spec: type, first: Iterable[str] = (), without: Iterable[str] = (), **help: str) -> Decorator:
+    """Return an option per field of a request, in the order of the fields; the fields of RUNNING come last.
 
     Args:
-        spec: the dataclass.
+        spec: the class of requests.
         first: fields that come first, in this order.
-        last: fields that come last among the spec's own, in this order.
         without: fields that have no option.
         **help: texts that replace the fields' descriptions.
     """
     options = fields_of(spec)
-    own = [name for name in options if name not in {*first, *last, *RUNNING}]
-    names = dict.fromkeys((*first, *own, *last, *RUNNING))
+    names = dict.fromkeys((*first, *(name for name in options if name not in RUNNING), *RUNNING))
     help["rerun"] = "; ".join(f"{name}: {what}" for name, what in RERUN.items()) + "."
     return together(*(options[name].option(help=help.get(name, "")) for name in names if name not in without))
 
@@ -232,7 +268,7 @@ def spec_options(
 # -- commands, made of functions ---------------------------------------------------------------------------------------
 
 
-def command(name: str, short_help: str | None = None, **how: Any) -> Callable[[Callable[..., Any]], groups.Command]:
+def command(name: str, short_help: str | None = None, **how: Any) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator that makes a command of a function.
 
     Parameters by position become arguments, the others options, each with its type and default. A parameter whose type
@@ -246,7 +282,7 @@ def command(name: str, short_help: str | None = None, **how: Any) -> Callable[[C
         **how: further arguments of `click.Command`.
     """
 
-    def make(function: Callable[..., Any]) -> groups.Command:
+    def make(function: Callable[..., Any]) -> click.Command:
         text, texts, end = groups.parts_of(inspect.getdoc(function) or "")
         hints = typing.get_type_hints(function, include_extras=True)
         taken: dict[str, tuple[Any, list[click.Parameter]]] = {}
@@ -257,7 +293,8 @@ def command(name: str, short_help: str | None = None, **how: Any) -> Callable[[C
             extra = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
             decorators = [decorate for decorate in extra if callable(decorate)]
             if dataclasses.is_dataclass(one.hint):
-                decorators = [field.option() for field in fields_of(one.hint).values()]
+                fields = fields_of(one.hint).values()
+                decorators = [made for field in fields for made in (field.option(), *field.shown.get("also", ()))]
             elif not decorators:
                 by_place = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
                 decorators = [one.argument() if by_place else one.option(), *one.shown.get("also", ())]
@@ -275,9 +312,7 @@ def command(name: str, short_help: str | None = None, **how: Any) -> Callable[[C
             return function(**arguments)
 
         parameters = [*(p for _, own in taken.values() for p in own), *parameters_of(lambda _: function)]
-        return groups.Command(
-            name, callback=run, params=parameters, help=text, epilog=end, short_help=short_help, **how
-        )
+        return click.Command(name, callback=run, params=parameters, help=text, epilog=end, short_help=short_help, **how)
 
     return make
 
@@ -328,11 +363,11 @@ def _value(parts: Iterable[object], shown: Mapping[str, Any]) -> object:
     if "exponents" in shown:
         return Count()
     if Path in parts and "completes" not in shown:
-        return click.Path()
+        return FilePath()
     return str if str in parts else next((number for number in (float, int) if number in parts), str)
 
 
-def _completed(names: Iterable[str], ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def completed(names: Iterable[str], ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the names that complete the last name in a list."""
     begun, comma, last = incomplete.rpartition(",")
     return [f"{begun}{comma}{name}" for name in names if name.startswith(last)]
@@ -349,26 +384,6 @@ def together(*options: Decorator) -> Decorator:
         return function
 
     return decorate
-
-
-class Renamed(click.Option):
-    """An option that also accepts old names, which its help does not show.
-
-    Args:
-        names: names of the option.
-        old: old names.
-        **more: arguments of `click.Option`.
-    """
-
-    def __init__(self, names: Sequence[str], old: Sequence[str] = (), **more: Any) -> None:
-        super().__init__([*names, *old], **more)
-        self.old = old
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the help, without the old names."""
-        shown = copy.copy(self)
-        shown.opts = [name for name in self.opts if name not in self.old]
-        return super(Renamed, shown).get_help_record(ctx)
 
 
 def given_by_user(ctx: click.Context, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -397,16 +412,15 @@ def assigned(flag: str, pairs: Assignments) -> dict[str, object]:
 # -- options that several commands share -------------------------------------------------------------------------------
 
 
-_PLUGIN: dict[str, Any] = {
-    "multiple": True,
-    "type": click.Path(),
-    "metavar": "FILE",
-    "help": "A Python file that registers models or grammars; repeatable.",
-}
 plugin_option: Decorator = click.option(
-    "--plugin", expose_value=False, callback=lambda ctx, parameter, files: registry.load_files(files), **_PLUGIN
+    "--plugin",
+    multiple=True,
+    type=FilePath(),
+    metavar="FILE",
+    help="A Python file that registers models or grammars; repeatable.",
+    expose_value=False,
+    callback=lambda ctx, parameter, files: registry.load_files(files),
 )
-PluginFiles = Annotated[tuple[str, ...], _PLUGIN]  # for commands that load them after they set up the log
 
 
 def _draw_in(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
@@ -421,16 +435,31 @@ STYLE: dict[str, Any] = {
 }
 _style: Decorator = click.option("--style", expose_value=False, callback=_draw_in, **STYLE)
 
-FILE: dict[str, Any] = {"metavar": "FILE", "type": click.Path()}
+FILE: dict[str, Any] = {"metavar": "FILE", "type": FilePath()}
 OUT = {**FILE, "flags": ("-o", "--out"), "cls": Renamed, "old": ("--save",)}  # --save is the old name
-PLOT = {**FILE, "cls": Renamed, "also": (_style,)}  # of a command that can also draw
-OutFile = Annotated[str | None, OUT]
-PlotFile = Annotated[str | None, PLOT]
-Paths = Annotated[tuple[str, ...], {"type": click.Path()}]
+PLOT = {**FILE, "cls": Renamed, "also": (_style,), "callback": lambda ctx, parameter, given: checked_plot(given)}
+PlotFile = Annotated[Path | None, PLOT]  # of a command that can also draw
+
+
+def written(what: str, suffixes: Iterable[str], **more: Any) -> dict[str, Any]:
+    """Return the metadata of the option -o/--out whose file is checked.
+
+    Args:
+        what: as for `checked_file`.
+        suffixes: as for `checked_file`.
+        **more: further metadata.
+    """
+
+    def checked(ctx: click.Context, parameter: click.Parameter, given: str | None) -> Path | None:
+        return None if given is None else checked_file(given, suffixes, what)
+
+    return {**OUT, "callback": checked, **more}
+
+
+Paths = Annotated[tuple[str, ...], {"type": FilePath()}]
 
 _FORMAT = {"flags": ("--format",), "help": "Output format."}
 Format = Annotated[str, _FORMAT, {"type": click.Choice(FORMATS)}]
-TableFormat = Annotated[Format, {"also": (paper_options,)}]
 ListFormat = Annotated[str, _FORMAT, {"type": click.Choice(LIST_FORMATS)}]
 Spread = Annotated[str, {"type": click.Choice(SPREADS), "help": "Spread over seeds."}]
 Quiet = Annotated[bool, {"flags": ("--quiet", "-q"), "help": "Print no progress and no remarks."}]
@@ -440,13 +469,87 @@ Verbose = Annotated[
     {"help": "Print how each model is stacked and why; -vv for the whole log."},
 ]
 
+
+@dataclasses.dataclass(frozen=True)
+class TableOutput:
+    """How a command prints its tables. It also shows the log, and no progress if it is quiet.
+
+    Attributes:
+        caption: caption that replaces the title; LaTeX if it has a backslash or a dollar sign.
+        label: label in LaTeX.  [default: short, as in tab:acquire-5x10-soft]
+        no_footnotes: no notes below the table.
+    """
+
+    format_: Format = "table"
+    caption: str = option("", metavar="TEXT")
+    label: str = option("", metavar="NAME")
+    no_footnotes: bool = False
+    spread: Spread = "sd"
+    quiet: Quiet = False
+
+    def __post_init__(self) -> None:
+        set_up_log(self.quiet)
+
+    def for_paper(self, *tables: BiasTable) -> list[BiasTable]:
+        """Return tables with the caption, the label and the footnotes of the options.
+
+        Raises:
+            InvalidSettingError: several tables would have one caption or label.
+        """
+        if len(tables) > 1 and (self.caption or self.label):
+            raise InvalidSettingError(
+                f"--caption and --label need exactly one table, not {len(tables)}: choose one, as in "
+                "--where protocol=acquire."
+            )
+        look: dict[str, Any] = {"caption": self.caption, "label": self.label, "footnotes": not self.no_footnotes}
+        return [dataclasses.replace(table, **look) for table in tables]
+
+    def print(self, *tables: BiasTable) -> None:
+        """Print tables, one below the other."""
+        print_tables(self.for_paper(*tables), self.format_)
+
+
+@dataclasses.dataclass(frozen=True)
+class RowsOutput(TableOutput):
+    """How a command prints and writes a measurement.
+
+    Attributes:
+        out: write the rows behind the table, as csv or parquet.
+    """
+
+    out: Annotated[Path | None, written("Rows are", FILES)] = None
+
+    def show(self, found: Measurement) -> None:
+        """Print the table of a measurement, and write its rows to the file that was asked for."""
+        self.print(found.bias_table(self.spread))
+        self.write(found.rows)
+
+    def write(self, rows: pd.DataFrame) -> None:
+        """Write rows to the file that was asked for."""
+        if self.out is not None:
+            path = save_rows(rows, self.out)
+            if not self.quiet:
+                note(f"Written: {path}.")
+
+
+@dataclasses.dataclass(frozen=True)
+class LanguageSizes:
+    """The sizes of languages.
+
+    Attributes:
+        meanings: attributes x values; or the sizes of each, 10,4,2.
+        vocab_size: number of tokens, V.
+        word_length: tokens per word, w; or 1-4 for words of 1 to 4 tokens.
+        draws: generators of languages: icy's, or as in the authors' program (Perkins21, Icy22).
+    """
+
+    meanings: str = option("5x10", metavar="AxK|K,K,...")
+    vocab_size: int = 4
+    word_length: str = option("4", metavar="w|w-w")
+    draws: DrawsName = "icy"
+
+
 Grammar = Annotated[str, {"completes": "grammars"}]
-MeaningsText = Annotated[str, {"metavar": "AxK|K,K,...", "help": "Attributes x values; or the sizes of each, 10,4,2."}]
-VocabSize = Annotated[int, {"help": "Number of tokens, V."}]
-WordLength = Annotated[str, {"metavar": "w|w-w", "help": "Tokens per word, w; or 1-4 for words of 1 to 4 tokens."}]
-Draws = Annotated[
-    DrawsName, {"help": "Generators of languages: icy's, or as in the authors' program (Perkins21, Icy22)."}
-]
 Permutations = Annotated[
     int | None,
     {"minimum": 1, "metavar": "M"},
@@ -454,10 +557,18 @@ Permutations = Annotated[
 ]
 
 
+ASSIGNMENTS: dict[str, Any] = {  # their names are different
+    "multiple": True,
+    "type": Assignment(),
+    "metavar": "NAME=VALUE",
+    "callback": lambda ctx, parameter, given: assigned(parameter.opts[0], given),
+}
+WHERE: dict[str, Any] = {**ASSIGNMENTS, "callback": lambda ctx, parameter, given: choice_of(given)}
+
+
 def agents_where(example: str) -> dict[str, Any]:
     """Return the metadata of the option --where of commands that play with trained agents."""
-    text = f"Use only matching trained agents of a folder, as in seed=124 or {example}; repeatable."
-    return {"multiple": True, "type": Assignment(), "metavar": "NAME=VALUE", "help": text}
+    return {**WHERE, "help": f"Use only matching trained agents of a folder, as in seed=124 or {example}; repeatable."}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -476,13 +587,8 @@ class Selection:
     model: tuple[str, ...] = option((), flags=("--model", "-m"), metavar="NAME")
     grammar: tuple[str, ...] = option((), flags=("--grammar", "-g"), metavar="NAME")
     # A model may be called null, and a grammar 1e5, so that all values are texts.
-    where: Assignments = option((), multiple=True, type=Assignment(plain=True), metavar="COLUMN=VALUE")
+    where: Fields = option((), **{**WHERE, "type": Assignment(plain=True), "metavar": "COLUMN=VALUE"})
     measure: str | None = option(None, type=click.Choice(MEASURES))
-
-    @property
-    def chosen(self) -> dict[str, Any]:
-        """The values of `where` by name."""
-        return choice_of(self.where)
 
     def read(self, results: Sequence[str]) -> Results:
         """Read results from folders or files, by default the folder icy-results, and return the selected ones."""
@@ -490,5 +596,5 @@ class Selection:
         from icy.records.load import select
 
         found = read_results(results or ["icy-results"], self.measure)
-        chosen: Results = select(found, self.model, self.grammar, self.chosen)
+        chosen: Results = select(found, self.model, self.grammar, self.where)
         return chosen

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.core.text import counted as counted  # re-exported
+from icy.core.files import write_atomically
+from icy.core.progress import silence
+from icy.core.surroundings import log_level
 from icy.core.text import csv_cell, csv_table, in_a_line, listed, markdown_table, printable
 
 if TYPE_CHECKING:
@@ -72,6 +74,11 @@ def print_rows(headings: Sequence[str], rows: Rows, format_: str = "table") -> N
             click.echo("  ".join(c.ljust(width) for c, width in zip(line, widths, strict=True)).rstrip())
 
 
+def print_records(records: Sequence[Mapping[str, object]], format_: str = "table") -> None:
+    """Print records with the same keys, which are the headings; formats as for `print_rows`."""
+    print_rows(list(records[0]) if records else [], [list(record.values()) for record in records], format_)
+
+
 def print_data(data: pd.DataFrame, format_: str, **look: Any) -> bool:
     """Print a table as json or csv, and return True; return False for the other formats, which `print_rows` prints.
 
@@ -103,46 +110,6 @@ def rich_table(headings: Sequence[str], rows: Rows, numbers: Sequence[int] = ())
 # -- bias tables -------------------------------------------------------------------------------------------------------
 
 
-PAPER = "icy.paper"  # key of the settings of `paper_options` in the command's context
-
-
-def _keep(ctx: click.Context, parameter: click.Parameter, value: object) -> None:
-    if value:
-        ctx.meta.setdefault(PAPER, {})[parameter.name] = value
-
-
-def paper_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of tables in papers, which `print_table` and `for_paper` apply."""
-    for option in (
-        click.option("--no-footnotes", is_flag=True, expose_value=False, callback=_keep,
-                     help="No notes below the table."),
-        click.option("--label", metavar="NAME", expose_value=False, callback=_keep,
-                     help="Label in LaTeX.  [default: short, as in tab:acquire-5x10-soft]"),
-        click.option("--caption", metavar="TEXT", expose_value=False, callback=_keep,
-                     help="Caption that replaces the title; LaTeX if it has a backslash or a dollar sign."),
-    ):  # fmt: skip
-        function = option(function)
-    return function
-
-
-def for_paper(*tables: BiasTable) -> list[BiasTable]:
-    """Return the tables of a command with the caption, the label and the footnotes of its options.
-
-    Raises:
-        InvalidSettingError: several tables would have one caption or label.
-    """
-    context = click.get_current_context(silent=True)
-    given = {} if context is None else context.meta.get(PAPER, {})
-    caption, label = given.get("caption", ""), given.get("label", "")
-    if len(tables) > 1 and (caption or label):
-        raise InvalidSettingError(
-            f"--caption and --label need exactly one table, not {len(tables)}: choose one, as in "
-            "--where protocol=acquire."
-        )
-    footnotes = not given.get("no_footnotes", False)
-    return [replace(table, caption=caption, label=label, footnotes=footnotes) for table in tables]
-
-
 def print_table(table: BiasTable, format_: str) -> None:
     """Print a bias table; on a narrow terminal, cut into several.
 
@@ -150,7 +117,7 @@ def print_table(table: BiasTable, format_: str) -> None:
         table: the table.
         format_: "table", "markdown", "latex", "csv", "html" or "json".
     """
-    (table,), console = for_paper(table), stdout()
+    console = stdout()
     if format_ == "json":
         click.echo(json.dumps(table.to_records(), indent=1))
     elif format_ != "table" or not console.is_terminal:
@@ -173,13 +140,13 @@ def print_on_terminal(table: BiasTable, console: Console) -> None:
     for heading, rows in table.groups():
         if heading:
             console.print(Text(in_a_line(heading), style="italic"))
-        for head, *body in _fitting([[*map(in_a_line, line)] for line in (table.head(), *rows)], console.width):
+        for head, *body in fitting([[*map(in_a_line, line)] for line in (table.head(), *rows)], console.width):
             console.print(rich_table(head, body, numbers=range(1, len(head))))
     for remark in table.remarks("* best, ° worst"):
         console.print(Text(in_a_line(remark), style="dim"))
 
 
-def _fitting(lines: list[list[str]], room: int) -> list[list[tuple[str, ...]]]:
+def fitting(lines: list[list[str]], room: int) -> list[list[tuple[str, ...]]]:
     """Cut a table into parts that fit the terminal; each has the first column and as many others as fit."""
     first, *columns = zip(*lines, strict=True)
     parts = [[first]]
@@ -191,7 +158,26 @@ def _fitting(lines: list[list[str]], room: int) -> list[list[tuple[str, ...]]]:
     return [list(zip(*part, strict=True)) for part in parts]
 
 
-def checked_plot(given: str | None) -> Path | None:
+def checked_file(given: str | Path, suffixes: Iterable[str], what: str) -> Path:
+    """Check and return the path of an output file. Commands call this before their work starts.
+
+    Args:
+        given: path of the file.
+        suffixes: allowed suffixes.
+        what: start of the error, such as "A plot is".
+
+    Raises:
+        InvalidSettingError: another suffix, or the folder does not exist.
+    """
+    path, known = Path(given), list(suffixes)
+    if path.suffix.lower() not in known:
+        raise InvalidSettingError(f"{what} written as {listed(known, 'or')}, not as '{path.name or given}'.")
+    if not path.absolute().parent.is_dir():
+        raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
+    return path
+
+
+def checked_plot(given: str | Path | None) -> Path | None:
     """Check and return the file to draw to, if one is given; also check that matplotlib can be imported."""
     if given is None:
         return None
@@ -219,49 +205,41 @@ def save_figure(figure: Figure, path: Path | None, quiet: bool = False) -> None:
             note(f"For the caption: {caption}")
 
 
-def checked_file(given: str, suffixes: Iterable[str], what: str) -> Path:
-    """Check and return the path of an output file. Commands call this before their work starts.
+def write_text(text: str, path: Path, flag: str = "--out") -> None:
+    """Write a text to a file and print its path.
 
     Args:
-        given: path of the file.
-        suffixes: allowed suffixes.
-        what: start of the error, such as "A plot is".
-
-    Raises:
-        InvalidSettingError: another suffix, or the folder does not exist.
+        text: the text.
+        path: the file.
+        flag: option of the file, for errors.
     """
-    path, known = Path(given), list(suffixes)
-    if path.suffix.lower() not in known:
-        raise InvalidSettingError(f"{what} written as {listed(known, 'or')}, not as '{path.name or given}'.")
-    if not path.absolute().parent.is_dir():
-        raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
-    return path
+    write_atomically(path, text.encode(), flag)
+    note(f"Written: {path}.")
 
 
-def checked_rows_file(given: str | None) -> Path | None:
-    """Check and return the file to write rows to, if one is given."""
-    return None if given is None else checked_file(given, (".csv", ".parquet"), "Rows are")
+# -- log ---------------------------------------------------------------------------------------------------------------
 
 
-def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Join several tables with the same columns."""
-    import pandas as pd
+class _ConsoleLog(logging.Handler):
+    """Prints icy's log above the progress display."""
 
-    rows = pd.concat([part.set_axis(part.columns, axis=1) for part in parts], ignore_index=True)
-    rows.attrs = {}  # not saved in files
-    return rows
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        style = "yellow" if record.levelno >= logging.WARNING else "dim"
+        self._console.print(Text(printable(record.getMessage()), style=style), soft_wrap=True)
 
 
-def write_rows(rows: pd.DataFrame, path: Path | None, quiet: bool) -> None:
-    """Write rows and print the path; do nothing without a path."""
-    if path is None:
-        return
-    try:
-        if path.suffix.lower() == ".csv":
-            csv_table(rows).to_csv(path, index=False)
-        else:
-            rows.to_parquet(path, index=False)
-    except OSError as error:
-        raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error
-    if not quiet:
-        note(f"Written: {path}.")
+def set_up_log(quiet: bool, verbose: int = 0) -> None:
+    """Print icy's log on stderr until the command ends, from the level that `quiet` and `verbose` choose.
+
+    With `quiet`, no progress is shown either.
+    """
+    level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    log, handler, context = logging.getLogger("icy"), _ConsoleLog(stderr()), click.get_current_context()
+    log.addHandler(handler)
+    context.call_on_close(lambda: log.removeHandler(handler))
+    context.with_resource(log_level(level, log.name))
+    context.with_resource(silence(quiet))

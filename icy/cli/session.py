@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import logging
 import shlex
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -12,14 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
-from icy.cli.options import FORMATS, Quiet, Spread, Verbose, command, spec_options
+from icy.cli.options import FORMATS, TableOutput, Verbose, command, spec_options
 from icy.config.specs import option
+from icy.core.entry import JOB
 from icy.core.processes import interrupt_text
-from icy.core.surroundings import log_level
-from icy.core.text import counted, duration, printable
+from icy.core.registry import registry
+from icy.core.text import counted, duration
 from icy.experiments.display import make_watcher
 from icy.experiments.plan import Plan, Row, make_plan
 from icy.experiments.progress import Watcher
@@ -30,21 +28,13 @@ from icy.records.kinds import JobKind, job_kind
 from icy.training.combinations import warn_of_same_networks
 
 from .exit_codes import DONE, FAILED, Interrupted, same_command
-from .output import note, print_rows, print_table, stderr
+from .output import note, print_records, set_up_log, stderr
 
 if TYPE_CHECKING:
     from icy.experiments.estimate import Estimate
 
 
 # -- `--dry-run`: the planned training and its estimated time ----------------------------------------------------------
-
-
-PLAN_HEADINGS = ["model", "parameters", "to train", "1000 updates", "in all"]
-RAW_HEADINGS = [
-    "model", "hidden_size", "meanings", "representation", "protocol", "preset", "settings", "parameters",
-    "parameters_published", "to_train", "on_file", "grammars", "update_seconds", "least_seconds", "most_seconds",
-    "timed",
-]  # fmt: skip
 
 
 def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
@@ -59,34 +49,45 @@ def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
     with contextlib.nullcontext() if quiet else stderr().status("") as status:
         found = estimate(plan, report=status.update if status else lambda doing: None)
     estimates = {one.row.job.row: one for one in found}
-    if format_ in ("csv", "json"):
-        print_rows(RAW_HEADINGS, [_raw_cells(plan, row, estimates.get(row.job.row)) for row in plan.rows], format_)
-    else:
-        headings = [PLAN_HEADINGS[0], *plan.varying, *PLAN_HEADINGS[1:]]
-        print_rows(headings, [_plan_cells(plan, row, estimates.get(row.job.row)) for row in plan.rows], format_)
+    cells = _raw_cells if format_ in ("csv", "json") else _plan_cells
+    print_records([cells(plan, row, estimates.get(row.job.row)) for row in plan.rows], format_)
     if not quiet:
         _explain_estimate(plan, found, start)
 
 
-def _raw_cells(plan: Plan, row: Row, found: Estimate | None) -> list[Any]:
+def _raw_cells(plan: Plan, row: Row, found: Estimate | None) -> dict[str, Any]:
     from icy.experiments.estimate import on_workers
 
-    parameters, grammars = row.job.parameters, " ".join(dict.fromkeys(r.condition for r in row.job.replicates))
-    times = [found.update_seconds, *on_workers([found], plan.workers), found.timed] if found else [None] * 4
-    counts = [parameters.get("true"), parameters.get("published"), len(row.missing), len(row.filed)]
-    facts = [row.facts.get(name) for name in ("meanings", "representation", "protocol", "preset", "settings")]
-    hidden = row.facts.get("hidden size")
-    return [row.name, None if hidden is None else int(hidden), *facts, *counts, grammars, *times]
+    hidden, facts = row.facts.get("hidden size"), ("meanings", "representation", "protocol", "preset", "settings")
+    low, high = on_workers([found], plan.workers) if found else (None, None)
+    return {
+        "model": row.name,
+        "hidden_size": None if hidden is None else int(hidden),
+        **{name: row.facts.get(name) for name in facts},
+        "parameters": row.job.parameters.get("true"),
+        "parameters_published": row.job.parameters.get("published"),
+        "to_train": len(row.missing),
+        "on_file": len(row.filed),
+        "grammars": " ".join(dict.fromkeys(r.condition for r in row.job.replicates)),
+        "update_seconds": found and found.update_seconds,
+        "least_seconds": low,
+        "most_seconds": high,
+        "timed": found and found.timed,
+    }
 
 
-def _plan_cells(plan: Plan, row: Row, found: Estimate | None) -> list[str]:
+def _plan_cells(plan: Plan, row: Row, found: Estimate | None) -> dict[str, str]:
     from icy.experiments.estimate import on_workers
 
     true, published = row.job.parameters.get("true", "-"), row.job.parameters.get("published", "-")
-    count = f"{true}" if true == published else f"{true}/{published}"
-    replicates = f"{len(row.missing)} of {len(row.job.replicates)}"
-    times = [duration(1000 * found.update_seconds), _range(on_workers([found], plan.workers))] if found else ["-"] * 2
-    return [row.name, *(row.facts.get(name, "-") for name in plan.varying), count, replicates, *times]
+    return {
+        "model": row.name,
+        **{name: row.facts.get(name, "-") for name in plan.varying},
+        "parameters": f"{true}" if true == published else f"{true}/{published}",
+        "to train": f"{len(row.missing)} of {len(row.job.replicates)}",
+        "1000 updates": duration(1000 * found.update_seconds) if found else "-",
+        "in all": _range(on_workers([found], plan.workers)) if found else "-",
+    }
 
 
 def _explain_estimate(plan: Plan, estimates: Sequence[Estimate], start: float) -> None:
@@ -136,7 +137,7 @@ SMALL_SPACE = {"meanings": "3x4", "V": "4", "w": "2", "protocol": "acquire"}  # 
 
 
 @dataclass(frozen=True)
-class Output:
+class Output(TableOutput):
     """Output of a training command.
 
     Attributes:
@@ -146,8 +147,6 @@ class Output:
 
     dry_run: bool = False
     format_: str = option("table", flags=("--format",), type=click.Choice(FORMATS))
-    spread: Spread = "sd"
-    quiet: Quiet = False
     verbose: Verbose = 0
 
     def __post_init__(self) -> None:
@@ -157,9 +156,16 @@ class Output:
         """Return the progress display, or None."""
         return None if self.quiet else make_watcher(stderr(), self.verbose > 0)
 
-    def show(self, result: ProbeResult) -> None:
-        """Print the tables of results."""
-        print_by_protocol(result, self.format_, self.spread)
+    def show(self, result: ProbeResult, **options: Any) -> None:
+        """Print one table per kind of job and protocol, because each has its own measure.
+
+        In csv they have one table, and json has one entry per replicate. Options as for `icy.analysis.bias_table`.
+        """
+        if self.format_ == "json":
+            click.echo(result.table("json"))
+            return
+        parts = [result] if self.format_ == "csv" else result.parts() or [result]
+        self.print(*(part.whole_table(self.spread, **options) for part in parts))
 
 
 def run_command(
@@ -192,29 +198,6 @@ def run_watched(plan: Plan, watcher: Watcher | None, track: str | Iterable[str],
 
 
 # -- afterwards --------------------------------------------------------------------------------------------------------
-
-
-def print_result(result: ProbeResult, format_: str, spread: str, **options: Any) -> None:
-    """Print the table; in json, one entry per replicate. Options as for `icy.analysis.bias_table`."""
-    if format_ == "json":
-        click.echo(result.table(format_, spread))
-    else:
-        print_table((result.whole_table if format_ == "csv" else result.bias_table)(spread, **options), format_)
-
-
-def print_by_protocol(result: ProbeResult, format_: str, spread: str, **options: Any) -> None:
-    """Print one table per kind of job and protocol, because each has its own measure; in json, one entry per replicate.
-
-    Options as for `icy.analysis.bias_table`.
-    """
-    parts = result.parts()
-    if format_ in ("json", "csv") or len(parts) < 2:  # these formats have one table for all
-        print_result(result, format_, spread, **options)
-        return
-    for place, part in enumerate(parts):
-        if place:
-            click.echo()
-        print_result(part, format_, spread, **options)
 
 
 def print_remarks(plan: Plan, result: ProbeResult) -> None:
@@ -254,30 +237,6 @@ def _saved_models_note(plan: Plan, kind: JobKind, result: ProbeResult) -> str:
     )
 
 
-# -- log ---------------------------------------------------------------------------------------------------------------
-
-
-class _ConsoleLog(logging.Handler):
-    """Prints icy's log above the progress display."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__()
-        self._console = console
-
-    def emit(self, record: logging.LogRecord) -> None:
-        style = "yellow" if record.levelno >= logging.WARNING else "dim"
-        self._console.print(Text(printable(record.getMessage()), style=style), soft_wrap=True)
-
-
-def set_up_log(quiet: bool, verbose: int = 0) -> None:
-    """Print icy's log on stderr until the command ends, from the level that `quiet` and `verbose` choose."""
-    level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    log, handler, context = logging.getLogger("icy"), _ConsoleLog(stderr()), click.get_current_context()
-    log.addHandler(handler)
-    context.call_on_close(lambda: log.removeHandler(handler))
-    context.with_resource(log_level(level, log.name))
-
-
 # -- commands of registered kinds of jobs, made from their specs -------------------------------------------------------
 
 
@@ -301,5 +260,5 @@ def job_command(kind: JobKind, name: str | None = None, examples: str = "") -> c
         return run_command(make_plan(request), output, output.show, request.track)
 
     train.__annotations__ = {"chosen": Annotated[dict[str, Any], spec_options(spec)], "output": Output}
-    train.__doc__ = f"{kind.description}\n\n{examples}"
+    train.__doc__ = f"{registry.get(kind.name, JOB).description}\n\n{examples}"
     return command(name or kind.name)(train)

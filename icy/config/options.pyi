@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from icy.config.settings import (
     Draws,
@@ -39,31 +39,41 @@ class RunOptions(TypedDict, total=False):
     track: TrackerName | Iterable[TrackerName]
 
 class ProbeOptions(RunOptions, total=False):
-    protocol: Protocols
-    meanings: Spaces
-    frequencies: str | Iterable[str] | None
-    vocab_size: Numbers
     word_length: Numbers
+    frequencies: str | Iterable[str] | None
     seeds: Numbers
     word_seeds: Numbers | None
+    symbols: SymbolsName | None
+    hidden: Numbers
+    meanings: Spaces
+    vocab_size: Numbers
+    representation: Representations
     draws: Draws
+    preset: Presets
+    protocol: Protocols
     target: float | None
     cap: float | None
     max_updates: int | None
     held_out: float
     split: SplitName
-    hidden: Numbers
-    representation: Representations
-    symbols: SymbolsName | None
-    preset: Presets
-    options: Mapping[str, Any]
     settings: Mapping[str, Any]
+    options: Mapping[str, Any]
 
 class SweepOptions(RunOptions, total=False):
     sender: str | Iterable[str]
     receiver: str | Iterable[str]
     pretrain: Grammars
+    pretrained: str | Path | None
+    frequencies: str | Iterable[str] | None
+    seeds: Numbers
+    symbols: SymbolsName | None
+    hidden: Numbers
+    meanings: Spaces
+    vocab_size: Numbers
+    word_length: Numbers
     representation: Representations
+    draws: Draws
+    preset: Presets
     senders: Numbers
     receivers: Numbers
     replace_every: Numbers
@@ -75,23 +85,13 @@ class SweepOptions(RunOptions, total=False):
     most: int
     target: float | None
     pretrain_representation: Representations
-    pretrained: str | Path | None
     report_every: int
-    meanings: Spaces
-    frequencies: str | Iterable[str] | None
-    vocab_size: Numbers
-    word_length: Numbers
-    draws: Draws
-    seeds: Numbers
-    hidden: Numbers
-    symbols: SymbolsName | None
-    preset: Presets
+    settings: Mapping[str, Any]
     sender_options: Mapping[str, Any]
     receiver_options: Mapping[str, Any]
-    settings: Mapping[str, Any]
     grammar: Grammars
-    protocol: Protocols
     word_seeds: Numbers | None
+    protocol: Protocols
     max_updates: int | None
     held_out: float
     split: SplitName
@@ -105,25 +105,25 @@ class SweepOptions(RunOptions, total=False):
 
 class SearchOptions(RunOptions, total=False):
     grammar: Grammars
-    protocol: Protocols
-    meanings: Spaces
-    frequencies: str | Iterable[str] | None
-    vocab_size: Numbers
     word_length: Numbers
+    frequencies: str | Iterable[str] | None
     seeds: Numbers
     word_seeds: Numbers | None
+    symbols: SymbolsName | None
+    hidden: Numbers
+    meanings: Spaces
+    vocab_size: Numbers
+    representation: Representations
     draws: Draws
+    preset: Presets
+    protocol: Protocols
     target: float | None
     cap: float | None
     max_updates: int | None
     held_out: float
     split: SplitName
-    hidden: Numbers
-    representation: Representations
-    symbols: SymbolsName | None
-    preset: Presets
-    options: Mapping[str, Any]
     settings: Mapping[str, Any]
+    options: Mapping[str, Any]
     side: SideName | None
     space: Mapping[str, Any]
     minimize: str | Iterable[str]
@@ -143,7 +143,17 @@ class SearchOptions(RunOptions, total=False):
     winner: str
 
 class EndToEndOptions(RunOptions, total=False):
+    pretrained: str | Path | None
+    frequencies: str | Iterable[str] | None
+    seeds: Numbers
+    symbols: SymbolsName | None
+    hidden: Numbers
+    meanings: Spaces
+    vocab_size: Numbers
+    word_length: Numbers
     representation: Representations
+    draws: Draws
+    preset: Presets
     senders: Numbers
     receivers: Numbers
     replace_every: Numbers
@@ -155,43 +165,33 @@ class EndToEndOptions(RunOptions, total=False):
     most: int
     target: float
     pretrain_representation: Representations
-    pretrained: str | Path | None
     report_every: int
-    meanings: Spaces
-    frequencies: str | Iterable[str] | None
-    vocab_size: Numbers
-    word_length: Numbers
-    draws: Draws
-    seeds: Numbers
-    hidden: Numbers
-    symbols: SymbolsName | None
-    preset: Presets
+    settings: Mapping[str, Any]
     sender_options: Mapping[str, Any]
     receiver_options: Mapping[str, Any]
-    settings: Mapping[str, Any]
 
 class ChainOptions(RunOptions, total=False):
     receiver: str | Iterable[str]
-    generations: int
     chains: Numbers
     bottleneck: float | str | Iterable[float]
-    transmission: str | Iterable[str]
+    scheme: str | None
+    hidden: Numbers
+    meanings: Spaces
+    vocab_size: Numbers
+    word_length: Numbers
+    representation: Representations
+    draws: Draws
+    preset: Presets
+    generations: int
+    transmission: Literal["greedy", "sampled"] | Literal["all"] | Iterable[Literal["greedy", "sampled"]]
     target: float | str
     updates: int
     interaction: Numbers
     population: Numbers
-    replacement: str | Iterable[str]
-    scheme: str | None
-    meanings: Spaces
-    vocab_size: Numbers
-    word_length: Numbers
-    draws: Draws
-    hidden: Numbers
-    representation: Representations
-    preset: Presets
+    replacement: Literal["simultaneous", "gradual"] | Literal["all"] | Iterable[Literal["simultaneous", "gradual"]]
+    settings: Mapping[str, Any]
     options: Mapping[str, Any]
     receiver_options: Mapping[str, Any]
-    settings: Mapping[str, Any]
 
 class ReproduceOptions(RunOptions, total=False):
     grammar: str | Iterable[str]

@@ -91,6 +91,7 @@ LARGEST_FLOAT = sys.float_info.max
 # Settings of the grid of evaluations, and all settings that a game from scratch does not depend on.
 CHECKS = ("check_growth", "check_every", "clock")
 PRETRAINING_SETTINGS = (*CHECKS, "max_steps", "steps_from_zero")
+OF_MESSAGES = ("symbols", "tau", "straight_through", "levels", "normalise")  # settings that receivers do not read
 ENGINES: tuple[str, ...] = get_args(Engine)
 STACKINGS = tuple(name for name in ENGINES if "+" not in name)
 

@@ -13,7 +13,7 @@ import re
 import textwrap
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any
 
 import msgspec
@@ -43,27 +43,34 @@ class FieldCheck:
     above: float | None = None
     among: Sequence[str] = ()
 
-    def require(self, name: str, hint: Any, value: object) -> None:
-        """Raise InvalidSettingError or UnknownNameError if the value is not allowed for the field."""
+    def read(self, name: str, hint: Any, value: Any) -> Any:
+        """Return a value as the field has it: whole numbers as int, for example.
+
+        Raises:
+            InvalidSettingError, UnknownNameError: the field does not allow the value.
+        """
         types = typing.get_args(hint) if type(None) in typing.get_args(hint) else (hint,)
         if value is None and type(None) in types:
-            return
-        if typing.get_origin(hint) is typing.Literal or self.among:
-            names = self.among or typing.get_args(hint)
+            return None
+        if self.among or any(typing.get_origin(one) is typing.Literal for one in types):
+            names = self.among or [name for one in types for name in typing.get_args(one)]
+            if isinstance(value, str) and value not in names and value.lower() in names:
+                return value.lower()
             require_known(self.called or name, value, names)
         elif bool in types:
             true_or_false(self.called or name, value)
         elif int in types and self.least is not None:
             largest = LARGEST_NUMBER if self.most is None else int(self.most)
-            whole_number(self.called or f"setting {name}", value, int(self.least), largest)
+            return whole_number(self.called or f"setting {name}", value, int(self.least), largest)
         elif float in types and (self.least is not None or self.above is not None):
             least = self.least if self.above is None else self.above
             most = LARGEST_SETTING if self.most is None else self.most
             real_number(self.called or f"setting {name}", value, least or 0.0, most, above=self.above is not None)
+        return value
 
 
 def setting(
-    default: Any,
+    default: Any = MISSING,
     called: str = "",
     *,
     least: float | None = None,
@@ -71,22 +78,40 @@ def setting(
     above: float | None = None,
     among: Sequence[str] = (),
     metadata: Mapping[str, object] | None = None,
+    **about: object,
 ) -> Any:
-    """Declare a field with its default, its check (see FieldCheck) and metadata."""
+    """Declare a field with its default, its check (see FieldCheck), and what else is known of it.
+
+    Args:
+        default: the default; without it, a value must be given.
+        called: as in FieldCheck, like `least`, `most`, `above` and `among`.
+        metadata: metadata of the field, by name.
+        **about: further metadata; see `icy.config.kinds` and `icy.config.specs`.
+    """
     initial: Any = {"default_factory": dict} if default == {} else {"default": default}
-    return field(**initial, metadata={CHECK: FieldCheck(called, least, most, above, among), **(metadata or {})})
+    check = FieldCheck(called, least, most, above, among)
+    return field(**initial, metadata={CHECK: check, **(metadata or {}), **about})
 
 
 def check_fields(made: Any) -> None:
-    """Check all fields of an instance of a dataclass.
+    """Check all fields of an instance of a dataclass, and convert them as `FieldCheck.read` does.
 
     Raises:
         InvalidSettingError, UnknownNameError: the declaration of a field does not allow its value.
     """
     of: type = type(made)
-    hints = _hints(of)
+    hints = field_types(of)
     for f in fields(made):
-        f.metadata.get(CHECK, FieldCheck()).require(f.name, hints[f.name], getattr(made, f.name))
+        given = getattr(made, f.name)
+        value = check_of(f).read(f.name, hints[f.name], given)
+        if value is not given:
+            object.__setattr__(made, f.name, value)
+
+
+def check_of(declared: Field[Any]) -> FieldCheck:
+    """Return the check of a field."""
+    check: FieldCheck = declared.metadata.get(CHECK, FieldCheck())
+    return check
 
 
 class CheckedFields:
@@ -97,7 +122,8 @@ class CheckedFields:
 
 
 @functools.cache
-def _hints(of: type) -> dict[str, Any]:
+def field_types(of: type) -> dict[str, Any]:
+    """Return the type of every field of a dataclass, by name."""
     return typing.get_type_hints(of)
 
 
@@ -130,7 +156,7 @@ def checked(of: type, given: Options, what: str, without: Iterable[str] = ()) ->
         UnknownNameError: the dataclass does not have this field.
         InvalidSettingError: a value has the wrong type.
     """
-    hints = _hints(of)
+    hints = field_types(of)
     known = [f.name for f in fields(of) if f.name not in set(without)]
     converted = {}
     for name, value in current_names(of, given).items():
@@ -150,8 +176,11 @@ ENTRY = re.compile(r"^( *)\*\*\w+: .*(?:\n\1 +\S.*)*\n?", re.MULTILINE)  # of **
 
 
 def described(kind: type) -> dict[str, str]:
-    """Return the description of each attribute of a class, from its docstring and the docstrings of its bases."""
-    descriptions: dict[str, str] = {}
+    """Return the description of each attribute of a class, from its docstring and the docstrings of its bases.
+
+    The class attribute `settings_class` names a class whose attributes it has as well.
+    """
+    descriptions = {} if getattr(kind, "settings_class", None) is None else described(kind.settings_class)
     for one in reversed(kind.__mro__):
         text = inspect.cleandoc(one.__doc__ or "").partition("Attributes:")[2]
         entries = re.findall(r"^    (\w+): ((?:.*)(?:\n {8}.*)*)", text, re.MULTILINE)

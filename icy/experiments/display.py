@@ -16,12 +16,15 @@ from rich.text import Text
 
 from icy.config.specs import RunSpec
 from icy.core.progress import progress_disabled
+from icy.core.registry import SIDES
 from icy.core.text import counted, duration
 from icy.records.record import Record
 from icy.training.job import Job, Reading
 
-from .plan import Plan
+from .plan import Plan, make_plan
 from .progress import Clock, ProgressWatcher, RowProgress, Watcher, Watchers
+from .results import ProbeResult
+from .run import run_plan
 from .trackers import watching
 
 BAR = 10  # characters
@@ -55,6 +58,14 @@ def with_progress(watcher: Watcher | None, progress: bool | None) -> Watcher | N
 def callbacks_of(spec: RunSpec, watcher: Watcher | None, progress: bool | None) -> Watcher | None:
     """Return the callbacks of a run in Python: the caller's, a display of progress, and the trackers of its spec."""
     return watching(with_progress(watcher, progress), spec.track, spec.out)
+
+
+def run_request(request: RunSpec, watcher: Watcher | None, progress: bool | None) -> ProbeResult:
+    """Run what a function of the library was asked for; models may be classes, functions and modules."""
+    from .user_models import with_model_names  # imports torch
+
+    named = with_model_names(request, *(name for name in ("model", *SIDES) if hasattr(request, name)))
+    return run_plan(make_plan(named), callbacks_of(named, watcher, progress))
 
 
 def make_watcher(console: Console, engines: bool = False) -> ProgressWatcher:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
+from icy.config.kinds import values_for
 from icy.config.options import EndToEndOptions
-from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol
-from icy.config.settings import OPEN, Grammars, TrainingSettings, settings_for
-from icy.config.specs import EndToEndSpec, spell_out
+from icy.config.protocols import BASELINE, SCRATCH
+from icy.config.settings import OPEN, Grammars, settings_for
+from icy.config.specs import spell_out
 from icy.core.checks import seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry, without_choices
@@ -18,19 +19,25 @@ from icy.core.text import counted, several
 from icy.grammars import expand_grammars
 from icy.languages.frequencies import EQUAL, Frequencies
 from icy.models.creation import cannot_use
+from icy.records.kinds import JobKind
+from icy.records.record import Record
 from icy.training.combinations import jobs_of_each
-from icy.training.job import Replicate
-from icy.training.pair_job import PairJob
-from icy.training.tasks import Lengths, PairEntry, PairTask, Population
+from icy.training.job import Outcome, Replicate, Report
+from icy.training.pair_job import EndToEndRequest, EndToEndSettings, PairJob, pair_conventions
 
-from .display import callbacks_of
-from .idle import without_idle
-from .plan import make_plan
+from .display import run_request
+from .probe import language_values, with_languages
 from .progress import Watcher
 from .results import EndToEndResult
-from .run import run_plan
 from .user_languages import UserGrammars, with_space
-from .user_models import Models, with_model_names, with_saved_models
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from torch import Tensor, nn
+
+    from icy.analysis.tables.bias import BiasTable
+
+    from .user_models import Models
 
 SCRATCH_UPDATES = 50_000  # the updates of Perkins21 table 6
 
@@ -58,7 +65,7 @@ def e2e(
         watcher: callbacks that observe the run.
         progress: whether to show the progress of the run. By default it is shown live in notebooks and on terminals,
             and as a line a minute elsewhere, unless a watcher is given or the environment has ICY_PROGRESS=0.
-        **options: the other fields of EndToEndSpec.
+        **options: the other fields of EndToEndRequest.
 
     Returns:
         The results of this call's runs, trained now or on file. Their `failures` include runs that did not reach the
@@ -76,123 +83,96 @@ def e2e(
         >>> result.language().space
         MeaningSpace(attributes=3, values=4)
     """
-    spec = EndToEndSpec.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)
-    spec = with_model_names(spec, "sender", "receiver")
-    result = run_plan(make_plan(spec), callbacks_of(spec, watcher, progress))
+    request = EndToEndRequest.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)
+    result = run_request(request, watcher, progress)
     assert isinstance(result, EndToEndResult)
     return result
 
 
-spell_out(e2e, EndToEndSpec, EndToEndResult)
+spell_out(e2e, EndToEndRequest, EndToEndResult)
 end_to_end = e2e
 
 
-def pair_jobs(spec: EndToEndSpec) -> list[PairJob]:
+def pair_jobs(request: Any) -> list[PairJob]:
     """Return the jobs of an end-to-end run, one per pair and combination of settings. Errors as for `e2e`."""
-    return jobs_of_each(spec, _jobs, prepare=without_idle)
+    return jobs_of_each(request, _rows)
 
 
-def _jobs(spec: EndToEndSpec) -> list[PairJob]:
+def _rows(request: Any) -> list[PairJob]:
     """Return the jobs of an end-to-end run with one value along each axis."""
     from icy.core.representations import get_representation  # imports torch
 
-    user_grammars = UserGrammars.of(spec.pretrain, spec)
-    spec, frequencies = with_space(spec)
-    space, vocab_size, word_length = user_grammars.sizes(spec)
-    name, before = (get_representation(str(name)).name for name in (spec.representation, spec.pretrain_representation))
-    grammars = _grammars(spec, user_grammars.names)
-    entries = _pairs(spec, pretrained=grammars != [SCRATCH])
-    population = _population(spec, frequencies, scratch=grammars == [SCRATCH])
-    task = PairTask(
-        entries[0],
-        space,
-        vocab_size,
-        word_length,
-        cast(int, spec.hidden),
-        name,
-        before,
-        dict(spec.sender_options),
-        dict(spec.receiver_options),
-        population,
-        _lengths(spec, entries, name, scratch=grammars == [SCRATCH]),
-    )
-    seeds = seed_list(spec.seeds)
-    blank = PairJob(
-        task,
-        _protocol(spec, grammars),
-        settings_for(str(spec.preset), "e2e", **spec.settings),
-        replicates=tuple(Replicate(name, seed) for name in grammars for seed in seeds),
-        languages=user_grammars.languages,
-        draws=str(spec.draws),
-        frequencies=frequencies,
-        preset=str(spec.preset),
-    )
-    for name in grammars:
-        if name != SCRATCH:  # made now, so that a grammar that does not fit these sizes fails before a long run
-            blank.language(Replicate(name, seeds[0]))
-    jobs = [replace(blank, task=replace(task, entry=entry)) for entry in entries]
-    if spec.pretrained is not None:
-        jobs = with_saved_models(jobs, spec.pretrained)
-    return [replace(job, parameters=pair_parameter_counts(job.task, job.settings)) for job in jobs]
+    seeds, given = seed_list(request.seeds), UserGrammars.of(request.pretrain, request)
+    request, frequencies = with_space(request)
+    values = values_for(EndToEndSettings, request) | language_values(request, given)
+    values["pretrain_representation"] = get_representation(str(request.pretrain_representation)).name
+    grammars = _grammars(request, given.names)
+    scratch = grammars == [SCRATCH]
+    values["updates"] = SCRATCH_UPDATES if scratch and request.updates is None else request.updates
+    if not isinstance(request.most, int) or request.most < 0:
+        raise InvalidSettingError(f"most must be a number of updates, or 0 for no limit, not {request.most}.")
+    values |= {"scratch": scratch, "most": request.most or None, "pretrained": ""}
+    values["training"] = settings_for(request.preset, "e2e", **request.settings)
+    jobs = []
+    for sender, receiver in pair_entries(request.sender, request.receiver):
+        settings = EndToEndSettings(**values, sender=sender.name, receiver=receiver.name)
+        _require_usable(settings)
+        _check_population(settings, frequencies)
+        _check_lengths(settings)
+        replicates = tuple(Replicate(name, seed) for name in grammars for seed in seeds)
+        job = PairJob(settings=settings, replicates=replicates, languages=given.languages, frequencies=frequencies)
+        jobs.append(with_languages(job))
+    if request.pretrained is not None:
+        from .user_models import with_saved_models  # imports torch
+
+        jobs = with_saved_models(jobs, request.pretrained)
+    return [replace(job, parameters=pair_parameter_counts(job.settings)) for job in jobs]
 
 
-def _population(spec: EndToEndSpec, frequencies: Frequencies | None, scratch: bool) -> Population:
-    population = Population(
-        *(cast(int, spec.senders), cast(int, spec.receivers), cast(int, spec.replace_every), str(spec.replacement))
-    )
-    if population.is_pair:
-        return population
-    if not scratch:
+def _check_population(settings: EndToEndSettings, frequencies: Frequencies | None) -> None:
+    """Raise InvalidSettingError if a population cannot play in this setting."""
+    if settings.population.is_pair:
+        return
+    if not settings.scratch:
         raise InvalidSettingError("A population starts from scratch: leave out pretrain, or train one pair.")
     if frequencies is not None and frequencies.law not in ("", EQUAL):
         raise InvalidSettingError(
             "A population needs frequencies that do not depend on the seed: give a table of meanings with weights in "
             f"place of {frequencies.law}."
         )
-    settings = settings_for(str(spec.preset), "e2e", **spec.settings)
-    if settings.training_readings:
+    if settings.training.training_readings:
         raise InvalidSettingError(
             "A population is not evaluated on its training batches: use the preset 'default', or leave out "
             "training_readings."
         )
-    if population.replace_every and settings.optimizer != "adam":
+    if settings.replace_every and settings.training.optimizer != "adam":
         raise InvalidSettingError(
-            f"The optimizer of new agents must be 'adam', not '{settings.optimizer}': change it, or leave out "
+            f"The optimizer of new agents must be 'adam', not '{settings.training.optimizer}': change it, or leave out "
             "replace_every."
         )
-    return population
 
 
-def _lengths(spec: EndToEndSpec, pairs: list[PairEntry], name: str, scratch: bool) -> Lengths:
-    lengths = Lengths(cast(int | None, spec.max_length), cast(float | str, spec.length_cost))
-    if not lengths.vary:
-        return lengths
-    if "word_length" in spec.given:
-        raise InvalidSettingError("max_length replaces word_length: leave one of the two out.")
-    if not scratch:
+def _check_lengths(settings: EndToEndSettings) -> None:
+    """Raise if messages cannot end early in this setting, but should."""
+    if not settings.lengths.vary:
+        return
+    if not settings.scratch:
         raise InvalidSettingError("A sender that ends its messages starts from scratch: leave out pretrain.")
-    if name not in OPEN:
+    if settings.representation not in OPEN:
         raise IncompatibleError(
-            f"Messages of '{name}' have no end token: leave out max_length, or choose one of {', '.join(OPEN)}."
+            f"Messages of '{settings.representation}' have no end token: leave out max_length, or choose one of "
+            f"{', '.join(OPEN)}."
         )
-    if settings_for(str(spec.preset), "e2e", **spec.settings).symbols != "V+1":
+    if settings.training.symbols != "V+1":
         raise InvalidSettingError("The start symbol ends a message: leave out symbols=V, or leave out max_length.")
-    for entry in (entry for pair in pairs for entry in (pair.sender, pair.receiver)):
+    for entry in settings.models:
         if not getattr(entry.load(), "takes_ends", True):
             raise IncompatibleError(
                 f"{entry.qualified} declares that it does not take messages that end early: leave out max_length."
             )
-    return lengths
 
 
-def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEndProtocol:
-    updates = SCRATCH_UPDATES if spec.updates is None and grammars == [SCRATCH] else spec.updates
-    if not isinstance(spec.most, int) or spec.most < 0:
-        raise InvalidSettingError(f"most must be a number of updates, or 0 for no limit, not {spec.most}.")
-    return EndToEndProtocol(spec.target, spec.cap, spec.most or None, updates, spec.report_every)
-
-
-def _grammars(spec: EndToEndSpec, patterns: list[str]) -> list[str]:
+def _grammars(request: Any, patterns: list[str]) -> list[str]:
     """Return the grammars of pre-training; concat comes first if the length of the game depends on concat."""
     if patterns == [SCRATCH]:
         return patterns
@@ -201,20 +181,12 @@ def _grammars(spec: EndToEndSpec, patterns: list[str]) -> list[str]:
     if not patterns:
         raise InvalidSettingError(f"pretrain must be '{SCRATCH}' or names of grammars, but it is empty.")
     names = expand_grammars(patterns, "sender")
-    if spec.updates is not None:
+    if request.updates is not None:
         return names
     return [BASELINE, *(name for name in names if name != BASELINE)]
 
 
-def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
-    """Return the pairs of a run, each with models that work with its representations."""
-    pairs = pair_entries(spec.sender, spec.receiver)
-    for pair in pairs:
-        _require_usable(pair, spec, pretrained)
-    return pairs
-
-
-def pair_entries(sender: str | Iterable[str], receiver: str | Iterable[str]) -> list[PairEntry]:
+def pair_entries(sender: str | Iterable[str], receiver: str | Iterable[str]) -> list[tuple[Entry, Entry]]:
     """Return pairs of named senders and receivers, in order; or one model of a side with each of the other side.
 
     Raises:
@@ -230,8 +202,8 @@ def pair_entries(sender: str | Iterable[str], receiver: str | Iterable[str]) -> 
             "many of both, or a single sender or receiver."
         )
     count = max(len(senders), len(receivers))
-    pairs = [PairEntry(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(count)]
-    return list({pair.name: pair for pair in pairs}.values())
+    pairs = [(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(count)]
+    return list({(speaker.name, listener.name): (speaker, listener) for speaker, listener in pairs}.values())
 
 
 def _entries(names: str | Iterable[str], side: str) -> list[Entry]:
@@ -240,12 +212,12 @@ def _entries(names: str | Iterable[str], side: str) -> list[Entry]:
     return [entry for name in each for entry in without_choices(registry.match(name, side))]
 
 
-def _require_usable(pair: PairEntry, spec: EndToEndSpec, pretrained: bool) -> None:
-    for entry in (pair.sender, pair.receiver):
-        if not entry.works_with(str(spec.representation).lower()):
-            raise cannot_use(entry, str(spec.representation).lower())
-        if pretrained and not entry.works_with(str(spec.pretrain_representation).lower()):
-            raise _cannot_learn(entry, str(spec.pretrain_representation))
+def _require_usable(settings: EndToEndSettings) -> None:
+    for entry in settings.models:
+        if not entry.works_with(settings.representation):
+            raise cannot_use(entry, settings.representation)
+        if not settings.scratch and not entry.works_with(settings.pretrain_representation):
+            raise _cannot_learn(entry, settings.pretrain_representation)
 
 
 def _cannot_learn(entry: Entry, representation: str) -> IncompatibleError:
@@ -255,7 +227,7 @@ def _cannot_learn(entry: Entry, representation: str) -> IncompatibleError:
     )
 
 
-def pair_parameter_counts(task: PairTask, settings: TrainingSettings) -> dict[str, int]:
+def pair_parameter_counts(settings: EndToEndSettings) -> dict[str, int]:
     """Return the number of parameters of all agents of both sides, by convention ("true" and "published").
 
     Raises:
@@ -264,6 +236,49 @@ def pair_parameter_counts(task: PairTask, settings: TrainingSettings) -> dict[st
     from icy.models.creation import count_parameters
     from icy.training.task_models import try_pair
 
-    pair = try_pair(task, settings)
-    counts = [(task.population.members(side), count_parameters(getattr(pair, side))) for side in SIDES]
+    pair = try_pair(settings, settings.training)
+    counts = [(settings.population.members(side), count_parameters(getattr(pair, side))) for side in SIDES]
     return {name: sum(agents * count[name] for agents, count in counts) for name in ("true", "published")}
+
+
+def _train(job: PairJob, report: Report | None = None) -> Iterator[Outcome]:
+    from icy.training.pair_training import train_pairs  # imports torch
+
+    return train_pairs(job, report)
+
+
+def _model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
+    from icy.training.task_models import saved_pair  # imports torch
+
+    return saved_pair(record, weights)
+
+
+def _table(long: pd.DataFrame, spread: str = "sd", **more: Any) -> BiasTable:
+    from icy.analysis.tables.e2e import end_to_end_table  # imports pandas
+
+    return end_to_end_table(long, spread, **more)
+
+
+END_TO_END = JobKind(
+    "e2e",
+    spec=EndToEndRequest,
+    jobs=pair_jobs,
+    train=_train,
+    result=EndToEndResult,
+    table=_table,
+    noun="pairs",
+    plot="e2e",
+    model=_model,
+    measures=(
+        *("sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim"),
+        *("worst_accuracy", "sender_agreement", "mean_length", "length_by_rank"),
+    ),
+    curve=("steps", "accuracy", "loss", "topsim", "sender_accuracy", "receiver_accuracy"),
+    conventions=pair_conventions,
+    # A pair's further configuration depends on whether it was pre-trained, which varies within a row.
+    row=(
+        *("model", "options", "meanings", "vocab_size", "word_length", "hidden_size", "representation", "protocol"),
+        "pretrained",
+        *("senders", "receivers", "replace_every", "replacement", "max_length", "length_cost"),
+    ),
+)

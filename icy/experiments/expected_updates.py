@@ -16,11 +16,10 @@ from icy.records.load import ATLAS_FILE
 from icy.records.long_table import OLD_COLUMNS
 from icy.records.record import Record
 from icy.records.store import Store
-from icy.training.chain_job import ChainJob
+from icy.training.chain_job import ChainSettings
 from icy.training.job import Job, Replicate
-from icy.training.pair_job import LEARNING_ORDER, PairJob
-from icy.training.probe_job import ProbeJob
-from icy.training.tasks import Task
+from icy.training.pair_job import LEARNING_ORDER, EndToEndSettings
+from icy.training.probe_job import ProbeSettings
 
 from .plan import Plan, Row
 
@@ -69,51 +68,54 @@ class ExpectedUpdates:
 
     def _of(self, job: Job, grammar: str, baseline: float | None) -> Updates:
         length, most = job.length(baseline), job.most_updates(baseline)
-        if isinstance(job, ProbeJob):
+        own = job.settings
+        if isinstance(own, ProbeSettings):
             return self._of_probe(job, grammar, baseline)
-        if isinstance(job, PairJob):
-            tasks = [job.task.alone(side, job.task.pretrain_representation) for side in LEARNING_ORDER]
+        if isinstance(own, EndToEndSettings):
+            tasks = [own.alone(side, own.pretrain_representation) for side in LEARNING_ORDER]
             game = self._limit(job, tasks, baseline)
-            if grammar == SCRATCH or job.pretrained:
+            if grammar == SCRATCH or own.pretrained:
                 return game
             # For both sides, as an update of one side takes about half the time of an update of the game.
-            found = self._to_target(job, tasks, [grammar], job.settings.max_steps)
+            found = self._to_target(own.target, tasks, [grammar], own.training.max_steps)
             return Updates(game.low + found.low, game.high + found.high, game.capped or found.capped)
         if length is not None and job.limit_text() == "about":
             return Updates(length, length)
-        if isinstance(job, ChainJob):
-            tasks = [job.side_task(side) for side in job.sides]  # later languages are about as easy as concat
-            found = self._to_target(job, tasks, (grammar, BASELINE), job.protocol.updates)
-            return Updates(job.updates_with(found.low), job.updates_with(found.high), found.capped)
+        if isinstance(own, ChainSettings):  # later languages are about as easy as concat
+            found = self._to_target(own.target or 1.0, own.learners, (grammar, BASELINE), own.updates)
+            return Updates(own.updates_with(found.low), own.updates_with(found.high), found.capped)
         alike = self._known[(self._known["job_kind"] == job.kind) & (self._known["grammar"] == grammar)]
         return _range(alike["steps"], math.inf if most is None else most, capped=alike.empty)
 
-    def _of_probe(self, job: ProbeJob, grammar: str, baseline: float | None) -> Updates:
-        if grammar == BASELINE and job.protocol.max_updates is None:
-            return self._to_target(job, [job.task], [BASELINE], job.settings.max_steps)
-        limit = self._limit(job, [job.task], baseline)
+    def _of_probe(self, job: Job, grammar: str, baseline: float | None) -> Updates:
+        own = job.settings
+        if grammar == BASELINE and own.rules.max_updates is None:
+            return self._to_target(own.rules.target, [own], [BASELINE], own.training.max_steps)
+        limit = self._limit(job, [own], baseline)
         if job.limit_text() == "about":
             return limit
-        found = self._to_target(job, [job.task], [grammar], limit.high)
+        found = self._to_target(own.rules.target, [own], [grammar], limit.high)
         return found._replace(low=min(limit.low, found.low))
 
-    def _limit(self, job: ProbeJob | PairJob, tasks: Sequence[Task], baseline: float | None) -> Updates:
+    def _limit(self, job: Job, tasks: Sequence[ProbeSettings], baseline: float | None) -> Updates:
         """Return the range of the maximum updates of a grammar or a game, which depends on the updates of concat."""
-        concat = self._to_target(job, tasks, [BASELINE], job.settings.max_steps)
+        own = job.settings
+        target = own.rules.target if isinstance(own, ProbeSettings) else own.target
+        concat = self._to_target(target, tasks, [BASELINE], own.training.max_steps)
         if baseline is not None:
             concat = Updates(baseline, baseline)
         low, high = (job.length(steps) or 0 for steps in concat[:2])
         return Updates(low, high, concat.capped and low < high)
 
     def _to_target(
-        self, job: ProbeJob | PairJob | ChainJob, tasks: Sequence[Task], grammars: Sequence[str], most: float
+        self, target: float, tasks: Sequence[ProbeSettings], grammars: Sequence[str], most: float
     ) -> Updates:
-        """Return the lowest and highest updates that any of the tasks and grammars needs to the job's target."""
+        """Return the lowest and highest updates that any of the models and grammars needs to a target."""
         found = []
         for task in tasks:
-            sizes = task.entry.qualified, task.hidden_size, str(task.space), task.word_length, task.vocab_size
+            sizes = task.model, task.hidden, task.meanings, task.word_length, task.vocab_size
             for grammar in grammars:
-                where = task.side, task.representation, sizes, grammar, job.protocol.target
+                where = task.side, task.representation, sizes, grammar, target
                 steps, near = self._similar(*where)
                 found.append(_range(steps, most, capped=not near))
         return Updates(min(one.low for one in found), max(one.high for one in found), any(one.capped for one in found))

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
+from icy.config.kinds import values_for
 from icy.config.options import ChainOptions
 from icy.config.settings import SCHEMES, Grammars, settings_for
-from icy.config.specs import ChainSpec, spell_out
+from icy.config.specs import spell_out
 from icy.core.checks import seed_list
-from icy.core.errors import InvalidSettingError, require_known
+from icy.core.errors import require_known
 from icy.core.surroundings import standard_state
 from icy.core.text import words
 from icy.grammars import expand_grammars
 from icy.languages.meanings import MeaningSpace
 from icy.models.creation import cannot_use
-from icy.training.chain_job import ChainJob, ChainProtocol, bottleneck_share
+from icy.records.kinds import JobKind
+from icy.training.chain_job import ChainRequest, ChainSettings, bottleneck_share, chain_conventions
 from icy.training.combinations import jobs_of_each
-from icy.training.job import Replicate
-from icy.training.tasks import PairTask, Task
+from icy.training.job import Outcome, Replicate, Report
+from icy.training.probe_job import LanguageJob
 
-from .display import callbacks_of
+from .display import run_request
 from .e2e import pair_entries, pair_parameter_counts
-from .plan import make_plan
-from .probe import parameter_counts, usable_models
+from .probe import language_values, parameter_counts, usable_models, with_languages
 from .progress import Watcher
 from .results import ProbeResult
-from .run import run_plan
 from .user_languages import UserGrammars
-from .user_models import Models, with_model_names
+
+if TYPE_CHECKING:
+    from .user_models import Models
 
 NO_TARGET = "none"
 RECEIVERS = "receiver/"  # beginning of names and wildcards of receivers
@@ -56,7 +59,7 @@ def iterate(
         watcher: callbacks that observe the run.
         progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
             elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
-        **options: the other fields of ChainSpec.
+        **options: the other fields of ChainRequest.
 
     Returns:
         The results of this call's chains. The value of a chain is its survival: the share of the tokens that are the
@@ -72,82 +75,84 @@ def iterate(
         >>> [(record["grammar"], record["seed"], len(record["curve"])) for record in result.records]
         [('perm', 123, 4), ('perm', 124, 4), ('hol', 123, 4), ('hol', 124, 4)]
     """
-    spec = with_model_names(ChainSpec.asked(model=model, grammar=grammar, **options), "model", "receiver")
-    return run_plan(make_plan(spec), callbacks_of(spec, watcher, progress))
+    return run_request(ChainRequest.asked(model=model, grammar=grammar, **options), watcher, progress)
 
 
-spell_out(iterate, ChainSpec, ProbeResult)
+spell_out(iterate, ChainRequest, ProbeResult)
 
 
-def chain_jobs(spec: ChainSpec) -> list[ChainJob]:
-    """Return the jobs of a spec, one per model and combination of settings. Errors as for `iterate`."""
-    return jobs_of_each(_with_scheme(spec), _jobs)
+def chain_jobs(request: Any) -> list[LanguageJob]:
+    """Return the jobs of a request, one per model and combination of settings. Errors as for `iterate`."""
+    if request.scheme is not None:  # its options that are not given
+        require_known("scheme", request.scheme, SCHEMES)
+        options = {name: value for name, value in SCHEMES[request.scheme].items() if name not in request.given}
+        request = replace(request, **options).with_given(request.given)
+    return jobs_of_each(request, _rows)
 
 
-def _with_scheme(spec: ChainSpec) -> ChainSpec:
-    """Return a spec with the options of its scheme that are not given."""
-    if spec.scheme is None:
-        return spec
-    require_known("scheme", spec.scheme, SCHEMES)
-    options = {name: value for name, value in SCHEMES[spec.scheme].items() if name not in spec.given}
-    return replace(spec, **options).with_given(spec.given)
-
-
-def _jobs(spec: ChainSpec) -> list[ChainJob]:
-    """Return the jobs of a spec with one value along each axis."""
-    from icy.core.representations import get_representation  # imports torch
-
-    seeds, given = seed_list(spec.chains), UserGrammars.of(spec.grammar, spec)
-    space, vocab_size, word_length = given.sizes(spec, with_concat=False)
-    representation = get_representation(str(spec.representation)).name
-    target = None if str(spec.target).lower() == NO_TARGET else cast(float, spec.target)
-    protocol = ChainProtocol(
-        *(spec.generations, bottleneck_share(spec.bottleneck, space), str(spec.transmission), target, spec.updates),
-        interaction=cast(int, spec.interaction),
-        population=cast(int, spec.population),
-        replacement=str(spec.replacement),
-    )
-    protocol.split(space)  # raises if the space is too small
+def _rows(request: Any) -> list[LanguageJob]:
+    """Return the jobs of a request with one value along each axis, one per model or pair."""
+    seeds, given = seed_list(request.chains), UserGrammars.of(request.grammar, request)
+    values = values_for(ChainSettings, request) | language_values(request, given, with_concat=False)
+    values["bottleneck"] = bottleneck_share(request.bottleneck, MeaningSpace.of(values["meanings"]))
+    values["target"] = None if str(request.target).lower() == NO_TARGET else request.target
     jobs = []
-    for task in _tasks(spec, (space, vocab_size, word_length, cast(int, spec.hidden), representation)):
-        pair = isinstance(task, PairTask)
-        settings = settings_for(str(spec.preset), "e2e" if pair else "probe", **spec.settings)
-        names = expand_grammars(given.names, "receiver" if task.side == "receiver" else "sender")
+    for models in _models(request, values["representation"]):
+        training = settings_for(request.preset, "e2e" if len(models) > 1 else "probe", **request.settings)
+        settings = ChainSettings(**{**values, **models, "training": training})
+        settings.split()  # raises if the space is too small
+        names = expand_grammars(given.names, "receiver" if settings.side == "receiver" else "sender")
         replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
-        blank = ChainJob(
-            *(task, protocol, settings),
-            replicates=replicates,
-            languages=given.languages,
-            draws=str(spec.draws),
-            preset=str(spec.preset),
-        )
-        for name in names:  # now, so that a grammar that cannot be made does not stop a long run later
-            blank.language(Replicate(name, seeds[0]))
-        counts = pair_parameter_counts(task, settings) if isinstance(task, PairTask) else parameter_counts(task)
-        jobs.append(replace(blank, parameters=counts))
+        counts = pair_parameter_counts(settings.pair) if settings.receiver else parameter_counts(settings.learners[0])
+        job = LanguageJob(settings=settings, replicates=replicates, languages=given.languages, parameters=counts)
+        jobs.append(with_languages(job))
     return jobs
 
 
-def _tasks(spec: ChainSpec, sizes: tuple[MeaningSpace, int, int, int, str]) -> list[Task | PairTask]:
-    """Return the senders, receivers or pairs of a spec with one value along each axis.
-
-    Args:
-        spec: the spec.
-        sizes: meanings, V, w, E and representation.
-    """
-    representation = sizes[-1]
-    if words(spec.receiver):
-        options = dict(spec.options), dict(spec.receiver_options)
-        pairs = pair_entries(spec.model, spec.receiver)
-        for entry in (one for pair in pairs for one in (pair.sender, pair.receiver)):
+def _models(request: Any, representation: str) -> list[dict[str, str]]:
+    """Return the models of each row, by field: a sender, a receiver, or both."""
+    if words(request.receiver):
+        pairs = pair_entries(request.model, request.receiver)
+        for entry in (entry for pair in pairs for entry in pair):
             if not entry.works_with(representation):
                 raise cannot_use(entry, representation)
-        return [PairTask(pair, *sizes, representation, *options) for pair in pairs]
-    for name in ("receiver_options", "interaction"):
-        if getattr(spec, name):
-            raise InvalidSettingError(f"The option {name} is for chains of pairs: give a receiver (--receiver) too.")
-    receivers = [name for name in words(spec.model) if name.startswith(RECEIVERS)]
-    senders = [name for name in words(spec.model) if name not in receivers]
+        return [{"model": sender.name, "receiver": receiver.name} for sender, receiver in pairs]
+    receivers = [name for name in words(request.model) if name.startswith(RECEIVERS)]
+    senders = [name for name in words(request.model) if name not in receivers]
     entries = usable_models(senders, representation, ("sender",)) if senders or not receivers else []
     entries += usable_models(receivers, representation, ("receiver",)) if receivers else []
-    return [Task(entry, *sizes, dict(spec.options)) for entry in entries]
+    return [{"model": entry.qualified} for entry in entries]
+
+
+def _train(job: LanguageJob, report: Report | None = None) -> Iterator[Outcome]:
+    from icy.training.chain_training import train_chains  # imports torch
+
+    return train_chains(job, report)
+
+
+def _rehearse(job: LanguageJob, updates: int) -> float:
+    from icy.training.chain_training import rehearse  # imports torch
+
+    return rehearse(job, updates)
+
+
+CHAIN = JobKind(
+    "chain",
+    spec=ChainRequest,
+    jobs=chain_jobs,
+    train=_train,
+    rehearse=_rehearse,
+    conventions=chain_conventions,
+    noun="chains",
+    baseline=False,
+    counted="generations",
+    command="iterate",
+    measures=(
+        *("agreement", "distinct", "seen_accuracy", "unseen_accuracy", "topsim", "posdis", "bosdis", "reached"),
+        "communication",
+    ),
+    curve=(
+        *("generation", "accuracy", "agreement", "distinct", "seen_accuracy", "unseen_accuracy", "updates"),
+        *("topsim", "posdis", "bosdis", "communication"),
+    ),
+)

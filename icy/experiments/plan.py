@@ -22,7 +22,7 @@ from icy.records.pack import Pack, read_once
 from icy.records.record import NO_BASELINE, Record
 from icy.records.store import Store, folder_of, keys_to_train
 from icy.records.versions import Part, Versions, versions_of
-from icy.training.combinations import combinations
+from icy.training.combinations import jobs_of
 from icy.training.job import Job, Replicate, check_config, check_engine
 from icy.training.runners.base import one_thread
 
@@ -234,7 +234,7 @@ def make_plan(spec: RunSpec) -> Plan:
         IcyError: as for `icy.probe`, `icy.e2e` and so on.
     """
     rows = plan_rows(spec)
-    warn_of_idle(combinations(spec))
+    warn_of_idle(spec, [row.job for row in rows])
     return planned(spec, rows)
 
 
@@ -252,6 +252,7 @@ def plan_rows(spec: RunSpec) -> list[Row]:
     if spec.keep_models and kind.model is None:
         raise InvalidSettingError(f"Jobs of kind '{kind.name}' save no models; leave out keep_models (--keep-models).")
     where["keep_models"] = spec.keep_models
+    where["given"] = spec.given.union(getattr(spec, "settings", {}))
     store = store_of(spec)
     from icy.grammars.languages import forget_user_languages  # here, since importing a plan must not import grammars
     from icy.training.task_models import fixed_randomness  # it imports torch
@@ -259,7 +260,7 @@ def plan_rows(spec: RunSpec) -> list[Row]:
     # With one thread, trial calls are fast, also on a busy machine, where threads would wait for each other.
     with same_code(), fixed_randomness(), one_thread():
         forget_user_languages()
-        jobs = kind.make_jobs(spec)
+        jobs = jobs_of(kind, spec)
         for job in jobs:
             check_config(job)
         return [Row.of(with_identity(replace(job, **where), store), store, spec.rerun) for job in jobs]

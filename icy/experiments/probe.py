@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+from icy.config.kinds import values_for
 from icy.config.options import ProbeOptions
-from icy.config.protocols import BASELINE, Protocol, get_protocol
-from icy.config.settings import Grammars, TrainingSettings, settings_for, with_budget
-from icy.config.specs import ProbeSpec, spell_out
-from icy.core.checks import FIRST_SEED, hidden_list, seed_list
+from icy.config.protocols import BASELINE, SCRATCH
+from icy.config.settings import Grammars, settings_for, with_budget
+from icy.config.specs import spell_out
+from icy.core.checks import FIRST_SEED, seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry, without_choices
 from icy.core.surroundings import standard_state
 from icy.core.text import words
+from icy.core.types import Choices
 from icy.grammars import expand_grammars
-from icy.languages.frequencies import Frequencies
-from icy.languages.meanings import MeaningSpace
-from icy.languages.splits import Split
 from icy.models.creation import cannot_use, count_parameters
+from icy.records.kinds import JobKind
+from icy.records.record import Record
 from icy.training.combinations import jobs_of_each
-from icy.training.job import Replicate
-from icy.training.probe_job import ProbeJob
-from icy.training.tasks import Task
+from icy.training.job import Outcome, Replicate, Report
+from icy.training.probe_job import LanguageJob, ProbeRequest, ProbeSettings
 
-from .display import callbacks_of
-from .idle import without_idle
-from .plan import make_plan
+from .display import run_request
 from .progress import Watcher
 from .results import ProbeResult
-from .run import run_plan
 from .user_languages import UserGrammars, with_space
-from .user_models import Models, with_model_names
 
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from .user_models import Models
+
+J = TypeVar("J", bound=LanguageJob)
 log = logging.getLogger(__name__)
 
 
@@ -59,7 +61,7 @@ def probe(
         watcher: callbacks that observe the run.
         progress: whether to show the progress of the run. By default it is shown live in notebooks and on terminals,
             and as a line a minute elsewhere, unless a watcher is given or the environment has ICY_PROGRESS=0.
-        **options: the other fields of ProbeSpec.
+        **options: the other fields of ProbeRequest.
 
     Returns:
         The results of this call's replicates, trained now or on file.
@@ -75,73 +77,71 @@ def probe(
         >>> result.to_dataframe("wide").columns.get_level_values(0).unique().tolist()
         ['concat', 'perm', 'rot']
     """
-    spec = with_model_names(ProbeSpec.asked(model=model, grammar=grammar, **options), "model")
-    return run_plan(make_plan(spec), callbacks_of(spec, watcher, progress))
+    return run_request(ProbeRequest.asked(model=model, grammar=grammar, **options), watcher, progress)
 
 
-spell_out(probe, ProbeSpec, ProbeResult)
+spell_out(probe, ProbeRequest, ProbeResult)
 
 
-def probe_jobs(spec: ProbeSpec) -> list[ProbeJob]:
-    """Return the jobs of a probe: a job per model, hidden size and combination of settings. Errors as for `probe`."""
-    return jobs_of_each(spec, _jobs, prepare=without_idle)
+def probe_jobs(request: Any) -> list[LanguageJob]:
+    """Return the jobs of a probe: a job per model and combination of settings. Errors as for `probe`."""
+    return jobs_of_each(request, _rows)
 
 
-def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
+def _rows(request: Any) -> list[LanguageJob]:
     """Return the jobs of a probe with one value along each axis."""
-    seeds, sizes = seed_list(spec.seeds), hidden_list(spec.hidden)
-    user_grammars = UserGrammars.of(spec.grammar, spec)
-    spec, frequencies = with_space(spec)
-    space, vocab_size, word_length = user_grammars.sizes(spec)
-    word_lengths = user_grammars.word_lengths(spec)
-    from icy.core.representations import get_representation  # imports torch
-
-    representation = get_representation(str(spec.representation)).name
-    entries = usable_models(spec.model, representation)
-    protocol = get_protocol(str(spec.protocol), spec.target, spec.cap, representation, spec.max_updates)
-    settings = with_budget(settings_for(str(spec.preset), **spec.settings), protocol.max_updates)
-    split = _split(spec, protocol, space, frequencies)
-    blank = ProbeJob(
-        Task(
-            *(entries[0], space, vocab_size, word_length, sizes[0], representation, dict(spec.options)),
-            word_lengths=word_lengths,
-        ),
-        protocol,
-        settings,
-        split,
-        draws=str(spec.draws),
-        frequencies=frequencies,
-        preset=str(spec.preset),
-    )
-    tasks = [replace(blank.task, entry=entry, hidden_size=size) for entry in entries for size in sizes]
-    word_seeds: Sequence[int | None] = [None] if spec.word_seeds is None else seed_list(spec.word_seeds)
-    if spec.word_seeds is not None and word_lengths and frequencies is not None and frequencies.depends_on_seed:
+    seeds, given = seed_list(request.seeds), UserGrammars.of(request.grammar, request)
+    request, frequencies = with_space(request)
+    values = values_for(ProbeSettings, request) | language_values(request, given)
+    values["word_lengths"] = lengths = given.word_lengths(request)
+    entries = usable_models(request.model, values["representation"])
+    word_seeds: Sequence[int | None] = [None] if request.word_seeds is None else seed_list(request.word_seeds)
+    if request.word_seeds is not None and lengths and frequencies is not None and frequencies.depends_on_seed:
         raise InvalidSettingError(
             f"word_seeds need words that do not depend on the order of frequencies ({frequencies.law}): give a single "
             "word length, or a table of meanings with weights."
         )
-    if spec.word_seeds is not None and user_grammars.languages:
+    if request.word_seeds is not None and given.languages:
         raise InvalidSettingError(
-            f"word_seeds are for grammars; the language {next(iter(user_grammars.languages))} has its own words."
+            f"word_seeds are for grammars; the language {next(iter(given.languages))} has its own words."
         )
-    blanks = [replace(blank, task=task, word_seed=seed) for task in tasks for seed in word_seeds]
-    return [_complete(one, user_grammars, seeds) for one in blanks]
+    training = settings_for(request.preset, **request.settings)
+    jobs = []
+    for entry in entries:
+        first = ProbeSettings(**{**values, "model": entry.qualified, "training": training})
+        first = replace(first, training=with_budget(training, first.rules.max_updates))
+        if (split := first.held_out_meanings) is not None:
+            split.check(first.space)
+            for seed in seeds if frequencies is not None and frequencies.numbers is not None else ():
+                split.held_out(first.space, seed, frequencies.numbers)  # type: ignore[union-attr]
+        if lengths:
+            require_ends(first)
+        names = [BASELINE, *(g for g in expand_grammars(given.names, entry.kind) if g != BASELINE)]
+        replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
+        counts = parameter_counts(first)
+        for seed in word_seeds:
+            job = LanguageJob(settings=replace(first, word_seed=seed), replicates=replicates, parameters=counts,
+                              languages=given.languages, frequencies=frequencies)  # fmt: skip
+            jobs.append(with_languages(job))
+    return jobs
 
 
-def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace, frequencies: Frequencies | None) -> Split | None:
-    """Return the split of the meanings, if the protocol has held-out meanings."""
-    split = Split(spec.split, spec.held_out)
-    if protocol.holds_out:
-        split.check(space)
-        if frequencies is not None and frequencies.numbers is not None:
-            for seed in seed_list(spec.seeds):
-                split.held_out(space, seed, frequencies.numbers)
-        return split
-    if split != Split(ProbeSpec.split, ProbeSpec.held_out):
-        raise InvalidSettingError(
-            f"The protocol '{protocol.name}' holds out no meanings; held_out and split are for 'generalise'."
-        )
-    return None
+def language_values(request: Any, given: UserGrammars, with_concat: bool = True) -> Choices:
+    """Return the values of the fields that depend on the languages of a user, and the name of the representation."""
+    from icy.core.representations import get_representation  # imports torch
+
+    space, vocab_size, word_length = given.sizes(request, with_concat)
+    representation = get_representation(str(request.representation)).name
+    sizes = {"meanings": str(space), "vocab_size": vocab_size, "word_length": word_length}
+    return {**sizes, "representation": representation, "draws": str(request.draws), "preset": str(request.preset)}
+
+
+def with_languages(job: J) -> J:
+    """Return a job after its languages were made, so that a grammar that does not fit fails before a long run."""
+    for name in dict.fromkeys(r.condition for r in job.replicates):
+        if name != SCRATCH:
+            job.language(Replicate(name, job.replicates[0].seed))
+    return job
 
 
 def usable_models(models: str | Iterable[str], representation: str, sides: Sequence[str] = SIDES) -> list[Entry]:
@@ -164,33 +164,49 @@ def usable_models(models: str | Iterable[str], representation: str, sides: Seque
     return list(entries.values())
 
 
-def _complete(blank: ProbeJob, user_grammars: UserGrammars, seeds: list[int]) -> ProbeJob:
-    """Return a job with its replicates (concat first) and its numbers of parameters."""
-    task = blank.task
-    names = [BASELINE, *(g for g in expand_grammars(user_grammars.names, task.side) if g != BASELINE)]
-    replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
-    job = replace(blank, replicates=replicates, languages=user_grammars.languages, parameters=parameter_counts(task))
-    if task.word_lengths:
-        require_ends(task, job.settings)
-    for name in names:  # made now, so that a grammar that does not fit these sizes fails before a long run
-        job.language(Replicate(name, seeds[0]))
-    return job
-
-
-def require_ends(task: Task, settings: TrainingSettings) -> None:
-    """Raise IncompatibleError if the model of a task does not take messages that end early."""
-    if not getattr(task.entry.load(), "takes_ends", True):
+def require_ends(settings: ProbeSettings) -> None:
+    """Raise IncompatibleError if a model does not take messages that end early."""
+    if not getattr(settings.entry.load(), "takes_ends", True):
         raise IncompatibleError(
-            f"{task.entry.qualified} declares that it does not take messages that end early: give a single word length."
+            f"{settings.model} declares that it does not take messages that end early: give a single word length."
         )
     from icy.training.learners import supervised_loss
     from icy.training.task_models import representation_of
 
-    supervised_loss(representation_of(task, settings), task.side, ends=True)
+    supervised_loss(representation_of(settings, settings.training), settings.side, ends=True)
 
 
-def parameter_counts(task: Task) -> dict[str, int]:
-    """Return `count_parameters` of the model of a task."""
+def parameter_counts(settings: ProbeSettings) -> dict[str, int]:
+    """Return `count_parameters` of a model."""
     from icy.training.task_models import make_model
 
-    return count_parameters(make_model(task, FIRST_SEED, settings_for("default")))
+    return count_parameters(make_model(settings, FIRST_SEED, settings_for("default")))
+
+
+def _train(job: LanguageJob, report: Report | None = None) -> Iterator[Outcome]:
+    from icy.training.engine import train  # imports torch
+
+    return train(job, report)
+
+
+def _rehearse(job: LanguageJob, updates: int) -> float:
+    from icy.training.engine import rehearse  # imports torch
+
+    return rehearse(job, updates)
+
+
+def _model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
+    from icy.training.task_models import probe_model  # imports torch
+
+    return probe_model(record, weights)
+
+
+PROBE = JobKind(
+    "probe",
+    spec=ProbeRequest,
+    jobs=probe_jobs,
+    train=_train,
+    rehearse=_rehearse,
+    measures=("train_accuracy",),
+    model=_model,
+)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from icy.config.options import ReproduceOptions
 from icy.config.settings import RepresentationName
-from icy.config.specs import RETRIES, RUNNING, EndToEndSpec, ReproduceSpec, SweepSpec, spell_out
+from icy.config.specs import RETRIES, RUNNING, ReproduceRequest, spell_out
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.fields import current_names
@@ -19,7 +19,9 @@ from icy.core.registry import canonical
 from icy.core.surroundings import standard_state
 from icy.core.text import several, words
 from icy.core.types import Choices
+from icy.experiments.requests import SweepRequest
 from icy.records.kinds import job_kind
+from icy.training.pair_job import EndToEndRequest
 
 from .display import callbacks_of
 from .expected_updates import ExpectedUpdates
@@ -65,7 +67,7 @@ def reproduce(
         watcher: callbacks that observe the run.
         progress: whether to show the progress of the run. By default it is shown live in notebooks and on terminals,
             and as a line a minute elsewhere, unless a watcher is given or the environment has ICY_PROGRESS=0.
-        **options: the other fields of ReproduceSpec.
+        **options: the other fields of ReproduceRequest.
 
     Returns:
         The measured value of every cell, next to the published value.
@@ -83,13 +85,13 @@ def reproduce(
         >>> done.cells[["model", "grammar", "published", "verdict"]].to_numpy().tolist()
         [['Hashtable', 'perm', 1.0, 'agrees']]
     """
-    request = Reproducing.of(ReproduceSpec.asked(table=table, only=only, **options))
+    request = Reproducing.of(ReproduceRequest.asked(table=table, only=only, **options))
     if not request.trains:
         return request.measure()
     return request.run(request.plan(), callbacks_of(request.spec, watcher, progress))
 
 
-spell_out(reproduce, ReproduceSpec, Reproduction)
+spell_out(reproduce, ReproduceRequest, Reproduction)
 
 
 @dataclass(frozen=True)
@@ -102,12 +104,12 @@ class Reproducing:
         wanted: the requested cells of the table.
     """
 
-    spec: ReproduceSpec
+    spec: ReproduceRequest
     source: PublishedTable
     wanted: pd.DataFrame
 
     @classmethod
-    def of(cls, spec: ReproduceSpec) -> Reproducing:
+    def of(cls, spec: ReproduceRequest) -> Reproducing:
         """Select the cells of a spec.
 
         Raises:
@@ -210,7 +212,7 @@ def _probes(request: Reproducing) -> Plan:
         for grammars, models in _by_grammars(rows).items():
             seeds = request.seeds(rows["n"].max())
             parts.append({**about, "model": models, "grammar": list(grammars) or ["concat"], "seeds": seeds})
-    return make_sweep(SweepSpec(parts=parts, **request.shared()))
+    return make_sweep(SweepRequest(parts=parts, **request.shared()))
 
 
 def _steps(request: Reproducing) -> Plan:
@@ -222,16 +224,16 @@ def _steps(request: Reproducing) -> Plan:
         part["settings"] = {**part["settings"], **request.spec.settings}
     if not parts:
         raise InvalidSettingError(f"None of the requested rows of {request.source.id} has a model that learns.")
-    return make_sweep(SweepSpec(parts=parts, **request.shared()))
+    return make_sweep(SweepRequest(parts=parts, **request.shared()))
 
 
 def _pairs(request: Reproducing) -> Plan:
     """Plan the games of a table of pairs."""
-    plans, specs = [], []
+    plans: list[Plan] = []
     for (representation, hidden), rows in request.wanted.groupby(["representation", "hidden_size"], sort=False):
         for grammars, models in _by_grammars(rows, keep_concat=True).items():
             senders, receivers = zip(*(str(model).split("+") for model in models), strict=True)
-            spec = EndToEndSpec(
+            spec = EndToEndRequest(
                 sender=senders,
                 receiver=receivers,
                 pretrain="none" if grammars == ("none",) else grammars,
@@ -241,9 +243,9 @@ def _pairs(request: Reproducing) -> Plan:
                 report_every=SCRATCH_REPORTS if grammars == ("none",) else DRIFT_REPORTS,
                 **request.shared(),
             )
-            specs.append(spec)
             plans.append(planned(spec, plan_rows(spec)))
-    warn_of_idle(specs)
+    if plans:
+        warn_of_idle(request.spec, [row.job for plan in plans for row in plan.rows])
     return _together(plans)
 
 

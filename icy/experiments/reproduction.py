@@ -233,11 +233,15 @@ class Reproduction:
             }
         )
 
-    def table(self) -> BiasTable:
-        """Return the table of the results; with published values, except for tables of agents, updates or languages."""
+    def table(self, spread: str = "sem") -> BiasTable:
+        """Return the table of the results; with published values, except for tables of agents, updates or languages.
+
+        Args:
+            spread: "sem", the standard error, as in the published tables, "sd" or "ci95".
+        """
         if self.of_agents or self.cell_by_cell:
-            return self.result.bias_table("sem")
-        return self.result.bias_table("sem", compare=self.source.id)
+            return self.result.bias_table(spread)
+        return self.result.bias_table(spread, compare=self.source.id)
 
     def page(self, remark: str = "") -> str:
         """Return the reproduction as a page in Markdown, with a remark.

@@ -14,7 +14,7 @@ from typing import Any, Unpack, get_args
 
 from icy.config.options import SweepOptions
 from icy.config.settings import OrderName
-from icy.config.specs import RUNNING, ProbeSpec, RunSpec, SweepSpec, names, spell_out
+from icy.config.specs import RUNNING, RunSpec, names, spell_out
 from icy.core.checks import parse_whole
 from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, require_known, unknown
 from icy.core.fields import current_names
@@ -22,11 +22,14 @@ from icy.core.registry import SIDES, registry
 from icy.core.surroundings import standard_state
 from icy.core.text import listed, words
 from icy.core.types import Choices, Fields
+from icy.experiments.requests import SweepRequest
 from icy.records.kinds import RowKey, job_kind
 from icy.training.combinations import combinations, warn_of_refused
+from icy.training.job import Job
+from icy.training.probe_job import ProbeRequest
 
 from .display import callbacks_of
-from .idle import warn_of_idle, warn_of_idle_retries, without_idle
+from .idle import warn_of_idle
 from .plan import Plan, Row, plan_rows, planned, store_of
 from .progress import Watcher
 from .results import ProbeResult
@@ -57,7 +60,7 @@ def sweep(
         watcher: callbacks that observe the run.
         progress: whether to show the progress of the run. By default it is shown live in notebooks and on terminals,
             and as a line a minute elsewhere, unless a watcher is given or the environment has ICY_PROGRESS=0.
-        **options: the other fields of SweepSpec.
+        **options: the other fields of SweepRequest.
 
     Returns:
         The results of all of the sweep's replicates, trained now or on file.
@@ -82,10 +85,10 @@ def sweep(
     return run_plan(plan, callbacks, retries=spec.retries)
 
 
-spell_out(sweep, SweepSpec, ProbeResult)
+spell_out(sweep, SweepRequest, ProbeResult)
 
 
-def sweep_spec(**given: Any) -> SweepSpec:
+def sweep_spec(**given: Any) -> SweepRequest:
     """Return the spec of a sweep. Its parts may be of several kinds of jobs.
 
     Each argument of the whole sweep is passed to the parts that take it.
@@ -94,14 +97,14 @@ def sweep_spec(**given: Any) -> SweepSpec:
         UnknownNameError: no part takes an argument, or a kind is unknown.
     """
     registry.load_files(given.get("plugin", ()))
-    whole = given.get("kind", SweepSpec.kind)
+    whole = given.get("kind", SweepRequest.kind)
     parts: Sequence[Fields] = given.get("parts") or ({},)
     kinds = [str(part.get("kind", whole)) for part in parts]
-    if set(kinds) == {SweepSpec.kind}:
-        return SweepSpec.asked(**given)
-    given = current_names(SweepSpec, given)
+    if set(kinds) == {SweepRequest.kind}:
+        return SweepRequest.asked(**given)
+    given = current_names(SweepRequest, given)
     takes = {kind: _takes(job_kind(kind).load_spec()) for kind in kinds}
-    of_whole = [n for n in names(SweepSpec) if n in RUNNING or n not in (*names(ProbeSpec), "side")]
+    of_whole = [n for n in names(SweepRequest) if n in RUNNING or n not in (*names(ProbeRequest), "side")]
     of_parts = [name for known in takes.values() for name in known]
     for name in given:
         if name not in of_parts and name not in of_whole:
@@ -110,12 +113,12 @@ def sweep_spec(**given: Any) -> SweepSpec:
         {**{name: value for name, value in given.items() if name in takes[kind]}, **part, "kind": kind}
         for part, kind in zip(parts, kinds, strict=True)
     ]
-    return SweepSpec.asked(**{n: v for n, v in given.items() if n in of_whole} | {"parts": tuple(full)})
+    return SweepRequest.asked(**{n: v for n, v in given.items() if n in of_whole} | {"parts": tuple(full)})
 
 
 def _takes(spec_class: type[RunSpec]) -> list[str]:
     """Return the arguments that a part of a sweep takes."""
-    side = ["side"] if issubclass(SweepSpec, spec_class) else []
+    side = ["side"] if issubclass(SweepRequest, spec_class) else []
     return [name for name in (*names(spec_class), *spec_class.old_names) if name not in RUNNING] + side
 
 
@@ -128,7 +131,7 @@ def over(of_file: Fields, given: Fields) -> Choices:
     """
     parts = []
     for part in of_file.get("parts", ()):
-        kind = str(part.get("kind", of_file.get("kind", SweepSpec.kind)))
+        kind = str(part.get("kind", of_file.get("kind", SweepRequest.kind)))
         own = {name.replace("-", "_"): value for name, value in part.items()}
         own = current_names(job_kind(kind).load_spec(), own)
         parts.append({name: value for name, value in own.items() if name not in given})
@@ -138,7 +141,7 @@ def over(of_file: Fields, given: Fields) -> Choices:
 # -- the plan ----------------------------------------------------------------------------------------------------------
 
 
-def make_sweep(spec: SweepSpec) -> Plan:
+def make_sweep(spec: SweepRequest) -> Plan:
     """Return the plan of a sweep, without training. Errors as for `sweep`."""
     require_known("order", spec.order, ORDERS)
     registry.load_files(spec.plugin)
@@ -146,13 +149,12 @@ def make_sweep(spec: SweepSpec) -> Plan:
     planned_rows: list[Row] = []
     places: dict[RowKey, list[int]] = {}  # of rows with the same key
     refused: list[IncompatibleError] = []
-    specs = expand(spec)
-    warn_of_idle(specs)
-    warn_of_idle_retries(spec)
-    for one in specs:
+    jobs: list[Job] = []  # of all requests, before rows with the same key are joined
+    for one in expand(spec):
         try:
-            rows = plan_rows(without_idle(one))
+            rows = plan_rows(one)
             require_engine(rows)
+            jobs += [row.job for row in rows]
         except IncompatibleError as error:  # a model that does not work in one of several representations
             refused.append(error)
             continue
@@ -165,11 +167,12 @@ def make_sweep(spec: SweepSpec) -> Plan:
             else:
                 planned_rows[at] = Row.of(planned_rows[at].job.joined(row.job), store, spec.rerun)
     warn_of_refused(refused, planned_rows)
+    warn_of_idle(spec, jobs)
     ordered = sorted(planned_rows, key=cost, reverse=True) if spec.order == "longest" else planned_rows
     return planned(spec, _share(ordered, spec.shard))
 
 
-def expand(spec: SweepSpec) -> list[RunSpec]:
+def expand(spec: SweepRequest) -> list[RunSpec]:
     """Return the specs of a sweep: a spec per combination of values along its axes.
 
     Raises:
@@ -185,7 +188,7 @@ def expand(spec: SweepSpec) -> list[RunSpec]:
         _check_part(own, spec_class)
         known = names(spec_class)
         # For other kinds, `sweep_spec` adds the arguments of the whole sweep.
-        shared = names(SweepSpec) if issubclass(SweepSpec, spec_class) else RUNNING
+        shared = names(SweepRequest) if issubclass(SweepRequest, spec_class) else RUNNING
         options = {**{name: getattr(spec, name) for name in shared}, **own}
         models = {"model": _models(options)} if "model" in known else {}
         whole = spec_class.asked(**{**{name: v for name, v in options.items() if name in known}, **models})

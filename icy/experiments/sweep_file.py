@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from icy.config.specs import RunSpec, SearchSpec, SweepSpec
+from icy.config.specs import RunSpec
 from icy.config.specs import names as names_of
 from icy.core.entry import JOB
 from icy.core.errors import InvalidSettingError, StoreError, quoted, unknown
@@ -23,6 +23,7 @@ from icy.core.fields import current_names
 from icy.core.registry import registry
 from icy.core.text import listed, several
 from icy.core.types import Choices, Fields
+from icy.experiments.requests import SearchRequest, SweepRequest
 from icy.records.kinds import job_kind
 
 log = logging.getLogger(__name__)
@@ -49,8 +50,8 @@ def read_sweep(file: str | Path) -> Choices:
         raise InvalidSettingError(
             f"The parts of a sweep must be tables: each under [[{PARTS}]] in TOML, or a list under {PARTS}: in YAML."
         )
-    kinds = [part.get("kind", options.get("kind", SweepSpec.kind)) for part in parts]
-    of_whole = {name: found for kind in kinds for name, found in _types(kind).items()} | _types_of(SweepSpec)
+    kinds = [part.get("kind", options.get("kind", SweepRequest.kind)) for part in parts]
+    of_whole = {name: found for kind in kinds for name, found in _types(kind).items()} | _types_of(SweepRequest)
     tables = [(None, options, of_whole), *((i, part, _types(kinds[i])) for i, part in enumerate(parts))]
     for place, table, types in tables:
         _check(table, types, lambda name, place=place: _where(path, text, place, name))  # type: ignore[misc]
@@ -62,14 +63,14 @@ def read_search(file: str | Path) -> Choices:
     """Return the arguments in the file of a search, in TOML or YAML by its suffix. Errors as for `read_sweep`."""
     path = Path(file)
     text, options = _text_and_options(path, "search")
-    types = _types_of(SearchSpec)
-    known = names_of(SearchSpec)
+    types = _types_of(SearchRequest)
+    known = names_of(SearchRequest)
     for name in options:
-        if _field(name) not in {*known, *SearchSpec.old_names}:
+        if _field(name) not in {*known, *SearchRequest.old_names}:
             raise unknown("option of a search", name, known)
     _check(options, types, lambda name: _where(path, text, None, name))
     _warn_of_plugins("search", path, options.get("plugin", ()))
-    return current_names(SearchSpec, by_field(options))
+    return current_names(SearchRequest, by_field(options))
 
 
 def _text_and_options(path: Path, what: str) -> tuple[str, Any]:
@@ -197,7 +198,7 @@ def _types(kind: Any) -> dict[str, InFile]:
     """Return the types of the options of a kind of job; of all kinds, if a plug-in has yet to register the kind."""
     known = isinstance(kind, str) and registry.find(JOB, kind) is not None
     spec: type[RunSpec] = job_kind(kind).load_spec() if known else RunSpec
-    return _types_of(SweepSpec if issubclass(SweepSpec, spec) and spec is not RunSpec else spec)
+    return _types_of(SweepRequest if issubclass(SweepRequest, spec) and spec is not RunSpec else spec)
 
 
 def _types_of(spec: type[RunSpec]) -> dict[str, InFile]:

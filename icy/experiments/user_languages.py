@@ -9,11 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from icy.config.protocols import BASELINE
 from icy.config.settings import Grammars, Meanings
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.processes import scratch_folder
 from icy.core.text import counted, words
@@ -23,8 +22,8 @@ from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.languages.names import bounds_of, content_name, grammar_name, is_language, language_file, short_name
 from icy.records.pack import file_in
-
-S = TypeVar("S", ProbeSpec, EndToEndSpec)
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import ProbeRequest
 
 LEAST_VOCABULARY = 2  # of grammars
 
@@ -42,7 +41,7 @@ class UserGrammars:
     languages: Mapping[str, Language] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, grammars: Grammars, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> UserGrammars:
+    def of(cls, grammars: Grammars, spec: Any) -> UserGrammars:
         """Read the languages among the grammars of a user. If two names have equal languages, keep one language.
 
         Args:
@@ -66,9 +65,7 @@ class UserGrammars:
                 languages[name] = language
         return cls(names, languages)
 
-    def sizes(
-        self, spec: ProbeSpec | EndToEndSpec | ChainSpec, with_concat: bool = True
-    ) -> tuple[MeaningSpace, int, int]:
+    def sizes(self, spec: Any, with_concat: bool = True) -> tuple[MeaningSpace, int, int]:
         """Return the meanings, the vocabulary size and the word length of a run; of different lengths, the largest.
 
         Languages of the user determine these sizes. A language may use fewer tokens than the vocabulary size of the
@@ -84,12 +81,12 @@ class UserGrammars:
         """
         space = MeaningSpace.of(cast(Meanings, spec.meanings))
         vocab_size, word_length = cast(int, spec.vocab_size), cast(int | str, spec.word_length)
-        if self.word_lengths(spec) and not isinstance(spec, ProbeSpec):
+        if self.word_lengths(spec) and not isinstance(spec, ProbeRequest):
             way_out = " For a sender that may end its messages, give max_length."
             raise InvalidSettingError(
                 f"{spec.function} needs words of one length, not of {self.word_lengths(spec)} tokens; only probes, "
                 "sweeps and searches take words of different lengths."
-                + (way_out if isinstance(spec, EndToEndSpec) and not self.languages else "")
+                + (way_out if isinstance(spec, EndToEndRequest) and not self.languages else "")
             )
         if not self.languages:
             return space, vocab_size, bounds_of(word_length)[1]
@@ -122,7 +119,7 @@ class UserGrammars:
             )
         return own_space, vocab_size, longest
 
-    def word_lengths(self, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> str:
+    def word_lengths(self, spec: Any) -> str:
         """Return the bounds of the lengths of words, such as "1-4"; "" if all words have one length."""
         given = [_word_length(name, one) for name, one in self.languages.items()] or [cast(int | str, spec.word_length)]
         return given[0] if isinstance(given[0], str) else ""
@@ -159,7 +156,7 @@ def _read(path: Path, content_hash: bytes) -> Language:
     return replace(Language.read(path), name=path.stem)
 
 
-def _language(item: Any, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> Language | None:
+def _language(item: Any, spec: Any) -> Language | None:
     """Return the language that an argument refers to; None if the argument is the name or pattern of grammars."""
     if isinstance(item, Language):
         return item
@@ -229,7 +226,7 @@ def _conflict(option: str, value: object, name: str, language: Language, require
 # -- meanings ----------------------------------------------------------------------------------------------------------
 
 
-def with_space(spec: S) -> tuple[S, Frequencies | None]:
+def with_space(spec: Any) -> tuple[Any, Frequencies | None]:
     """Return a spec with the space of its table of meanings, if it has one, and the frequencies of the meanings.
 
     Args:

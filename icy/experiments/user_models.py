@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from icy.config.protocols import SCRATCH
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, SearchSpec, SweepSpec
+from icy.config.specs import RunSpec
 from icy.core.checks import hidden_list
 from icy.core.entry import Entry
 from icy.core.errors import DuplicateNameError, IcyError, IncompatibleError, InvalidSettingError
@@ -35,7 +35,7 @@ Model: TypeAlias = str | Callable[..., Any]  # a name or wildcard; a class or fu
 Models: TypeAlias = Model | Iterable[Model]
 Sizes: TypeAlias = tuple[MeaningSpace, int, int, int]  # meanings, message length, vocabulary, hidden size
 SMALL: Sizes = (MeaningSpace(3, 4), 6, 4, 8)
-S = TypeVar("S", ProbeSpec, SweepSpec, SearchSpec, EndToEndSpec, ChainSpec)
+S = TypeVar("S", bound=RunSpec)
 
 
 def with_model_names(spec: S, *fields: str) -> S:
@@ -56,7 +56,7 @@ def with_model_names(spec: S, *fields: str) -> S:
     return replace(spec, **named).with_given(spec.given) if named else spec
 
 
-def _sizes_of(spec: ProbeSpec | EndToEndSpec | ChainSpec) -> Sizes:
+def _sizes_of(spec: RunSpec) -> Sizes:
     """Return the sizes of a run. If the run has several, or if a language determines the sizes, return small sizes."""
     fields: Any = spec  # each field may have several values
     try:
@@ -233,9 +233,9 @@ def _with_models(job: PairJob, probes: ProbeResult) -> PairJob:
         if len(row) > 1:
             raise _ambiguous(of_side, probes)
     sides = {place: _saved_side(record, str(probes.folder)) for place, record in records.items()}
-    target = min(record["target"] for record in records.values())
-    protocol = replace(job.protocol, target=target)  # the target of the probe replaces that of the request
-    return replace(job, protocol=protocol, pretrained="+".join(min(row) for row in rows), saved_sides=sides)
+    target = min(record["target"] for record in records.values())  # replaces that of the request
+    settings = replace(job.settings, target=target, pretrained="+".join(min(row) for row in rows))
+    return replace(job, settings=settings, saved_sides=sides)
 
 
 def _saved_side(record: Record, source: str) -> SavedSide:
@@ -246,13 +246,13 @@ def _saved_side(record: Record, source: str) -> SavedSide:
 
 def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) -> Record:
     """Return the record of the probe that trained one side of a pair: same model, grammar, seed and sizes."""
-    task = job.task.alone(side, job.task.pretrain_representation)
+    task = job.settings.alone(side, job.settings.pretrain_representation)
     fields = {
-        "model": task.entry.qualified, "grammar": content_name(replicate.condition), "seed": replicate.seed,
+        "model": task.model, "grammar": content_name(replicate.condition), "seed": replicate.seed,
         "meanings": str(task.space), "vocab_size": task.vocab_size, "word_length": task.word_length,
-        "hidden_size": task.hidden_size, "representation": task.representation, "options": dict(task.options),
+        "hidden_size": task.hidden, "representation": task.representation, "options": dict(task.options),
     }  # fmt: skip
-    own = job.task_config(replicate)
+    own = job.config(replicate)
     drawn = {name: content_name(own.get(name, "")) for name in ("existing", "frequencies", "word_lengths", "draws")}
     fields |= drawn
     configs = [{**dict.fromkeys(drawn, ""), **r["config"], "grammar": r["grammar"]} for r in probes.records]

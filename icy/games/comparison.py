@@ -27,10 +27,9 @@ from icy.core.surroundings import standard_state
 from icy.core.text import counted
 
 from .evaluation import Spoken, matching
-from .model import IMAGE_AXES, GameTask
 from .playing import Agents, Answers, SavedAgents, TrainedAgents, batches, evaluate_agents, kept_agents
 from .rules import FREE, Rules, RuleSource
-from .settings import GamesLearningSettings, TurnSettings, game_conventions
+from .settings import IMAGE_AXES, OLD_NAMES, GamesLearningSettings, GamesSettings, TurnSettings, game_conventions
 from .turns import TEST, TurnBatch, Turns, rules_of
 from .worlds.world import make_world
 
@@ -209,15 +208,15 @@ class GameAgents:
         setup: the game to play.
         distractor_kind: kind of the game's distractors.
         agents: the speaker and the listener.
-        training_task: task of the training; None for oracles.
+        trained: settings of the training; None for oracles.
     """
 
     label: str
     seed: int
-    setup: GameTask
+    setup: GamesSettings
     distractor_kind: str
     agents: Agents
-    training_task: GameTask | None = None
+    trained: GamesSettings | None = None
 
     def evaluate(self) -> tuple[dict[str, float], Spoken]:
         """Evaluate the agents; see `evaluate_agents`."""
@@ -226,10 +225,11 @@ class GameAgents:
     @property
     def training(self) -> dict[str, str]:
         """Settings of the training by name, as text; empty for oracles."""
-        if self.training_task is None:
+        if self.trained is None:
             return dict.fromkeys(TRAINING, "")
-        changes = ", ".join(f"{name}={value}" for name, value in self.training_task.changes().items())
-        return {name: str(getattr(self.training_task, name)) for name in TRAINING[:-1]} | {"settings": changes}
+        changes = ", ".join(f"{name}={value}" for name, value in self.trained.changes().items())
+        texts = {name: str(getattr(self.trained, OLD_NAMES.get(name, name))) for name in TRAINING[:-1]}
+        return {**texts, "settings": changes}
 
     @property
     def game(self) -> str:
@@ -268,7 +268,7 @@ class GameOverrides:
     turns: Mapping[str, Any] | None = None
     count: int | None = None
 
-    def of(self, setup: GameTask, distractor_kind: str) -> tuple[GameTask, str]:
+    def of(self, setup: GamesSettings, distractor_kind: str) -> tuple[GamesSettings, str]:
         """Apply the changes to a game. Return the new game and its kind of distractors.
 
         Raises:
@@ -314,25 +314,25 @@ def players(who: Names, game: GameOverrides | None = None, **where: object) -> l
 
 
 def _with_game(saved: SavedAgents, game: GameOverrides) -> GameAgents:
-    task = saved.setup
+    own = saved.setup
     try:
-        _ = task.entries
+        _ = own.registered
     except UnknownNameError as error:
         lacking = f"{saved.label}, needs a plug-in; load it with --plugin FILE"
         raise UnknownNameError(f"{lacking}: {error}") from error
-    if game.world not in (None, task.world):
+    if game.world not in (None, own.world):
         raise InvalidSettingError(
-            f"{saved.label}, learned in the world '{task.world}' and can play in this world only; leave out world "
+            f"{saved.label}, learned in the world '{own.world}' and can play in this world only; leave out world "
             "(--world)."
         )
-    setup, kind = game.of(task, saved.distractor_kind)
-    if setup.made_world.shape != task.made_world.shape:
+    setup, kind = game.of(own, saved.distractor_kind)
+    if setup.made_world.shape != own.made_world.shape:
         raise InvalidSettingError(
-            f"{saved.label}, learned on objects of shape {task.made_world.shape}, and the objects of this game have "
+            f"{saved.label}, learned on objects of shape {own.made_world.shape}, and the objects of this game have "
             f"shape {setup.made_world.shape}; leave out the options of the world (--world-options)."
         )
     agents = TrainedAgents(saved.model(setup), setup.made_world)
-    return GameAgents(saved.label, int(saved.card["seed"]), setup, kind, agents, task)
+    return GameAgents(saved.label, int(saved.card["seed"]), setup, kind, agents, own)
 
 
 def one_player(who: str | Path, game: GameOverrides | None = None, **where: object) -> GameAgents:
@@ -360,7 +360,7 @@ def _oracles(name: str, game: GameOverrides, trained: Sequence[GameAgents]) -> I
         log.warning("Left out: %s in %s of %s. %s", name, games, counted(len(trained), "game"), reason)
 
 
-def _oracle(name: str, setup: GameTask, distractor_kind: str) -> GameAgents:
+def _oracle(name: str, setup: GamesSettings, distractor_kind: str) -> GameAgents:
     """Create an oracle for a game. Its messages have one word per concept."""
     rules = rules_of(setup.made_world, setup.turns)
     agents = make_oracle(name, rules, setup.message_length)
@@ -368,12 +368,12 @@ def _oracle(name: str, setup: GameTask, distractor_kind: str) -> GameAgents:
     return GameAgents(name, 0, own, distractor_kind, agents)
 
 
-def _usual_game(game: GameOverrides) -> tuple[GameTask, str]:
+def _usual_game(game: GameOverrides) -> tuple[GamesSettings, str]:
     """Return the requested game of oracles, with as many words per message as concepts per rule."""
     name = USUAL_WORLD if game.world is None else game.world
     concepts = len(make_world(name, **(game.world_options or {})).concepts)
     length = dict(game.turns or {}).get("rule_length", 1)
-    return game.of(GameTask(world=name, representation="gs", word_size=concepts, message_length=length), "auto")
+    return game.of(GamesSettings(world=name, representation="gs", word_size=concepts, message_length=length), "auto")
 
 
 @standard_state()
@@ -405,7 +405,7 @@ def compare(who: Names = tuple(ORACLES), game: GameOverrides | None = None, **wh
         turns = player.setup.turns
         about = {"agents": player.label, "seed": player.seed, "game": player.game, "world": player.setup.world}
         about |= player.training | {name: getattr(turns, name) for name in ("rule_length", "targets", "distractors")}
-        used = conventions_json(game_conventions({"settings": {"setup": player.setup.config()}}))
+        used = conventions_json(game_conventions({"settings": {"setup": player.setup.setup()}}))
         rows.append({**about, "distractor_kind": player.distractor_kind, **scores, "conventions": used})
     return pd.DataFrame(rows)
 

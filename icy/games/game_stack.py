@@ -24,10 +24,10 @@ from icy.training.learners import Learner, make_learner
 from icy.training.lockstep import Checkpoints, Lockstep, in_groups
 
 from .evaluation import matching, similarity
-from .jobs import GameJob
 from .model import GameModel, game_loss, make_game_model
 from .native_game import NativeGame
 from .playing import GameProgress, evaluate_replicate, make_spoken, observe_objects, pack_objects
+from .settings import GamesSettings
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
 RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # replicate's fields in a checkpoint
@@ -35,13 +35,12 @@ NUMBERS = 340  # numbers in memory at the peak of an update, per pixel of each p
 FINAL_PLAYS = 3  # evaluations of the final weights: held-out rules, seen rules, and relaxed messages
 SCORING = 2e-3  # seconds to score a turn of the last evaluation, on one core of a server
 FORWARD = 1 / 3  # time of a forward pass / time of an update
-# Turns of an evaluation in one call of compiled code, in which the numbers of a turn do not depend on other turns.
+# Turns of an evaluation in one call of compiled code, if the numbers of a turn do not depend on other turns.
 TURNS_AT_ONCE = 128
 
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
     """Train the replicates of a job as a stack, or as one stack per step of their checkpoints."""
-    job = cast(GameJob, job)
     make_current(job.device)
     return in_groups(job, lambda part, checkpoints: GameStack(part, part.replicates, checkpoints).outcomes(report))
 
@@ -57,9 +56,10 @@ class GameStack(Lockstep):
 
     learner: GradientLearner  # or a NativeGame, which has the methods that are called here
 
-    def __init__(self, job: GameJob, replicates: Sequence[Replicate], checkpoints: Checkpoints | None = None) -> None:
+    def __init__(self, job: Job, replicates: Sequence[Replicate], checkpoints: Checkpoints | None = None) -> None:
         super().__init__(checkpoints)
-        task, device = job.task, torch.device(job.device)
+        task: GamesSettings = job.settings
+        device = torch.device(job.device)
         self.job, self.task = job, task
         self.world, self.device = task.made_world, device
         self.runners = [GameProgress(replicate) for replicate in replicates]
@@ -109,8 +109,8 @@ class GameStack(Lockstep):
         if not self.updates:
             self._evaluate(report)
         epoch = self.task.learning.epoch
-        while self.runners and self.updates < self.task.steps:
-            self.advance(min(self.task.steps, (self.updates // epoch + 1) * epoch))
+        while self.runners and self.updates < self.task.updates:
+            self.advance(min(self.task.updates, (self.updates // epoch + 1) * epoch))
             yield from self._diverged()
             if self.runners:
                 self._evaluate(report)
@@ -158,7 +158,8 @@ class GameStack(Lockstep):
         words: list[Tensor] = []
         numbers: list[Tensor] = []
         steps = max(1, turns // size)
-        at_once = max(1, TURNS_AT_ONCE // size) if self.learner.engine == NativeGame.engine else 1
+        alone = isinstance(self.learner, NativeGame) and not self.learner.whole  # turns do not depend on each other
+        at_once = max(1, TURNS_AT_ONCE // size) if alone else 1
         for step in range(0, steps, at_once):
             batch = self.turns.batch(purpose, step, min(at_once, steps - step), min(size, turns))
             logits, _, message = self.learner.run(_as_one(pack_objects(batch)))[:3]
@@ -208,14 +209,14 @@ def _as_one(batches: Shaped[Tensor, "step replicate turn *rest"]) -> Shaped[Tens
     return batches.transpose(0, 1).flatten(1, 2)
 
 
-def seconds_per_update(job: GameJob, updates: int) -> float:
+def seconds_per_update(job: Job, updates: int) -> float:
     """Measure the seconds per update for all replicates, including an update's share of the evaluations."""
     course = GameStack(job, job.replicates)
     course.advance(1)
     began = time.perf_counter()
     course.advance(1 + max(updates, 1))
     update = (time.perf_counter() - began) / max(updates, 1)
-    learning, steps = job.task.learning, job.task.steps
+    learning, steps = course.task.learning, course.task.updates
     scoring = SCORING * learning.turns * len(job.replicates)
     plays = steps / learning.epoch + FINAL_PLAYS
     evaluations = plays * learning.turns / learning.batch_size * FORWARD  # in updates; they have only forward passes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import ctypes
 from collections.abc import Sequence
 from typing import cast
 
@@ -18,9 +17,8 @@ from icy.core.representations.codes import attracted
 from icy.models.base import time_last
 from icy.models.layers import flat_one_hot
 from icy.models.native import calls
-from icy.models.native.calls import require_same
-from icy.models.native.program import Layout, Program, chunk_for
-from icy.training.native import NativeStack, require_native, require_supported
+from icy.models.native.program import Program, chunk_for
+from icy.training.native import NativeStack, Part, require_supported
 
 from .model import GameModel, Played
 from .worlds.world import World
@@ -50,25 +48,22 @@ class Talking(nn.Module):
         return wanted
 
 
-class Part(nn.Module):
-    """A part of the agents, with the name that it has there.
+class Seeing(Part):
+    """A perception whose inputs are numbers of concepts.
 
     Args:
-        name: name of the part.
-        module: the part.
-        block: for a perception, the size of a block of the world; its inputs are then numbers of concepts.
+        name: name of the perception among the agents.
+        module: the perception.
+        block: size of a block of the world.
     """
 
-    def __init__(self, name: str, module: nn.Module, block: int = 0) -> None:
-        super().__init__()
-        self.add_module(name, module)
-        self._runs, self._block = name, block
+    def __init__(self, name: str, module: nn.Module, block: int) -> None:
+        super().__init__(name, module)
+        self._block = block
 
-    def forward(self, inputs: Tensor) -> Float[Tensor, "batch place choice"]:
-        """Run the part."""
-        seen = flat_one_hot(inputs, self._block, torch.float32) if self._block else inputs
-        output: Tensor = self._modules[self._runs](seen)  # type: ignore[misc]
-        return output.unsqueeze(-2) if self._block else output
+    def forward(self, inputs: Tensor) -> Float[Tensor, "batch 1 size"]:
+        """Return the embedding of each object."""
+        return super().forward(flat_one_hot(inputs, self._block, torch.float32)).unsqueeze(-2)
 
 
 class NativeGame(NativeStack):
@@ -82,22 +77,24 @@ class NativeGame(NativeStack):
 
     Raises:
         IncompatibleError: compiled code is missing, or does not support the world or a part of the agents.
+
+    Attributes:
+        whole: whether the words of a turn depend on the other turns of its batch.
     """
 
     def __init__(
         self, models: Sequence[GameModel], settings: TrainingSettings, device: torch.device, world: World
     ) -> None:
         model = models[0]
-        self._model, self._task, self._world = model, model.task, world
+        super().__init__(model, settings, device)
+        self._model, self._task, self._world = model, model.settings, world
         self._concepts = torch.tensor(world.first_concepts, dtype=torch.long, device="cpu")
-        require_native(device, settings.optimizer)
         self._require_concepts()
         for part in (model.sender, model.receiver, model.sender_sees, model.receiver_sees):
             require_supported(part)
-        super().__init__(models, Layout.of(model), settings)
-        self._caller = calls.Caller()
         self._names = {parameter: name for name, parameter in model.named_parameters()}
         self._make_programs()
+        self._take(models)
 
     def _require_concepts(self) -> None:
         """Raise unless objects of the world look like blocks with a number per concept."""
@@ -112,41 +109,35 @@ class NativeGame(NativeStack):
     def _make_programs(self) -> None:
         model, objects, block = self._model, self._concepts.expand(2, -1), self._world.block
         assert block is not None
-        sees = {name: Part(name, getattr(model, name), block) for name in ("sender_sees", "receiver_sees")}
+        sees = [Seeing(name, getattr(model, name), block) for name in ("sender_sees", "receiver_sees")]
         described = torch.zeros(2, 1, self._task.sender_hidden * self._task.parts, dtype=torch.float32, device="cpu")
-        turns = min(chunk_for(self._layout.size), -(-self._settings.batch_size // STEP) * STEP)
-        self._see, self._judge = (self._program(part, objects, True) for part in sees.values())
-        self._talk = self._program(Talking(model), described, True, turns)
-        self._seen, self._judged = (self._program(part, objects, False) for part in sees.values())
-        self._spoken = self._program(Part("sender", model.sender), described, False)
+        chunk, turns = chunk_for(self._layout.size), -(-self._settings.batch_size // STEP) * STEP
+        self.whole = getattr(model.channel, "normalise", "") == "batch"
+        turns = max(chunk, turns) if self.whole else min(chunk, turns)
+        see, judge = (self._program(part, objects, True) for part in sees)
+        talk = self._program(Talking(model), described, True, turns, self.whole)
+        self._trains = {"program": see, "talk": talk, "judge": judge}
+        self._seen, self._judged = (self._program(part, objects, False) for part in sees)
+        of_batch = (turns, True) if self.whole else ()
+        self._spoken = self._program(Part("sender", model.sender), described, False, *of_batch)
         message = self._spoken.expected[:2].softmax(-1)
         self._heard = self._program(Part("receiver", model.receiver), message, False)
 
-    def _program(self, part: nn.Module, sample: Tensor, training: bool, chunk: int | None = None) -> Program:
-        program = Program(part, sample, training, gradient=training, chunk=chunk, layout=self._layout)
-        require_same(self._caller, program, part, training)
-        return program
-
-    def train(self, objects: Tensor, labels: Tensor, keys: Tensor) -> None:
+    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor, **fields: int | None) -> None:
         """Update once per batch of turns.
 
         Args:
-            objects: objects [update, replicate, turn, object, column], from `pack_objects`.
-            labels: ignored: in each turn the targets come first.
+            inputs: objects [update, replicate, turn, object, column], from `pack_objects`.
+            targets: ignored: in each turn the targets come first.
             keys: keys of the noise [update, replicate].
+            **fields: further fields of the description.
         """
-        updates, replicates, batch = objects.shape[:3]
-        shown, candidates = self._split(objects)
-        seen, judged = shown.contiguous(), candidates.contiguous()
-        turns = updates * replicates * batch
-        game = calls.Game(
-            *(ctypes.addressof(program.native) for program in (self._see, self._talk, self._judge)),
-            targets=self._task.turns.targets, candidates=candidates.shape[-2], shown=shown.shape[-2],
-            described=self._see.choices, wanted=self._talk.choices,
-            seen=calls.address_of_inputs(self._see, seen, turns * shown.shape[-2]),
-            judged=calls.address_of_inputs(self._judge, judged, turns * candidates.shape[-2]),
-        )  # fmt: skip
-        self._update_all(game, (updates, replicates, batch), keys, self._caller.play)
+        shape, (shown, candidates) = inputs.shape[:3], (x.contiguous() for x in self._split(inputs))
+        sizes = {"targets": self._task.turns.targets, "shown": shown.shape[-2], "candidates": candidates.shape[-2]}
+        see, judge = (self._trains[name] for name in ("program", "judge"))
+        read = calls.address_of_inputs(see, shown, shape.numel() * sizes["shown"])
+        judged = calls.address_of_inputs(judge, candidates, shape.numel() * sizes["candidates"])
+        self._train(shape, keys, inputs=read, answers=judged, **sizes, **fields)
 
     def _split(self, objects: Tensor) -> tuple[Tensor, Tensor]:
         """Return the objects that the sender sees and the candidates, as numbers of concepts [..., object, attr]."""

@@ -18,13 +18,13 @@ from icy.core.machine import git_revision, software
 from icy.core.noise import counter_hash
 from icy.core.streams import stream_key
 from icy.core.surroundings import standard_state
-from icy.records.record import LANGUAGES, Record, as_json
-from icy.training.job import Outcome, Replicate
+from icy.records.record import LANGUAGES, as_json
+from icy.training.job import Job, Outcome, Replicate
 from icy.training.weights import SavedModel, code_for_card, pack_weights, restore
 
 from .evaluation import Spoken, language_scores, matching
-from .jobs import GameJob
-from .model import GameModel, GameTask, make_game_model
+from .model import GameModel, make_game_model
+from .settings import GamesSettings
 from .turns import EVALUATION_SEED, TEST, TEST_SEEN, TurnBatch, Turns
 from .worlds.world import World
 
@@ -160,16 +160,16 @@ class GameProgress:
     seconds: float = 0.0
 
 
-def evaluate_replicate(job: GameJob, runner: GameProgress, engine: str, updates: int) -> Outcome:
+def evaluate_replicate(job: Job, runner: GameProgress, engine: str, updates: int) -> Outcome:
     """Evaluate a replicate with its best weights, outside the stack, and return the outcome."""
-    setup, replicate = job.task, runner.replicate
-    model = make_game_model(setup, replicate.seed)
-    restore(model, {name: value.cpu() for name, value in runner.weights.items()}, setup.model)
-    agents = TrainedAgents(model.to(job.device).eval(), setup.made_world)
-    scores, said = evaluate_agents(agents, setup, replicate.condition, job.device)
+    settings, replicate = job.settings, runner.replicate
+    model = make_game_model(settings, replicate.seed)
+    restore(model, {name: value.cpu() for name, value in runner.weights.items()}, settings.name)
+    agents = TrainedAgents(model.to(job.device).eval(), settings.made_world)
+    scores, said = evaluate_agents(agents, settings, replicate.condition, job.device)
     accuracy = scores.pop("accuracy")
     place = f"{LANGUAGES}/{job.key(replicate)}.jsonl"
-    extra = {**scores, "best_step": runner.best_step, "language": place, **job.sizes}
+    extra = {**scores, "best_step": runner.best_step, "language": place, **settings.sizes}
     files = {place: said.to_lines().encode()}
     if job.keep_models:
         card = {"accuracy": accuracy, **scores, "best_step": runner.best_step}
@@ -178,14 +178,14 @@ def evaluate_replicate(job: GameJob, runner: GameProgress, engine: str, updates:
     return Outcome(replicate, *how, engine=engine, seconds=runner.seconds, extra=extra, files=files)
 
 
-def pack_model(job: GameJob, runner: GameProgress, updates: int, scores: Mapping[str, object]) -> bytes:
+def pack_model(job: Job, runner: GameProgress, updates: int, scores: Mapping[str, object]) -> bytes:
     """Pack the best weights and their card as the content of a .safetensors file."""
     card = {
         "kind": job.kind,
         "model": job.name,
         "grammar": runner.replicate.condition,
         "seed": runner.replicate.seed,
-        "setup": job.task.config(),
+        "setup": job.settings.setup(),
         "updates": updates,
         "scores": scores,
         "software": software(),
@@ -197,7 +197,7 @@ def pack_model(job: GameJob, runner: GameProgress, updates: int, scores: Mapping
 
 @standard_state()
 def evaluate_agents(
-    agents: Agents, setup: GameTask, distractor_kind: str, device: str = "cpu"
+    agents: Agents, setup: GamesSettings, distractor_kind: str, device: str = "cpu"
 ) -> tuple[dict[str, float], Spoken]:
     """Evaluate agents in a game, and return the scores and the messages.
 
@@ -232,7 +232,7 @@ def evaluate_agents(
     return {"accuracy": test.accuracy, "soft_accuracy": soft, **of_seen, **scores}, spoken
 
 
-def _objects(agents: Agents, turns: Turns, setup: GameTask) -> NDArray[np.float64]:
+def _objects(agents: Agents, turns: Turns, setup: GamesSettings) -> NDArray[np.float64]:
     """Return the vectors that topsim uses as meanings instead of phrases [turn, size]."""
     world, vectors = setup.made_world, []
     first = torch.tensor(world.first_concepts, dtype=torch.int64, device="cpu")
@@ -246,42 +246,36 @@ def _objects(agents: Agents, turns: Turns, setup: GameTask) -> NDArray[np.float6
     return torch.cat(vectors).double().cpu().numpy()
 
 
-def load_game_model(setup: GameTask, seed: int, weights: dict[str, Tensor]) -> GameModel:
+def load_game_model(setup: GamesSettings, seed: int, weights: dict[str, Tensor]) -> GameModel:
     """Create agents with these weights. Errors as for `icy.training.weights.restore`."""
-    return cast(GameModel, restore(make_game_model(setup, seed), weights, setup.model))
+    return cast(GameModel, restore(make_game_model(setup, seed), weights, setup.name))
 
 
 # -- trained agents of games in files ----------------------------------------------------------------------------------
-
-
-def model_of_record(record: Record, weights: Mapping[str, Tensor]) -> GameModel:
-    """Load the trained agents of a record. Errors as for `icy.training.weights.restore`."""
-    setup = GameTask.of_config(record["config"]["settings"]["setup"])
-    return load_game_model(setup, record["seed"], dict(weights))
 
 
 @dataclass(frozen=True)
 class SavedAgents(SavedModel):
     """A trained sender and receiver in a file."""
 
-    kind = GameJob.kind
+    kind = GamesSettings.kind
     what = "agents"
 
     @property
-    def setup(self) -> GameTask:
+    def setup(self) -> GamesSettings:
         """The game that the agents were trained to play."""
-        return GameTask.of_config(self.card["setup"])
+        return GamesSettings.of_setup(self.card["setup"])
 
     @property
     def distractor_kind(self) -> str:
         """Kind of distractors in training."""
         return str(self.card["grammar"])
 
-    def model(self, setup: GameTask | None = None) -> GameModel:
+    def model(self, setup: GamesSettings | None = None) -> GameModel:
         """Load the agents, in evaluation mode.
 
         Args:
-            setup: task of the game to play; by default the task of the training.
+            setup: settings of the game to play; by default those of the training.
 
         Raises:
             StoreError: the file is damaged, or was written by another version.

@@ -1,18 +1,29 @@
-"""Options, settings and presets of multi-target games."""
+"""Settings, requests and presets of multi-target games.
+
+This module does not import torch, which `icy --help` does not need.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from icy.config.kinds import Settings, request_of
 from icy.config.settings import Departure, Numbers
 from icy.config.specs import RunSpec
 from icy.core.checks import real_number
 from icy.core.errors import InvalidSettingError, require_known
-from icy.core.fields import CheckedFields, check_fields, setting
-from icy.core.types import Fields
+from icy.core.fields import CheckedFields, changed_fields, check_fields, checked, setting, stored_names
+from icy.core.registry import PERCEPTION, SIDES, WORLD, Entry, registry, without_choices
+from icy.core.text import counted
+from icy.core.types import Choices, Fields
+
+if TYPE_CHECKING:
+    from .worlds.world import World
 
 # -- settings of learning and of evaluation in multi-target games ------------------------------------------------------
 
@@ -138,28 +149,33 @@ class TurnSettings:
         return "uniform" if self.rule_length == 1 else "near"
 
 
-# -- options of the kind of job "games": agents to train in multi-target games -----------------------------------------
+# -- settings of a row: the agents and their game ----------------------------------------------------------------------
 
 
-OLD_NAMES = {"channel": "representation", "channel_options": "representation_options"}  # of tasks too
+IMAGE_AXES = 3  # axes of an image
+CONVOLUTIONS = 4  # time per operation relative to matrix products, measured with conv4 on one core
+POOLED = 10  # pixels per use of a weight of conv4, approximately; later layers have fewer positions
+REPRESENTATIONS = ("gs", "qt", "cb", "soft", "gumb")  # representations through which gradients pass
+# Names in records and of earlier versions.
+OLD_NAMES = {"channel": "representation", "channel_options": "representation_options", "steps": "updates"}
+OWNERS = ("world", "representation", "perception", "sender", "receiver")  # parts with options
 
 
-@dataclass(frozen=True)
-class GamesSpec(RunSpec):
-    """Agents to train in multi-target games. Options with several values are combined; each combination is a row.
+def _registered(kind: str) -> list[str]:
+    return [entry.name for entry in without_choices(registry.entries(kind))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GamesSettings(Settings):
+    """The agents of a row and their game. A request may have several values of some of these; each is a row.
 
     Attributes:
         world: names of worlds, of `icy list worlds`.
         representation: form of messages: "gs", symbols by a Gumbel-softmax that is relaxed in training; "qt", binary
             words; "cb", words of a learned codebook; or "soft" or "gumb".
-        rule_length: number of concepts in a rule, l; one or several values.
         sender: names of senders, of `icy list models`.
         receiver: names of receivers.
-        targets: number of objects that obey the rule, T; one or several values.
-        distractors: number of objects that do not obey the rule, D; by default as many as targets.
-        distractor_kind: how distractors are drawn: "near", lacking a random number of the concepts; "uniform", from all
-            objects; "groups", lacking random concepts; or "auto", uniform for rules of one concept and near for longer
-            rules. Several kinds are trained together.
+        turns: settings of turns. Each replicate has its own kind of distractors.
         word_size: size of a word, d: number of symbols for gs and cb, number of bits for qt; by default enough for all
             concepts.
         message_length: number of words in a message; by default the number of concepts in a rule.
@@ -169,15 +185,221 @@ class GamesSpec(RunSpec):
         perception: name of the perception of both agents, of `icy list perceptions`; by default one that suits the
             world.
         updates: number of updates; the best evaluation among them is the result.
-        seeds: how many, counted from 123, or which: [1, 2], "1,2", "123-127".
         preset: "default"; "published", the settings behind the printed numbers of CBM24; or a game of Mu & Goodman
             2021, as in "mugoodman21/concept". `icy list presets` describes them.
-        game: further settings of turns, as in rule_sampling=uniform; see icy.games.TurnSettings.
         world_options: arguments of the world.
         representation_options: attributes of the representation.
         sender_options: further arguments of the sender.
         receiver_options: further arguments of the receiver.
         perception_options: further arguments of the perception.
+        learning: settings of learning and evaluation.
+    """
+
+    kind = "games"
+    old_names: ClassVar[Mapping[str, str]] = MappingProxyType(OLD_NAMES)
+
+    world: str = setting("thing", axis=True, every=partial(_registered, WORLD))
+    representation: str = setting("qt", axis=True, every=lambda: REPRESENTATIONS)
+    sender: str = setting("RNNAutoReg:LSTM", axis=True, every=partial(_registered, SIDES[0]))
+    receiver: str = setting("RNN1L:LSTM", axis=True, every=partial(_registered, SIDES[1]))
+    turns: TurnSettings = setting(TurnSettings(), asked=False)
+    word_size: int
+    message_length: int
+    sender_hidden: int = setting(60, "hidden size of the sender", least=1)
+    receiver_hidden: int = setting(40, "hidden size of the receiver", least=1)
+    sender_sees: str = setting("targets", "value of sender_sees", among=("targets", "both"))
+    perception: str = "mlp"
+    updates: int = setting(20_000, "number of updates", least=1, quick=300)
+    preset: str = setting("default", axis=True)
+    world_options: Fields = setting({})
+    representation_options: Fields = setting({})
+    sender_options: Fields = setting({})
+    receiver_options: Fields = setting({})
+    perception_options: Fields = setting({})
+    learning: GamesLearningSettings = setting(GamesLearningSettings(), asked=False)
+
+    # -- identity ------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def of_setup(cls, setup: Fields) -> Self:
+        """Create settings from the dictionary that `setup` returns.
+
+        Raises:
+            IcyError: another version of icy wrote the dictionary.
+        """
+        inner = {"turns": TurnSettings, "learning": GamesLearningSettings}
+        made = {n: of(**checked(of, setup[n], "setting")) for n, of in inner.items() if n in setup}
+        rest = {n: value for n, value in setup.items() if n not in inner}
+        return cls(**{**checked(cls, rest, "part of a training"), **made})
+
+    def setup(self) -> Choices:
+        """Return the settings that can change numbers as JSON-compatible values, without the kind of distractors."""
+        found = stored_names(type(self), asdict(self))
+        found.pop("preset")
+        found["turns"].pop("distractor_kind")
+        return found
+
+    def config(self) -> Choices:
+        """Return the entries of the configuration of a record.
+
+        `options` has the settings that differ from the preset, and `settings` all of them.
+        """
+        preset, nothing = find_preset(self.preset), object()
+        tables = preset_tables(preset, self.world, self.representation)
+        prefixes = {"world_options": "world.", "representation_options": "channel."}
+        usual = preset | {prefixes.get(t, "") + name: v for t, own in tables.items() for name, v in own.items()}
+        return {
+            "representation": self.representation,
+            "vocab_size": self.word_size,
+            "hidden_size": self.sender_hidden,
+            "world": self.world,
+            **self.sizes,
+            "options": {name: v for name, v in self.changes().items() if usual.get(name, nothing) != v},
+            "settings": {"setup": self.setup()},
+        }
+
+    def changes(self) -> Choices:
+        """Return the settings without a table column that differ from the defaults, by name of the option."""
+        turns = changed_fields(self.turns, TurnSettings(rule_length=self.turns.rule_length))
+        shown = {"targets", "distractors", "distractor_kind"}
+        options = stored_names(type(self), {one: getattr(self, f"{one}_options") for one in OWNERS})
+        sizes = ("sender_hidden", "receiver_hidden", "sender_sees")
+        return {
+            **{f"{one}.{n}": value for one, own in options.items() for n, value in own.items()},
+            **{name: getattr(self, name) for name in sizes if getattr(self, name) != getattr(GamesSettings, name)},
+            **({"perception": self.perception} if self.perception != default_perception(self.made_world) else {}),
+            **{name: value for name, value in turns.items() if name not in shown},
+            **changed_fields(self.learning, GamesLearningSettings()),
+        }
+
+    def facts(self) -> dict[str, str]:
+        """Return the settings that distinguish rows with the same name, as texts by heading."""
+        return {name: str(value) for name, value in self.config().items() if name not in ("options", "settings")}
+
+    @property
+    def registered(self) -> dict[str, Entry]:
+        """Registry entries of the world, the agents and the perception, by kind."""
+        return {
+            WORLD: registry.get(self.world, WORLD),
+            **{side: registry.get(getattr(self, side), side) for side in SIDES},
+            PERCEPTION: registry.get(self.perception, PERCEPTION),
+        }
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Registry entries of the world, the agents, their cells and the perception."""
+        found = list(self.registered.values())
+        return [*found, *(entry.cell for entry in found if entry.cell is not None)]
+
+    def versions(self, condition: str, seed: int) -> dict[str, str]:
+        """Return the versions of the world and the parts of the agents."""
+        return {kind: entry.full_version for kind, entry in self.registered.items()}
+
+    # -- derived values ------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Names of sender and receiver."""
+        return f"{self.sender}+{self.receiver}"
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sizes of the game that are columns of tables."""
+        sizes = {name: getattr(self.turns, name) for name in ("rule_length", "targets", "distractors")}
+        return sizes | {"message_length": self.message_length}
+
+    @property
+    def words(self) -> int:
+        """Size of a word of the sender: one symbol fewer if one is reserved for the end."""
+        reserved = self.learning.reserved_end and self.representation == "gs" and self.message_length > 1
+        return self.word_size - 1 if reserved else self.word_size
+
+    def word_name(self, word: int) -> str:
+        """Return the name of a word: its digits with QT, otherwise its number."""
+        if self.representation != "qt":
+            return str(word)
+        levels, rest, digits = self.representation_options.get("levels", 2), word % 2**64, []
+        for _ in range(self.words):
+            rest, digit = divmod(rest, levels)
+            digits.append(str(digit))
+        return "".join(reversed(digits))
+
+    @cached_property
+    def made_world(self) -> World:
+        """The world."""
+        from .worlds.world import make_world
+
+        return make_world(self.world, **self.world_options)
+
+    @property
+    def parts(self) -> int:
+        """Number of vectors in the sender's input per turn: of targets, and of distractors if it sees them."""
+        return 2 if self.sender_sees == "both" else 1
+
+    def of_turns(self, distractor_kind: str) -> TurnSettings:
+        """Return the settings of turns with a kind of distractors."""
+        return replace(self.turns, distractor_kind=distractor_kind)
+
+    # -- course and texts ----------------------------------------------------------------------------------------------
+
+    def length(self, baseline: float | None) -> int:
+        """Return the number of updates."""
+        return self.updates
+
+    def work(self) -> float:
+        """Return the relative work of an update: objects (x positions, for images)."""
+        turns, shape = self.turns, self.made_world.shape
+        positions = CONVOLUTIONS * math.prod(shape[1:]) / POOLED if len(shape) == IMAGE_AXES else 1
+        return positions * (turns.targets + turns.distractors) * self.learning.batch_size
+
+    def conditions_text(self, conditions: Sequence[str]) -> str | None:
+        """Return the kinds of distractors as a sentence."""
+        return f"Distractors: {' and '.join(sorted(conditions))}." if conditions else None
+
+    def summary(self, record: Fields) -> str:
+        """Return a short text with the result of a replicate."""
+        return (
+            f"accuracy {record['accuracy']:.3f}, CBM {record['cbm']:.2f} (chance {record['cbm_floor']:.2f}) after "
+            f"{counted(record['steps'], 'update')}"
+        )
+
+
+def default_perception(world: World) -> str:
+    """Return the name of the default perception of a world: conv4 for images, otherwise mlp."""
+    return "conv4" if len(world.shape) == IMAGE_AXES else "mlp"
+
+
+def default_word_size(representation: str, concepts: int, levels: int = 2) -> int:
+    """Return the smallest size of a word that can name every concept.
+
+    Example:
+        >>> default_word_size("gs", 50), default_word_size("qt", 50), default_word_size("qt", 17)
+        (50, 6, 5)
+    """
+    if representation != "qt":
+        return concepts
+    digits = 1
+    while levels**digits < concepts:
+        digits += 1
+    return digits
+
+
+# -- what a user asks for: several rows, each with replicates ----------------------------------------------------------
+
+
+@request_of(GamesSettings)
+class GamesRequest(RunSpec):
+    """Agents to train in multi-target games. Options with several values are combined; each combination is a row.
+
+    Attributes:
+        rule_length: number of concepts in a rule, l; one or several values.
+        targets: number of objects that obey the rule, T; one or several values.
+        distractors: number of objects that do not obey the rule, D; by default as many as targets.
+        distractor_kind: how distractors are drawn: "near", lacking a random number of the concepts; "uniform", from all
+            objects; "groups", lacking random concepts; or "auto", uniform for rules of one concept and near for longer
+            rules. Several kinds are trained together.
+        seeds: how many, counted from 123, or which: [1, 2], "1,2", "123-127".
+        game: further settings of turns, as in rule_sampling=uniform; see icy.games.TurnSettings.
         settings: changes to the settings of learning and evaluation, as in learning_rate=0.001; see
             icy.games.GamesLearningSettings.
         quick: use few seeds and updates where these are not given, to try things out; the agents are saved.
@@ -185,43 +407,28 @@ class GamesSpec(RunSpec):
 
     function = "icy games train"
     job_kind = "games"
-    small = MappingProxyType({"seeds": 2, "updates": 300, "keep_models": True})
+    small = MappingProxyType({"seeds": 2, "keep_models": True})
     axes = (
         *("world", "representation", "sender", "receiver", "rule_length", "targets"),
         *("word_size", "message_length", "preset"),
     )
+    old_names = MappingProxyType({**RunSpec.old_names, **OLD_NAMES})
 
-    old_names = MappingProxyType({**RunSpec.old_names, **OLD_NAMES, "steps": "updates"})
-
-    world: str | Iterable[str] = "thing"
-    representation: str | Iterable[str] = "qt"
     rule_length: Numbers = 1
-    sender: str | Iterable[str] = "RNNAutoReg:LSTM"
-    receiver: str | Iterable[str] = "RNN1L:LSTM"
     targets: Numbers = 20
     distractors: int | None = None
     distractor_kind: str | Iterable[str] = "auto"
     word_size: Numbers | None = None
     message_length: Numbers | None = None
-    sender_hidden: int = 60
-    receiver_hidden: int = 40
-    sender_sees: str = "targets"
     perception: str | None = None
-    updates: int = 20_000
     seeds: Numbers = 3
-    preset: str = "default"
     game: Mapping[str, Any] = field(default_factory=dict)
-    world_options: Mapping[str, Any] = field(default_factory=dict)
-    representation_options: Mapping[str, Any] = field(default_factory=dict)
-    sender_options: Mapping[str, Any] = field(default_factory=dict)
-    receiver_options: Mapping[str, Any] = field(default_factory=dict)
-    perception_options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 # -- presets of the games ----------------------------------------------------------------------------------------------
 
-# A departure sets arguments of `GamesSpec`, settings of turns (`game.repeat_target`), settings of learning
+# A departure sets arguments of `GamesRequest`, settings of turns (`game.repeat_target`), settings of learning
 # (`settings.epoch`), and options of a representation or world by its name (`qt.normalise`).
 
 
@@ -315,14 +522,12 @@ def find_preset(name: str) -> dict[str, Any]:
     return {key: value for departure in PRESETS[name].values() for key, value in departure.settings.items()}
 
 
-def preset_changes(name: str, world: str, representation: str) -> dict[str, object]:
-    """Return the changes of a preset for a world and a representation, by name as in `GameTask.changes`."""
-    changes = {}
-    kinds = {world: "world.", representation: "channel.", "game": "", "settings": ""}
-    for key, value in find_preset(name).items():
-        where, dot, inner = key.partition(".")
-        if not dot:
-            changes[key] = value
-        elif where in kinds:
-            changes[kinds[where] + inner] = value
-    return changes
+def preset_tables(preset: Fields, world: str, representation: str) -> dict[str, Choices]:
+    """Return the settings of a preset that are options in tables of requests, for a world and a representation."""
+    fields = {world: "world_options", representation: "representation_options", "game": "game", "settings": "settings"}
+    tables: dict[str, Choices] = {}
+    for name, value in preset.items():
+        place, _, option = name.partition(".")
+        if option and place in fields:
+            tables.setdefault(fields[place], {})[option] = value
+    return tables

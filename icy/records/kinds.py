@@ -14,9 +14,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
+from icy.config.kinds import Settings, request_of
+from icy.config.settings import Numbers
+from icy.config.specs import SEEDS, RunSpec
 from icy.core.entry import JOB, Entry
+from icy.core.fields import setting
 from icy.core.importing import load_object
 from icy.core.registry import registry
 from icy.core.types import Fields
@@ -29,6 +34,11 @@ if TYPE_CHECKING:
 RowKey = str  # a configuration without grammar and seed, as text
 Lazy = str | Callable[..., object]  # a function, or its address "module:object"
 STEPS_AND_ACCURACY = ("steps", "accuracy")
+SEEDS_TEXT = """What to train.
+
+Attributes:
+    seeds: how many, counted from 123, or which: [1, 2], "1,2", "123-127".
+"""
 
 
 @dataclass(frozen=True)
@@ -37,11 +47,18 @@ class JobKind:
 
     Attributes:
         name: name in records, in sweeps, and of its command.
-        description: one line.
-        spec: the dataclass of its arguments, a subclass of `icy.config.specs.RunSpec`.
-        jobs: a function from a spec to jobs, one per row of the table, each with all of its replicates.
+        description: one line; of icy's own kinds, the registry has it.
+        spec: the class of its requests, a subclass of `icy.config.specs.RunSpec`; by default that of `settings`, with
+            a number of seeds.
+        jobs: a function from a request to jobs, one per row of the table, each with all of its replicates; by default
+            the jobs that `rows` makes of each combination of the values along the axes of the request.
+        settings: the class of the settings of a row, a subclass of `icy.config.kinds.Settings`.
+        rows: a function from a request with one value along each axis to jobs; by default one job, with `conditions`.
+        conditions: conditions of the replicates of a job, if there are no `rows`; by default the name of the kind.
         source: paper and section.
         train: a function from a job and a `Report` to outcomes, for jobs without their own method `train`.
+        behavior: a function from a job to digests of what users' code computes for fixed inputs, by name; by default
+            the method of the settings.
         rehearse: a function from a job and a number of updates to the seconds per update; by default `Job.rehearse`
             times the training.
         result: the class of its results, a subclass of `ProbeResult`; by default `ProbeResult`.
@@ -63,10 +80,13 @@ class JobKind:
     """
 
     name: str
-    description: str
-    spec: str | type | None
-    jobs: Lazy | None
+    description: str = ""
+    spec: str | type | None = None
+    jobs: Lazy | None = None
     source: str = ""
+    settings: type[Settings] | None = None
+    rows: Callable[..., Sequence[Any]] | None = None
+    conditions: tuple[str, ...] = ()
     result: str | type | None = None
     table: Lazy | None = None
     measures: tuple[str, ...] = ()
@@ -82,19 +102,16 @@ class JobKind:
     counted: str = "updates"
     conventions: Lazy | None = None
     train: Lazy | None = None
+    behavior: Lazy | None = None
     rehearse: Lazy | None = None
 
     def function(self, name: str) -> Callable[..., Any]:
-        """Return a function of the kind: "jobs", "train" or "rehearse"."""
+        """Return a function of the kind: "jobs", "train", "behavior" or "rehearse"."""
         return cast("Callable[..., Any]", load_object(getattr(self, name)))
 
     def conventions_of(self, config: Fields) -> dict[str, dict[str, Any]]:
         """Return the conventions of a record's metrics, from the configuration of the record."""
         return {} if self.conventions is None else dict(load_object(self.conventions)(config))
-
-    def make_jobs(self, spec: Any) -> Sequence[Any]:
-        """Return the jobs of a spec."""
-        return cast("Sequence[Any]", self.function("jobs")(spec))
 
     def row_key(self, config: Fields) -> RowKey:
         """Return the key of the row of a configuration."""
@@ -102,13 +119,23 @@ class JobKind:
         return config_text({name: config[name] for name in names if name in config})
 
     def load_spec(self) -> Any:
-        """Return the class of its arguments."""
-        return load_object(self.spec)
+        """Return the class of its requests."""
+        return load_object(self.spec) if self.settings is None or self.spec is not None else _usual_request(self)
 
     @property
     def own_measures(self) -> list[str]:
         """Measures that are not fields of every record."""
         return [name for name in self.measures if name not in Record.__annotations__]
+
+
+@cache
+def _usual_request(kind: JobKind) -> type[RunSpec]:
+    """Return the class of requests of a kind that declares only settings."""
+    assert kind.settings is not None
+    names = {"function": kind.name, "job_kind": kind.name, "__annotations__": {"seeds": Numbers}}
+    texts = {"__doc__": SEEDS_TEXT, "__module__": kind.settings.__module__}
+    made = type(f"{kind.settings.__name__}Request", (RunSpec,), {**names, **texts, "seeds": setting(3, **SEEDS)})
+    return request_of(kind.settings)(made)
 
 
 def register_job_kind(kind: JobKind) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -10,7 +9,6 @@ from jaxtyping import Int64
 
 from icy.core.checks import seed_list, whole_number
 from icy.core.errors import InvalidSettingError
-from icy.core.files import whole_file
 from icy.core.progress import progress_to
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.surroundings import standard_state
@@ -367,30 +365,3 @@ def record(
         LISTENER: name_of(listener),
     }
     return table
-
-
-def write(table: "pd.DataFrame", path: str | Path) -> Path:
-    """Write recorded games as parquet, atomically.
-
-    Raises:
-        InvalidSettingError: the file name does not end in .parquet, or its folder does not exist.
-        OSError: the file cannot be written.
-    """
-    file = checked_target(path)
-    with whole_file(file) as stream:
-        table.to_parquet(stream, index=False)
-    return file
-
-
-def checked_target(path: str | Path) -> Path:
-    """Return the path of a file for recorded games, after a check that games can be written to it.
-
-    Raises:
-        InvalidSettingError: see `write`.
-    """
-    file = Path(path)
-    if file.suffix.lower() != ".parquet":
-        raise InvalidSettingError(f"Games are recorded as .parquet, not as '{file.name}'.")
-    if not file.absolute().parent.is_dir():
-        raise InvalidSettingError(f"The folder {file.absolute().parent} does not exist.")
-    return file

@@ -20,8 +20,8 @@ from icy.core.streams import stream
 from icy.languages.meanings import MeaningSpace
 from icy.training.gradient import Loss
 from icy.training.learners import Learner, accuracy, are_probabilities, sentence_on, supervised_loss
+from icy.training.probe_job import ProbeSettings
 from icy.training.task_models import make_model, representation_of
-from icy.training.tasks import Task
 
 from .cases import CheckFailure, NotApplicable, first_line, require, require_close
 from .modules import SEEDS, SETTINGS, Tensors, keys, learns_by_gradient, require_gradient_learning
@@ -56,11 +56,11 @@ class ModelCase(OtherLoopCase[nn.Module]):
     ends: bool = False
 
     @cached_property
-    def task(self) -> Task:
+    def task(self) -> ProbeSettings:
         """The model and its sizes."""
         used = self.representation or (*self.entry.representations, "soft")[0]
         sizes = self.vocab_size, self.word_length, self.hidden_size
-        return Task(self.entry, MeaningSpace.of(self.space), *sizes, used, dict(self.options or {}))
+        return ProbeSettings.of_model(self.entry, self.space, *sizes, used, dict(self.options or {}))
 
     def create(self, seed: int, **options: Any) -> object:
         """Make the model with the weights of a seed."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from icy import metrics
-from icy.config.protocols import EndToEndProtocol, Protocol
+from icy.config.protocols import Protocol
 from icy.core.errors import IncompatibleError
 from icy.core.representations import without_start
 from icy.core.streams import stream
@@ -25,16 +25,15 @@ from icy.languages.storage import IntegerArray
 from icy.records.kinds import job_kind
 
 from . import engine
-from .chain_job import ChainJob, ChainProtocol, learner_of
+from .chain_job import ChainSettings, language_path, learner_of
 from .engine import Run
 from .job import Outcome, Reading, Replicate, Report
 from .learners import accuracy, examples_at_once
 from .lockstep import FORMAT, Checkpoint, Checkpoints, Pace, checkpoint_of, read_state, sweep_checkpoints
 from .pair_game import PairStack, PlayingPair, Row, finite_mean
 from .pair_job import PairJob
-from .probe_job import ProbeJob
+from .probe_job import LanguageJob
 from .task_models import taught_pair
-from .tasks import PairTask
 
 # -- one generation ----------------------------------------------------------------------------------------------------
 
@@ -98,10 +97,10 @@ class LearnerRun(Run):
 
     needs_baseline = False
 
-    def __init__(self, job: ProbeJob, passing: ChainProtocol, checkpoints: Checkpoints | None = None) -> None:
+    def __init__(self, job: LanguageJob, passing: ChainSettings, checkpoints: Checkpoints | None = None) -> None:
         self.passing = passing
         self.lessons: dict[Replicate, Lesson] = {}
-        self.seen = {learner: passing.seen(job.task.space, learner.seed) for learner in job.replicates}
+        self.seen = {learner: passing.seen(learner.seed) for learner in job.replicates}
         self._shown: dict[Replicate, tuple[Tensor, Tensor]] = {}
         super().__init__(job, checkpoints)
 
@@ -173,14 +172,12 @@ class LearnerRun(Run):
         return torch.cat([self.learner.scores(part, [place])[0] for part in every.split(examples_at_once(every), 1)])
 
 
-def learner_job(job: ChainJob, side: str, taught: Mapping[Replicate, Language]) -> ProbeJob:
+def learner_job(job: LanguageJob, side: str, taught: Mapping[Replicate, Language]) -> LanguageJob:
     """Return the senders or the receivers of one generation of some chains; arguments as for `learn`."""
-    split = job.protocol.split(job.task.space)
-    return ProbeJob(
-        job.side_task(side),
-        replace(LEARNING, target=job.protocol.target or 1.0, measure="held_out" if split else "accuracy"),
-        job.learner_settings,
-        split,
+    own: ChainSettings = job.settings
+    measure = "accuracy" if own.split() is None else "held_out"
+    return LanguageJob(
+        settings=own.learner(side, replace(LEARNING, target=own.target or 1.0, measure=measure)),
         replicates=tuple(taught),
         taught=taught,
         device=job.device,
@@ -190,7 +187,7 @@ def learner_job(job: ChainJob, side: str, taught: Mapping[Replicate, Language]) 
 
 
 def learn(
-    job: ChainJob,
+    job: LanguageJob,
     side: str,
     taught: Mapping[Replicate, Language],
     files: Mapping[Replicate, Checkpoint],
@@ -209,7 +206,7 @@ def learn(
     checkpoints = Checkpoints(learners, files)
     lessons: dict[Replicate, Lesson] = {}
     for group in checkpoints.groups():
-        run = LearnerRun(replace(learners, replicates=group), job.protocol, checkpoints)
+        run = LearnerRun(replace(learners, replicates=group), job.settings, checkpoints)
         for _ in run.go(report):
             pass
         lessons |= run.lessons
@@ -250,13 +247,13 @@ class Interaction(PairStack):
         lessons: the results of the pairs that have ended and did not diverge.
     """
 
-    def __init__(self, job: PairJob, passing: ChainProtocol, sides: Sides, checkpoints: Checkpoints) -> None:
+    def __init__(self, job: PairJob, passing: ChainSettings, sides: Sides, checkpoints: Checkpoints) -> None:
         self.passing, self.sides = passing, sides
         self.lessons: dict[Replicate, Lesson] = {}
         players = []
         for learner in job.replicates:
             weights = {side: of[learner].weights for side, of in sides.items()}
-            pair = taught_pair(job.task, learner.seed, job.settings, weights)
+            pair = taught_pair(job.settings, learner.seed, job.training, weights)
             players.append(PlayingPair(learner, passing.interaction, pair))
         super().__init__(job, players, checkpoints)
 
@@ -270,7 +267,7 @@ class Interaction(PairStack):
 
     def _languages(self, which: Sequence[int]) -> dict[int, Language]:
         """Return the messages of some senders for all meanings, and fill `lessons`."""
-        space, device = self.job.task.space, torch.device(self.job.device)
+        space, device = self.job.settings.space, torch.device(self.job.device)
         meanings = torch.from_numpy(space.all()).to(device).expand(len(self.players), -1, -1)
         learners = [player.replicate for player in self.players]
         taught = [self.job.language(learner) for learner in learners]
@@ -307,7 +304,7 @@ def _tokens(languages: Sequence[Language], device: torch.device) -> torch.Tensor
 
 
 def interact(
-    job: ChainJob,
+    job: LanguageJob,
     sides: Sides,
     taught: Mapping[Replicate, Language],
     files: Mapping[Replicate, Checkpoint],
@@ -322,12 +319,8 @@ def interact(
         files: the checkpoint of each learner.
         report: called with the readings of every evaluation.
     """
-    assert isinstance(job.task, PairTask)
-    length = max(1, job.protocol.interaction)
     pairs = PairJob(
-        job.task,
-        EndToEndProtocol(steps=length, report_every=length),
-        job.settings,
+        settings=job.settings.pair,
         replicates=tuple(taught),
         taught=taught,
         device=job.device,
@@ -337,7 +330,7 @@ def interact(
     checkpoints = Checkpoints(pairs, files)
     lessons: dict[Replicate, Lesson] = {}
     for group in checkpoints.groups():
-        interaction = Interaction(replace(pairs, replicates=group), job.protocol, sides, checkpoints)
+        interaction = Interaction(replace(pairs, replicates=group), job.settings, sides, checkpoints)
         interaction.run(report)
         lessons |= interaction.lessons
     return lessons
@@ -368,7 +361,7 @@ class Chain:
     """
 
     replicate: Replicate
-    protocol: ChainProtocol
+    protocol: ChainSettings
     first: Language
     checkpoint: Checkpoint
     languages: list[list[Language]] = field(default_factory=list)
@@ -414,7 +407,7 @@ class Chain:
         for member, (learner, teacher) in zip(self.protocol.replaced(generation), taught.items(), strict=True):
             lesson = lessons[learner]
             assert lesson.language is not None
-            seen = self.protocol.seen(self.first.space, learner.seed)
+            seen = self.protocol.seen(learner.seed)
             self.rows[member] = measures([self.first, teacher, lesson.language], lesson, seen)
             languages.append(lesson.language)
             updates += lesson.updates
@@ -501,7 +494,7 @@ def measures(
     ]
 
 
-def train_chains(job: ChainJob, report: Report | None = None) -> Iterator[Outcome]:
+def train_chains(job: LanguageJob, report: Report | None = None) -> Iterator[Outcome]:
     """Pass languages on from learner to learner; yield each chain when it ends.
 
     Chains that are equally far train as one stack.
@@ -513,7 +506,7 @@ def train_chains(job: ChainJob, report: Report | None = None) -> Iterator[Outcom
     if job.checkpoints:
         sweep_checkpoints(job.folder)
     chains = [
-        Chain(replicate, job.protocol, job.language(replicate), checkpoint_of(job, replicate))
+        Chain(replicate, job.settings, job.language(replicate), checkpoint_of(job, replicate))
         for replicate in job.replicates
     ]
     for chain in chains:
@@ -522,7 +515,7 @@ def train_chains(job: ChainJob, report: Report | None = None) -> Iterator[Outcom
     while chains:
         generation = max(chain.generation for chain in chains)
         group = [chain for chain in chains if chain.generation == generation]
-        while group and group[0].generation < job.protocol.generations:
+        while group and group[0].generation < job.settings.generations:
             _save_if_due(job, group, pace)
             for chain in _next_generation(job, group, pace, report):  # chains in which a learner failed
                 group.remove(chain)
@@ -536,13 +529,13 @@ def train_chains(job: ChainJob, report: Report | None = None) -> Iterator[Outcom
             chain.checkpoint.forget()
 
 
-def rehearse(job: ChainJob, updates: int) -> float:
+def rehearse(job: LanguageJob, updates: int) -> float:
     """Return the seconds of one update of the first learners of all chains, which are discarded."""
     taught = {learner_of(replicate, 1): job.language(replicate) for replicate in job.replicates}
-    return fmean(engine.rehearse(learner_job(job, side, taught), updates) for side in job.sides)
+    return fmean(engine.rehearse(learner_job(job, side, taught), updates) for side in job.settings.sides)
 
 
-def _save_if_due(job: ChainJob, chains: Sequence[Chain], pace: Pace) -> None:
+def _save_if_due(job: LanguageJob, chains: Sequence[Chain], pace: Pace) -> None:
     """Save chains between two parts of their training, at most once a second, if this takes little of the time."""
     if job.checkpoints and pace.due(SECONDS):
         with pace.saving():
@@ -550,7 +543,7 @@ def _save_if_due(job: ChainJob, chains: Sequence[Chain], pace: Pace) -> None:
                 chain.save()
 
 
-def _next_generation(job: ChainJob, chains: Sequence[Chain], pace: Pace, report: Report | None) -> list[Chain]:
+def _next_generation(job: LanguageJob, chains: Sequence[Chain], pace: Pace, report: Report | None) -> list[Chain]:
     """Train the learners of the next generation of each chain; return the chains in which a learner failed."""
     taught_of = [(chain, learner, language) for chain in chains for learner, language in chain.taught().items()]
     chain_of = {learner: chain for chain, learner, _ in taught_of}
@@ -585,7 +578,7 @@ def _next_generation(job: ChainJob, chains: Sequence[Chain], pace: Pace, report:
         return lessons
 
     sides: dict[str, dict[Replicate, Lesson]] = {}
-    for side in job.sides:
+    for side in job.settings.sides:
         lessons = sides[side] = train(side, learn, side)
         taught = {learner: taught[learner] for learner in lessons}
         _save_if_due(job, chains, pace)
@@ -598,13 +591,13 @@ def _next_generation(job: ChainJob, chains: Sequence[Chain], pace: Pace, report:
     return [chain for chain in chains if chain.replicate in failed]
 
 
-def _outcome(job: ChainJob, chain: Chain) -> Outcome:
+def _outcome(job: LanguageJob, chain: Chain) -> Outcome:
     kind = job_kind(job.kind)
     last = dict(zip(kind.curve, chain.curve[-1], strict=True))
-    files = {job.language_path(chain.replicate, 0): chain.first.to_bytes()}
+    files = {language_path(job, chain.replicate, 0): chain.first.to_bytes()}
     for generation, languages in enumerate(chain.languages, 1):
         for place, language in enumerate(languages):
-            files[job.language_path(chain.replicate, generation, place)] = language.to_bytes()
+            files[language_path(job, chain.replicate, generation, place)] = language.to_bytes()
     return Outcome(
         *(chain.replicate, "steps", chain.updates, last["accuracy"], chain.curve, chain.engine, chain.seconds),
         extra={name: last[name] for name in kind.measures if name in last} | {"reached": chain.reached},

@@ -1,94 +1,86 @@
-"""Expand a spec with several values along its axes into a spec per combination, and make the jobs of these."""
+"""Expand a request with several values along its axes into one per combination, and make the jobs of these."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from icy.config.settings import PresetName, ProtocolName, RepresentationName
+from icy.config.kinds import declared_in, values_for
+from icy.config.settings import OF_MESSAGES
 from icy.config.specs import RunSpec, names
-from icy.core.checks import whole_number
+from icy.core.checks import number_or_text, seed_list
 from icy.core.choices import distinct, typed
 from icy.core.errors import IncompatibleError, InvalidSettingError
-from icy.core.registry import SIDES
-from icy.core.streams import DrawsName
+from icy.core.fields import check_of, field_types
 from icy.core.text import listed, several, words
 from icy.core.types import Choices, Fields
 from icy.languages.meanings import spaces_in
 from icy.languages.names import word_length_of
+from icy.records.kinds import JobKind
 from icy.records.record import config_text
 
-from .job import Job
-
-NUMBERS = {  # axes of whole numbers
-    "vocab_size": "vocabulary size",
-    "hidden": "hidden size",
-    **{name: name.replace("_", " ") for name in ("rule_length", "targets", "word_size", "message_length")},
-    **{name: f"setting {name}" for name in ("shots", "samples", "distractors", "most", "interaction", "population")},
-    **{f"{side}s": f"number of {side}s" for side in SIDES},
-    "replace_every": "number of updates between two replacements",
-    "max_length": "maximum length",
-}
-FROM_ZERO = ("distractors", "interaction", "replace_every")  # axes of NUMBERS that may be 0
-
+from .job import Job, Replicate
 
 J = TypeVar("J", bound=Job)
 S = TypeVar("S", bound=RunSpec)
 log = logging.getLogger(__name__)
 
 ALL = "all"
-KNOWN: Mapping[str, tuple[str, ...]] = {  # the names that "all" means, by axis
-    "protocol": get_args(ProtocolName),
-    "preset": get_args(PresetName),
-    "draws": get_args(DrawsName),
-    **dict.fromkeys(("representation", "pretrain_representation"), get_args(RepresentationName)),
-}
 
 
-Known = Mapping[str, Sequence[str]]  # the names that "all" means, by axis
-
-
-def combinations(spec: S, by_model: bool = False, known: Known = KNOWN) -> list[S]:
-    """Return a spec for each combination of the values along the axes of a spec.
+def combinations(request: S, by_model: bool = False) -> list[S]:
+    """Return a request for each combination of the values along the axes of a request.
 
     Args:
-        spec: a spec; its axes may have several values.
-        by_model: whether to make a spec per model too. With several combinations this is always done, so that a model
-            is left out only of the combinations in which it does not work.
-        known: the names that "all" means, by axis.
+        request: a request; its axes may have several values.
+        by_model: whether to make a request per model too. With several combinations this is always done, so that a
+            model is left out only of the combinations in which it does not work.
 
     Raises:
-        InvalidSettingError: an axis has no value.
+        InvalidSettingError: an axis has no value, or a value that is not possible.
     """
-    axes = {axis: along(axis, getattr(spec, axis), known) for axis in spec.axes}
-    if "model" in names(type(spec)) and (by_model or any(len(values) > 1 for values in axes.values())):
-        axes = {"model": words(vars(spec)["model"]), **axes}
-    made = [replace(spec, **dict(zip(axes, values, strict=True))) for values in product(*axes.values())]
-    return [combination.with_given(spec.given) for combination in made]
+    axes = {axis: _values(request, axis) for axis in request.axes}
+    if "model" in names(type(request)) and (by_model or any(len(values) > 1 for values in axes.values())):
+        axes = {"model": words(vars(request)["model"]), **axes}
+    made = [replace(request, **dict(zip(axes, values, strict=True))) for values in product(*axes.values())]
+    return [combination.with_given(request.given) for combination in made]
 
 
-def along(axis: str, value: Any, known: Known = KNOWN) -> list[Any]:
-    """Return the values along an axis, without repeats.
+def _values(request: RunSpec, axis: str) -> list[Any]:
+    """Return the values along an axis of a request, as its settings have them."""
+    declared = declared_in(request.settings_class).get(axis) if request.settings_class is not None else None
+    if declared is None:
+        return [number_or_text(one) if isinstance(one, str) else one for one in along(axis, getattr(request, axis))]
+    hint: Any = field_types(request.settings_class)[axis]  # type: ignore[arg-type]
+    every = get_args(hint) if get_origin(hint) is Literal else declared.metadata.get("every", tuple)()
+    numeric = float in (hint, *get_args(hint))
+    found = [
+        typed(one) if numeric and isinstance(one, str) else one for one in along(axis, getattr(request, axis), every)
+    ]
+    return [check_of(declared).read(axis, hint, one) for one in found]
+
+
+def along(axis: str, value: Any, every: Sequence[str] = ()) -> list[Any]:
+    """Return the values along an axis, without repeats; `every` has the names that "all" means.
 
     Raises:
         InvalidSettingError: the axis has no value, or values that differ only in their type.
 
     Example:
-        >>> along("representation", "soft,discr"), along("protocol", "all"), along("meanings", "3x4,10,4,2")
-        (['soft', 'discr'], ['budget', 'acquire', 'generalise'], ['3x4', '10,4,2'])
+        >>> along("representation", "soft,discr"), along("preset", "all", ("a", "b")), along("meanings", "3x4,10,4,2")
+        (['soft', 'discr'], ['a', 'b'], ['3x4', '10,4,2'])
     """
     values = spaces_in(value) if axis == "meanings" else [each for one in several(value) for each in several(one)]
-    if ALL in values and axis in known:
-        values = list(known[axis])
+    if ALL in values and every:
+        values = list(every)
     if axis == "settings":
         values = _settings(value)
-    if axis == "word_length":
+    elif axis == "word_length":
         values = [word_length_of(one) for one in values]
-    elif axis in NUMBERS and values != [None]:
-        values = [whole_number(NUMBERS[axis], one, least=int(axis not in FROM_ZERO)) for one in values]
     if not values:
         raise InvalidSettingError(f"{axis} has no value: give at least one, or leave {axis} out for the default.")
     return distinct(axis, values)
@@ -107,35 +99,52 @@ def _settings(changes: Fields) -> list[Choices]:
     return [dict(zip(changes, values, strict=True)) for values in product(*lists)]
 
 
-def jobs_of_each(
-    spec: S, make: Callable[[S], Sequence[J]], known: Known = KNOWN, prepare: Callable[[S], S] | None = None
-) -> list[J]:
-    """Return the jobs of every combination of a spec, without repeated rows.
+def jobs_of_each(request: S, make: Callable[[S], Sequence[J]]) -> list[J]:
+    """Return the jobs of every combination of the values of a request, without repeated rows.
 
     A combination in which a model does not work is left out; if it is the only combination, an error is raised.
 
     Args:
-        spec: a spec; its axes may have several values.
-        make: makes the jobs of a spec with one value along each axis.
-        known: the names that "all" means, by axis.
-        prepare: changes each spec before its jobs are made, if there are several combinations.
+        request: a request; its axes may have several values.
+        make: makes the jobs of a request with one value along each axis.
 
     Raises:
         IcyError: as for `make`.
     """
-    specs = combinations(spec, known=known)
-    if len(specs) == 1:
-        return list(_made(make, specs[0]))
+    requests = combinations(request)
+    if len(requests) == 1:
+        return list(_made(make, requests[0]))
     jobs: dict[tuple[str, ...], J] = {}  # by keys of replicates, since a setting may have no effect in some jobs
     refused: list[IncompatibleError] = []
-    for combination in specs:
+    for combination in requests:
         try:
-            for job in _made(make, combination if prepare is None else prepare(combination)):
+            for job in _made(make, combination):
                 jobs.setdefault(tuple(job.key(r) for r in job.replicates), job)
         except IncompatibleError as error:
             refused.append(error)
     warn_of_refused(refused, jobs)
     return list(jobs.values())
+
+
+def jobs_of(kind: JobKind, request: Any) -> Sequence[Job]:
+    """Return the jobs of a request of a kind: those of each combination of the values along its axes.
+
+    Raises:
+        IcyError: an unknown name, or a value that is not accepted.
+    """
+    if kind.jobs is not None:
+        jobs: Sequence[Job] = kind.function("jobs")(request)
+        return jobs
+    return jobs_of_each(request, partial(_one_row, kind) if kind.rows is None else kind.rows)
+
+
+def _one_row(kind: JobKind, request: Any) -> list[Job]:
+    """Return the job of a request of a kind without languages, which has one value along each axis."""
+    assert kind.settings is not None
+    replicates = tuple(
+        Replicate(name, seed) for name in kind.conditions or (kind.name,) for seed in seed_list(request.seeds)
+    )
+    return [Job(settings=kind.settings(**values_for(kind.settings, request)), replicates=replicates)]
 
 
 def _made(make: Callable[[S], Sequence[J]], spec: S) -> Sequence[J]:
@@ -163,7 +172,6 @@ def warn_of_refused(refused: Sequence[IncompatibleError], jobs: Iterable[object]
 
 SAME_FOR_RECEIVERS = ("soft", "gs", "qt", "cb")  # representations with one loss of receivers, which read tokens
 WHY = {"hidden size": "has no hidden layer", "representation": "learns alike in several representations"}
-OF_MESSAGES = ("symbols", "tau", "straight_through", "levels", "normalise")  # settings that receivers do not read
 
 
 def warn_of_same_networks(jobs: Iterable[Job]) -> None:

@@ -20,16 +20,15 @@ from .job import Outcome, Reading, Replicate
 from .learners import Learner, accuracy, make_learner, supervised_loss, warn_of_probabilities
 from .lockstep import Checkpoints, Lockstep, in_groups
 from .native import NativeLearner
-from .probe_job import ProbeJob
+from .probe_job import LanguageJob, ProbeSettings
 from .stack import WARM_UP
 from .task_models import make_model, representation_of
-from .tasks import Task
 from .weights import pack_weights
 
 RESUMED = ("curves", "seconds", "reached", "right")  # attributes of `Run` by replicate, saved in checkpoints
 
 
-def train(job: ProbeJob, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
+def train(job: LanguageJob, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
     """Train a job's replicates in lockstep; yield each when it finishes, and remove it from the stack.
 
     Replicates with checkpoints of different steps are trained as separate stacks.
@@ -45,7 +44,7 @@ def train(job: ProbeJob, report: Callable[[list[Reading]], None] | None = None) 
     yield from in_groups(job, lambda part, checkpoints: Run(part, checkpoints).go(report))
 
 
-def rehearse(job: ProbeJob, updates: int) -> float:
+def rehearse(job: LanguageJob, updates: int) -> float:
     """Time some updates of a job's whole stack, and discard the results; see `Run.seconds_of_update`."""
     return Run(replace(job, baselines={r.seed: 1 for r in job.replicates})).seconds_of_update(updates)
 
@@ -60,10 +59,10 @@ class Run(Lockstep):
 
     needs_baseline = True
 
-    def __init__(self, job: ProbeJob, checkpoints: Checkpoints | None = None) -> None:
+    def __init__(self, job: LanguageJob, checkpoints: Checkpoints | None = None) -> None:
         super().__init__(checkpoints)
         make_current(job.device)
-        self.job, self.task, self.protocol, self.settings = job, job.task, job.protocol, job.settings
+        self.job, self.task, self.protocol, self.settings = job, job.settings, job.settings.rules, job.training
         replicates = list(job.replicates)
         self.active, self.baselines = replicates, dict(job.baselines)
         for seed in {r.seed for r in replicates} - set(self.baselines) if self.needs_baseline else ():
@@ -80,7 +79,7 @@ class Run(Lockstep):
             [job.language(r) for r in replicates],
             [r.seed for r in replicates],
             torch.device(job.device),
-            job.split,
+            job.settings.held_out_meanings,
             job.frequencies,
         )
         self._resume()
@@ -306,7 +305,7 @@ class Run(Lockstep):
                     getattr(self, name)[replicate] = own[name]
 
 
-def _check_shape(task: Task, model: nn.Module, inputs: Tensor, targets: Tensor) -> None:
+def _check_shape(task: ProbeSettings, model: nn.Module, inputs: Tensor, targets: Tensor) -> None:
     """Raise if the scores of a model do not have the shape that its side needs."""
     choices = task.vocab_size + 1 if task.side == "sender" else task.space.values
     expected = (*targets.shape, choices)

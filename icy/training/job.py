@@ -2,7 +2,7 @@
 
 `Job` is the interface of runs for planning, the store, runners, displays and trackers: first the choices that determine
 the results, then the cost of training, the texts and the records. Each subclass is a kind of job:
-`icy.training.probe_job.ProbeJob` trains a model, `icy.training.pair_job.PairJob` a sender and a receiver.
+`icy.training.probe_job.LanguageJob` trains a model, `icy.training.pair_job.PairJob` a sender and a receiver.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import math
 import time
 import traceback
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Number
 from statistics import fmean
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
+from icy.config.kinds import Settings
 from icy.config.settings import ENGINES
 from icy.core import native
 from icy.core.entry import JOB, Entry
@@ -121,13 +122,11 @@ RESERVED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job(ABC):
-    """Replicates of one row, for one process. Subclasses are kinds of jobs.
-
-    A subclass defines its `kind`, its `name` and the `config` of each replicate; other methods have defaults. Its
-    method `train` trains the replicates, or the function `train` in the registration of its kind.
+class Job:
+    """Replicates of one row, for one process: the settings of the row with the replicates to train.
 
     Attributes:
+        settings: the settings of the row.
         replicates: the replicates to train.
         baselines: updates of the baselines on file, by seed; for a failed baseline, the reason.
         device: "cpu", "cuda", ...
@@ -135,6 +134,7 @@ class Job(ABC):
         folder: the results folder.
         parameters: numbers of parameters by convention, for the record.
         preset: name of the preset of the settings, for the record.
+        given: names of the options and settings that the user gave, for warnings.
         keep_models: whether the weights of every replicate are saved next to its record.
         checkpoints: whether trainings save checkpoints in the results folder and resume from them, so that a killed
             run loses only seconds. The default is True for kinds that support this.
@@ -143,6 +143,7 @@ class Job(ABC):
         made_by: the code of users and its behavior, for the record.
     """
 
+    settings: Any = field(default_factory=Settings)
     replicates: tuple[Replicate, ...] = ()
     baselines: Mapping[int, float | str] = field(default_factory=dict)
     device: str = "cpu"
@@ -150,28 +151,42 @@ class Job(ABC):
     folder: str = "."
     parameters: Mapping[str, int] = field(default_factory=dict)
     preset: str = "default"
+    given: frozenset[str] = field(default=frozenset(), compare=False)
     keep_models: bool = False
     checkpoints: bool = False
     identity: Mapping[Replicate, Mapping[str, str]] = field(default_factory=dict, repr=False)
     made_by: Mapping[str, Fields] = field(default_factory=dict, repr=False)
 
-    kind: ClassVar[str]
-
     def __post_init__(self) -> None:
         check_engine(self.engine, self.device)
+        object.__setattr__(self, "preset", getattr(self.settings, "preset", self.preset))
+        if getattr(self.settings, "on_cpu", False):
+            object.__setattr__(self, "device", "cpu")
+
+    @property
+    def kind(self) -> str:
+        """Name of the kind of job."""
+        return str(self.settings.kind)
 
     @property
     def entries(self) -> list[Entry]:
         """Registry entries that a worker needs to train the job."""
-        return [registry.get(self.kind, JOB)]
+        conditions = dict.fromkeys(replicate.condition for replicate in self.replicates)
+        own = {entry.qualified: entry for one in conditions for entry in self.settings.entries_of(one)}
+        return [registry.get(self.kind, JOB), *self.settings.entries, *own.values()]
 
-    @abstractmethod
     def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a replicate: `model`, `grammar`, `seed` and others."""
+        return {**self._shared_config, "grammar": replicate.condition, "seed": replicate.seed}
+
+    @cached_property
+    def _shared_config(self) -> Choices:
+        return {"model": self.name, **self.settings.config()}
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the parts that determine the results."""
-        return {self.kind: registry.get(self.kind, JOB).full_version}
+        of_kind = {self.kind: registry.get(self.kind, JOB).full_version}
+        return of_kind | self.settings.versions(replicate.condition, replicate.seed)
 
     def key(self, replicate: Replicate) -> str:
         """Return the key of a replicate's record."""
@@ -183,7 +198,9 @@ class Job(ABC):
 
     def behavior(self) -> dict[str, Fields]:
         """Return digests of what users' code computes for fixed inputs, by name; see `icy.training.task_models`."""
-        return {}
+        if (kind := job_kind(self.kind)).behavior is not None:
+            return dict(kind.function("behavior")(self))
+        return dict(self.settings.behavior(self.any_replicate.condition))
 
     @property
     def row(self) -> RowKey:
@@ -232,35 +249,36 @@ class Job(ABC):
 
     def length(self, baseline: float | None) -> int | None:
         """Return the maximum number of updates of a replicate, given its baseline's updates; None if not known."""
-        return None
+        found: int | None = self.settings.length(baseline)
+        return found
 
     # -- cost, texts and records ---------------------------------------------------------------------------------------
 
     @property
-    @abstractmethod
     def name(self) -> str:
         """Name of the row: the model with its side."""
+        return str(self.settings.name)
 
     @property
     def short_name(self) -> str:
         """Name without the side, for texts that state the side elsewhere."""
-        return self.name
+        return str(self.settings.short_name)
 
     @property
     def side(self) -> str:
         """Group of the row in tables: "sender", "receiver", "pair" or another word."""
-        return self.kind
+        return str(self.settings.side or self.kind)
 
     @property
     def measure(self) -> str:
         """Name of the number in the column `value`."""
-        return "accuracy"
+        return str(self.settings.measure)
 
     @property
     def facts(self) -> dict[str, str]:
         """The settings that distinguish rows with the same name."""
         config = self.config(self.any_replicate)
-        return {name: str(value) for name, value in config.items() if name not in IDENTITY}
+        return self.settings.facts() or {name: str(value) for name, value in config.items() if name not in IDENTITY}
 
     def remarks(self) -> list[str]:
         """Return warnings about the results to expect, shown once before training."""
@@ -268,24 +286,26 @@ class Job(ABC):
 
     def phase_text(self, phase: str) -> str | None:
         """Return the name of a phase of training; None for the main phase, the phase that `length` limits."""
-        return phase or None
+        name: str | None = self.settings.phase_text(phase)
+        return name
 
     def waiting_text(self) -> str:
         """Return the status text while the length of training is not known."""
-        return "training"
+        return str(self.settings.waiting_text())
 
     def limit_text(self) -> str:
         """Return the words before the remaining time: "at most" if a replicate may end early."""
-        return "about"
+        return str(self.settings.limit_text())
 
     def conditions_text(self) -> str | None:
         """Return a sentence that lists the conditions of the replicates; None if there are none to list."""
-        return None
+        sentence: str | None = self.settings.conditions_text([*dict.fromkeys(r.condition for r in self.replicates)])
+        return sentence
 
     @property
     def update_cost(self) -> float:
         """Relative cost of one update of one replicate, used to order the rows of a plan."""
-        return float(self.parameters.get("true", 1))
+        return float(self.parameters.get("true", 1)) * float(self.settings.work())
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of all replicates; discard the results.
@@ -325,11 +345,13 @@ class Job(ABC):
 
     def most_updates(self, baseline: float | None) -> int | None:
         """Return the maximum number of updates of a replicate, also if `length` is not known; None for no maximum."""
-        return self.length(baseline)
+        most: int | None = self.settings.most_updates(baseline)
+        return self.length(baseline) if most is None else most
 
     def summary(self, record: Record) -> str:
         """Return the result of a replicate in a few words."""
-        return f"{record['measure']} {value_of(record):.3f} after {counted(record['steps'], 'update')}"
+        own: str = self.settings.summary(record)
+        return own or f"{record['measure']} {value_of(record):.3f} after {counted(record['steps'], 'update')}"
 
     def explain(self, outcome: Outcome) -> str:
         """Return the reason for a failure, as a sentence without a full stop."""
@@ -337,7 +359,8 @@ class Job(ABC):
             "no_baseline": "the baseline failed at this seed, so there is nothing to compare with",
             "diverged": "the loss is no longer a finite number",
         }
-        return outcome.error or known.get(outcome.reason, outcome.reason)
+        own = self.settings.explain(outcome.reason, outcome.replicate.condition, outcome.extra)
+        return outcome.error or own or known.get(outcome.reason, outcome.reason)
 
     def record(self, outcome: Outcome) -> Record:
         """Return the record of a replicate that ended."""
@@ -435,7 +458,7 @@ def check_config(job: Job) -> None:
         TypeError: the job has no training function.
     """
     if type(job).train is Job.train and job_kind(job.kind).train is None:
-        raise TypeError(f"{type(job).__name__} has no method `train`, and its kind has no training function.")
+        raise TypeError(f"The kind of job '{job.kind}' has no training function.")
     config = job.config(job.any_replicate)
     if missing := [name for name in IDENTITY[:3] if name not in config]:
         raise IcyError(f"The configuration of a job of kind '{job.kind}' lacks {listed(missing)}.")

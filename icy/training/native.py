@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import copy
 import ctypes
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from typing import Protocol as Interface
 
 import torch
@@ -23,77 +21,113 @@ from icy.core.representations import (
     Answering,
     Codebook,
     Discrete,
-    Ending,
     Gumbel,
-    GumbelSoftmax,
     LearnedCodebook,
-    Quantized,
     Representation,
     Soft,
 )
+from icy.core.representations.samples import linked
 from icy.core.types import State
 from icy.models.native import calls
 from icy.models.native.builder import NotNativeError
-from icy.models.native.calls import require_same
+from icy.models.native.calls import is_known, require_same, require_same_scores
 from icy.models.native.program import Layout, Program, chunk_for
 from icy.models.stock import has_stock
 
 Loss = Callable[..., Tensor]
 NO_END = -1  # in `struct Loss` of losses.h
-D = TypeVar("D", calls.NativeTraining, calls.PairTraining, calls.Game)
 
 
-class NativeStack(ABC):
-    """Parameters and optimizer states of R replicates of one architecture, which compiled code changes in place.
+class NativeStack:
+    """R replicates of one architecture, trained one after another by compiled code.
+
+    The numbers of a replicate do not depend on the others, on the worker or on the number of threads. A class of
+    learners makes programs of its parts, for training (by their names in `calls.Training`) and for evaluation.
 
     Args:
-        models: a model per replicate, all of one architecture.
-        layout: layout of the parameters of a replicate.
+        model: the model of a replicate.
         settings: optimizer, learning rate and clipping.
+        device: the CPU.
+
+    Raises:
+        IncompatibleError: there is no compiled code for the device or the optimizer.
     """
 
     engine = "native"
+    _trains: Mapping[str, Program]
+    _loss = calls.Loss()  # of one example
+    _averaged = 1  # numbers of an example that the loss is a mean of
 
-    def __init__(self, models: Sequence[nn.Module], layout: Layout, settings: TrainingSettings) -> None:
-        self._layout, self._settings = layout, settings
+    def __init__(self, model: nn.Module, settings: TrainingSettings, device: torch.device) -> None:
+        require_native(device, settings.optimizer)
+        self._layout, self._settings, self._caller = Layout.of(model), settings, calls.Caller()
+        self._updates = 0
+        self._last: Tensor | None = None
+
+    def _program(
+        self, part: nn.Module, sample: Tensor, training: bool, chunk: int | None = None, whole: bool = False
+    ) -> Program:
+        """Return the program of a part of the models, which gives the same scores."""
+        program = Program(part, sample, training, training, chunk, self._layout, whole)
+        require_same(self._caller, program, part, training)
+        return program
+
+    def _take(self, models: Sequence[nn.Module]) -> None:
+        """Take the parameters of all replicates, which compiled code then changes in place."""
+        layout = self._layout
         self._parameters = torch.stack([layout.pack(dict(model.named_parameters())) for model in models])
         self._moments = [torch.zeros_like(self._parameters) for _ in range(2)]
         self._trained: Tensor | None = None  # a mask over the vector of parameters: 1 if trained, 0 if frozen
         if layout.frozen:
             named = models[0].named_parameters()
             self._trained = layout.pack({name: torch.full_like(p, name not in layout.frozen) for name, p in named})
-        self._updates = 0
-        self._last: Tensor | None = None
 
     def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """Update each replicate once."""
         self.train(inputs[None], targets[None], keys[None])
 
-    @abstractmethod
-    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
-        """Update once per batch."""
+    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor, **fields: int | None) -> None:
+        """Update once per batch.
 
-    def _update_all(self, training: D, shape: tuple[int, int, int], keys: Tensor, call: Callable[[D], None]) -> None:
+        Args:
+            inputs, targets: batches [update, replicate, batch, ...].
+            keys: noise keys [update, replicate].
+            **fields: further fields of the description.
+        """
+        inputs, targets = (x.long().contiguous() for x in (inputs, targets))
+        shape, program = inputs.shape[:3], self._trains["program"]
+        read = calls.address_of_inputs(program, inputs, shape.numel())
+        answers = address(targets, "int64", shape.numel() * program.places, "targets")
+        self._train(shape, keys, inputs=read, answers=answers, **fields)
+
+    def _train(self, shape: Sequence[int], keys: Tensor, **fields: int | None) -> None:
         """Make updates by compiled code.
 
         Args:
-            training: description of the updates, without the fields that all descriptions have.
             shape: numbers of updates, of replicates, and of examples in a batch.
             keys: noise keys [update, replicate].
-            call: calls the compiled code with the description, for every replicate.
+            **fields: fields of the description that not all learners have.
         """
-        training.updates, training.replicates, training.batch = updates, replicates, _ = shape
+        updates, replicates, batch = shape
         settings, padded = self._settings, self._layout.padded
-        clip, kind = settings.clip_norm or 0.0, calls.OPTIMIZERS[settings.optimizer]
-        training.optimizer = calls.Optimizer(settings.learning_rate, clip, self._updates, kind)
-        training.padded = padded
-        for (name, _), tensor in zip(calls.PARAMETERS, (self._parameters, *self._moments), strict=False):
-            setattr(training, name, address(tensor, "float32", replicates * padded, name))
-        if self._trained is not None:
-            training.trained = address(self._trained, "float32", padded, "trained")
+        vectors = ("parameters", "first_moments", "second_moments"), (self._parameters, *self._moments)
         keys, losses = keys.long().contiguous(), torch.empty(replicates, dtype=torch.float64, device="cpu")
-        training.keys, training.losses = address(keys, "int64", updates * replicates, "keys"), losses.data_ptr()
-        call(training)
+        training = calls.Training(
+            **{name: ctypes.addressof(program.native) for name, program in self._trains.items()},
+            loss=self._loss,
+            optimizer=calls.Optimizer(
+                settings.learning_rate, settings.clip_norm or 0.0, self._updates, calls.OPTIMIZERS[settings.optimizer]
+            ),
+            updates=updates, replicates=replicates, batch=batch, padded=padded,
+            **{name: address(of, "float32", replicates * padded, name) for name, of in zip(*vectors, strict=True)},
+            trained=None if self._trained is None else address(self._trained, "float32", padded, "trained"),
+            keys=address(keys, "int64", updates * replicates, "keys"),
+            losses=losses.data_ptr(),
+            **fields,
+        )  # fmt: skip
+        if self._loss.kind != calls.REINFORCE:
+            training.loss.scale /= self._averaged * batch
+        self._caller.train(training)
         self._updates += updates
         self._last = losses
 
@@ -136,9 +170,7 @@ class NativeStack(ABC):
 
 
 class NativeLearner(NativeStack):
-    """R replicates of one architecture under Adam or RMSprop, trained one after another by compiled code.
-
-    The numbers of a replicate do not depend on the others, on the worker or on the number of threads.
+    """The models of a probe.
 
     Args:
         models: a model per replicate, all of one architecture.
@@ -154,26 +186,11 @@ class NativeLearner(NativeStack):
     def __init__(
         self, models: Sequence[nn.Module], loss: Loss, settings: TrainingSettings, device: torch.device, sample: Tensor
     ) -> None:
-        require_native(device, settings.optimizer)
+        super().__init__(models[0], settings, device)
         require_supported(models[0])
-        self._training = Program(models[0], sample[0], training=True, gradient=True)
-        self._evaluation = Program(models[0], sample[0], training=False, gradient=False)
-        self._loss = native_loss(loss, self._training)
-        self._caller = calls.Caller()
-        for program, training in ((self._training, True), (self._evaluation, False)):
-            require_same(self._caller, program, models[0], training)
-        super().__init__(models, self._training.layout, settings)
-
-    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
-        """Update once per batch."""
-        inputs, targets = (x.long().contiguous() for x in (inputs, targets))
-        updates, replicates, batch = inputs.shape[:3]
-        examples = updates * replicates * batch
-        training = self._described(batch)
-        training.inputs = calls.address_of_inputs(self._training, inputs, examples)
-        training.targets = address(targets, "int64", examples * self._training.places, "targets")
-        call = partial(self._caller.train, self._training)
-        self._update_all(training, (updates, replicates, batch), keys, call)
+        self._training, self._evaluation = (self._program(models[0], sample[0], how) for how in (True, False))
+        self._trains, self._loss = {"program": self._training}, native_loss(loss, self._training)
+        self._take(models)
 
     def train_on_draws(self, drawing: calls.Drawing, keys: Tensor, of_meanings: bool) -> None:
         """Update once per batch that compiled code draws.
@@ -187,18 +204,8 @@ class NativeLearner(NativeStack):
             IncompatibleError: the model does not take these batches.
         """
         draws = drawing.checked(self._training, len(self._parameters), of_meanings)
-        training = self._described(drawing.batch)
-        training.draws, training.of_meanings = ctypes.addressof(draws), of_meanings
         shape = drawing.batches, draws.replicates, drawing.batch
-        call = partial(self._caller.train, self._training, numbers=draws.attributes + draws.length)
-        self._update_all(training, shape, keys, call)
-
-    def _described(self, batch: int) -> calls.NativeTraining:
-        """Return a description of updates with the loss of a batch of some examples."""
-        training = calls.NativeTraining(loss=self._loss)
-        if self._loss.kind != calls.REINFORCE:
-            training.loss.scale /= batch
-        return training
+        self._train(shape, keys, draws=ctypes.addressof(draws), of_meanings=of_meanings)
 
     @torch.no_grad()
     def scores(self, inputs: Tensor, which: Sequence[int] | None = None) -> Tensor:
@@ -288,10 +295,45 @@ class LinkLoss(Interface):
         """Note the share of correct answers of each pair, summed over updates, and the scores of the last batch."""
 
 
-class NativePairLearner(NativeStack):
-    """Pairs of one architecture under Adam or RMSprop, trained one after another by compiled code.
+class Part(nn.Module):
+    """A part of a model, with the names of its parameters there.
 
-    The numbers of a pair do not depend on the others, on the worker or on the number of threads.
+    Args:
+        name: name of the part.
+        module: the part.
+    """
+
+    def __init__(self, name: str, module: nn.Module) -> None:
+        super().__init__()
+        self.add_module(name, module)
+        self._runs = name
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Run the part."""
+        output: Tensor = self._modules[self._runs](inputs)  # type: ignore[misc]
+        return output
+
+
+class Joined(nn.Module):
+    """The training of a pair as one module, with the names of its parameters in the pair.
+
+    Args:
+        pair: the pair.
+    """
+
+    def __init__(self, pair: Any) -> None:
+        super().__init__()
+        self.sender, self.receiver, self.link = pair.sender, pair.receiver, pair.link
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        """Return the scores of the receiver."""
+        codes = self.link.codes if isinstance(self.link, LearnedCodebook) else None
+        answered: Tensor = self.receiver(linked(self.sender(meanings), self.link, codes))
+        return answered
+
+
+class NativePairLearner(NativeStack):
+    """Pairs of a sender and a receiver.
 
     Args:
         models: a pair per replicate, all of one architecture (icy.training.task_models).
@@ -307,98 +349,72 @@ class NativePairLearner(NativeStack):
     def __init__(
         self, models: Sequence[Any], loss: LinkLoss, settings: TrainingSettings, device: torch.device, sample: Tensor
     ) -> None:
-        require_native(device, settings.optimizer)
         pair = models[0]
-        with torch.no_grad():
-            sent = copy.deepcopy(pair.sender).eval()(sample[0])
-        self._described = described_link(pair.link, sent.shape[-2:], getattr(loss, "link", None))
+        super().__init__(pair, settings, device)
         if getattr(pair.link, "symbols", WITH_START) != WITH_START:
             raise IncompatibleError("its sender excludes the start symbol (symbols=V)")
         if any(True for _ in pair.buffers()):
             raise IncompatibleError("the model has buffers")
+        kind = type(pair.link)
+        if type(getattr(loss, "link", None)) is not (Codebook if kind is LearnedCodebook else kind):
+            raise NotNativeError("the engine does not support the loss")
         self._link = copy.deepcopy(pair.link)
         if settings.training_readings and isinstance(self._link, nn.Module):
             raise IncompatibleError("the representation of training readings has parameters")
-        self._caller = calls.Caller()
-        self._make_programs(pair, sample[0], sent)
-        super().__init__(models, Layout.of(pair), settings)
-        receivers = [offset for name, offset in self._layout.offsets.items() if name.startswith("receiver.")]
-        self._first = {"sender": 0, "receiver": min(receivers, default=0), "link": 0}
-        if isinstance(self._link, LearnedCodebook):
-            # A sender that reads its own symbols has the same codes.
-            self._codes = next(name for name, p in pair.named_parameters() if p is pair.link.codes)
-            self._first["link"] = self._layout.offsets[self._codes]
-        for side, program in (("sender", self._sender), ("receiver", self._receiver)):
-            own = {f"{side}.{name}": self._first[side] + offset for name, offset in program.layout.offsets.items()}
-            if not own.items() <= self._layout.offsets.items():
-                raise IncompatibleError("its sides share parameters")
-        self._loss = loss
+        self._names = {parameter: name for name, parameter in pair.named_parameters()}
+        if any(not self._names[p].startswith("receiver.") for p in pair.receiver.parameters()):
+            raise IncompatibleError("its sides share parameters")
+        self._make_programs(pair, sample[0])
+        self._trains, self._loss = {"program": self._joined}, self._loss_of(loss.link)
+        self._averaged = self._joined.places
+        self._codes = self._names[pair.link.codes] if isinstance(self._link, LearnedCodebook) else ""
+        self._tally = loss
+        self._take(models)
 
-    def _make_programs(self, pair: Any, meanings: Tensor, sent: Tensor) -> None:
-        """Make the programs of both sides, for training and for evaluation."""
+    def _make_programs(self, pair: Any, meanings: Tensor) -> None:
+        """Make the program of the training, and those of both sides for evaluation."""
+        with torch.no_grad():
+            sent = copy.deepcopy(pair.sender).eval()(meanings)
         chunk = chunk_for(max(sum(p.numel() for p in side.parameters()) for side in (pair.sender, pair.receiver)))
-        made = [
-            (side, inputs, training, Program(side, inputs, training, gradient=training, chunk=chunk))
-            for side, inputs, training in (
-                *((pair.sender, meanings, training) for training in (True, False)),
-                *((pair.receiver, sent, training) for training in (True, False)),
-                (pair.receiver, sent.argmax(-1), False),
-            )
-        ]
-        for side, _, training, program in made:
-            require_same(self._caller, program, side, training)
-        self._sender, self._speaking, self._receiver, self._reading, self._on_tokens = (one[-1] for one in made)
+        sender, receiver = Part("sender", pair.sender), Part("receiver", pair.receiver)
+        self._joined = Program(Joined(pair), meanings, training=True, gradient=True, chunk=chunk, layout=self._layout)
+        require_same_scores(self._caller, self._joined)
+        if not is_known(pair):  # gradients of the sides, as the link has gradients without those of the scores
+            for part, inputs in ((sender, meanings), (receiver, sent)):
+                self._program(part, inputs, True, chunk)
+        self._speaking = self._program(sender, meanings, False, chunk)
+        self._reading = self._program(receiver, sent, False, chunk)
+        self._on_tokens = self._program(receiver, sent.argmax(-1), False, chunk)
 
-    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
-        """Update once per batch.
-
-        Args:
-            inputs: meanings [update, replicate, batch, attribute].
-            targets: the same meanings.
-            keys: noise keys [update, replicate].
-        """
-        meanings = inputs.long().contiguous()
-        updates, replicates, batch, answers = meanings.shape
-        right = sent = None
-        if self._settings.training_readings:
-            right = torch.zeros(replicates, dtype=torch.long, device="cpu")
-            size = replicates, batch, self._sender.places, self._sender.choices
-            sent = torch.empty(size, dtype=torch.float32, device="cpu")
-        places, choices, link = self._receiver.places, self._receiver.choices, self._loss.link
-        answers_loss = calls.Loss(calls.CROSS_ENTROPY, places, choices, NO_END, 1 / (places * batch), 1.0, 0.0, 0.0)
+    def _loss_of(self, link: Representation) -> calls.Loss:
+        """Return the compiled code's description of the loss of the answers."""
+        sizes = self._joined.places, self._joined.choices, NO_END
         if isinstance(link, Discrete):
-            weights = link.reward_weight, link.entropy_weight
-            answers_loss = calls.Loss(calls.REINFORCE, places, choices, NO_END, 1.0, 1.0, *weights)
-        training = calls.PairTraining(
-            self._described, answers_loss, receiver=self._first["receiver"], codes=self._first["link"],
-            meanings=calls.address_of_inputs(self._sender, meanings, updates * replicates * batch),
-            right=None if right is None else right.data_ptr(), sent=None if sent is None else sent.data_ptr(),
-        )  # fmt: skip
-        address(meanings, "int64", updates * replicates * batch * self._receiver.places, "meanings")
-        call = partial(self._caller.train_pairs, self._sender, self._receiver)
-        self._update_all(training, (updates, replicates, batch), keys, call)
-        if right is not None and sent is not None:
-            self._loss.note(right / (batch * answers), sent, meanings[-1])
+            return calls.Loss(calls.REINFORCE, *sizes, 1.0, 1.0, link.reward_weight, link.entropy_weight)
+        return calls.Loss(calls.CROSS_ENTROPY, *sizes, 1.0, 1.0, 0.0, 0.0)
+
+    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor, **fields: int | None) -> None:
+        """Update once per batch of meanings, which are the inputs and the targets."""
+        if not self._settings.training_readings:
+            super().train(inputs, targets, keys, **fields)
+            return
+        (_, replicates, batch, answers), program = inputs.shape, self._joined.native
+        right = torch.zeros(replicates, dtype=torch.long, device="cpu")
+        size = replicates, batch, program.sent_count, program.sent_choices
+        sent = torch.empty(size, dtype=torch.float32, device="cpu")
+        super().train(inputs, targets, keys, right=right.data_ptr(), sent=sent.data_ptr(), **fields)
+        self._tally.note(right / (batch * answers), sent, inputs[-1])
 
     @torch.no_grad()
     def run(self, meanings: Tensor, messages: Tensor | None = None) -> tuple[Tensor, ...]:
         """Return the scores of senders and receivers in evaluation mode; with `messages`, the receivers' for these."""
-        receivers = self._of("receiver", self._receiver)
-        sent = self._caller.scores(self._speaking, self._of("sender", self._sender), meanings)
+        sent = self._caller.scores(self._speaking, self._parameters, meanings)
         received = torch.stack([self._linked(place).message(one, None) for place, one in enumerate(sent)])
-        answered = self._caller.scores(self._reading, receivers, received)
+        answered = self._caller.scores(self._reading, self._parameters, received)
         sent = torch.stack([self._linked(place).as_sent(one) for place, one in enumerate(sent)])
         if messages is None:
             return sent, answered
-        return sent, answered, self._caller.scores(self._on_tokens, receivers, messages)
-
-    def _of(self, side: str, program: Program) -> Tensor:
-        """Return the parameters of one side of all pairs."""
-        first, padded = self._first[side], program.layout.padded
-        found = self._parameters.new_zeros(len(self._parameters), padded)
-        some = self._parameters[:, first : first + padded]
-        found[:, : some.shape[1]] = some
-        return found
+        return sent, answered, self._caller.scores(self._on_tokens, self._parameters, messages)
 
     def _linked(self, place: int) -> Representation:
         """Return the representation with the parameters of a pair."""
@@ -406,41 +422,3 @@ class NativePairLearner(NativeStack):
             self._link.codes.data = self._layout.views(self._parameters[place])[self._codes]
         link: Representation = self._link
         return link
-
-
-def described_link(link: object, shape: Sequence[int], of_loss: object) -> calls.Link:
-    """Return the compiled code's description of a representation.
-
-    Args:
-        link: the representation of a pair.
-        shape: places and choices of the scores of the sender.
-        of_loss: the representation of the loss.
-
-    Raises:
-        NotNativeError: compiled code does not support the representation, or the loss is not of this representation.
-    """
-    (places, choices), kind = shape, type(link)
-    symbols = choices - 1
-    if isinstance(link, Ending):
-        raise NotNativeError("compiled code does not run messages that end early")
-    found: calls.Link | None = None
-    if kind is Soft:
-        found = calls.Link(calls.RELAXED, places, choices, choices, 0, 1.0)
-    elif kind is Discrete:
-        found = calls.Link(calls.DRAWN, places, choices, choices, 1, 1.0)
-    elif isinstance(link, Gumbel) and kind is Gumbel:
-        found = calls.Link(calls.ONE_HOT, places, choices, choices, 1, link.temperature)
-    elif isinstance(link, GumbelSoftmax) and kind is GumbelSoftmax:
-        code = calls.ONE_HOT if link.straight_through else calls.RELAXED
-        found = calls.Link(code, places, choices, symbols, 1, link.tau)
-    elif isinstance(link, Quantized) and kind is Quantized and link.normalise == "sigmoid":
-        found = calls.Link(calls.ROUNDED, places, choices, symbols, 0, 1.0, link.levels)
-    elif isinstance(link, LearnedCodebook) and kind is LearnedCodebook:
-        count = link.word_count(symbols)
-        found = calls.Link(calls.NEAREST, places, choices, symbols, 0, 1.0, 0.0, link.commitment, count)
-    if found is None:
-        name = getattr(link, "name", kind.__name__)
-        raise NotNativeError(f"compiled code does not support the representation {name}")
-    if type(of_loss) is not (Codebook if kind is LearnedCodebook else kind):
-        raise NotNativeError("the engine does not support the loss")
-    return found

@@ -32,10 +32,10 @@ from .gradient import GradientLearner
 from .job import Outcome, Reading, Replicate, Report
 from .learners import examples_at_once, make_learner
 from .lockstep import Checkpoints, Lockstep
-from .pair_job import GAME, PairJob
+from .pair_job import GAME, EndToEndSettings, PairJob
 from .task_models import Pair, make_pair
 from .task_models import link_of as representation_of
-from .tasks import PairTask, length_measures
+from .tasks import length_measures
 from .weights import pack_weights
 
 # The game uses the streams of pre-training from this batch on, so that it does not repeat the batches of pre-training.
@@ -128,13 +128,13 @@ class PairStack(Lockstep):
 
     def __init__(self, job: PairJob, players: list[PlayingPair], checkpoints: Checkpoints | None = None) -> None:
         super().__init__(checkpoints)
-        self.job, self.players, self.settings = job, players, job.settings
+        self.job, self.players, self.settings = job, players, job.training
         make_current(job.device)
         device = torch.device(job.device)
         rows = self._rows()
         languages, seeds = [_language(job, row) for row in rows], [row.seed for row in rows]
         self.draws = Batches(languages, seeds, device, frequencies=job.frequencies)
-        self.link = representation_of(job.task, job.settings)
+        self.link = representation_of(job.settings, job.training)
         self.tally = _Tally(self.link, len(rows))
         self._resume()
 
@@ -144,7 +144,7 @@ class PairStack(Lockstep):
         if not checkpoints.updates(job.replicates[0]):
             return None
         taught = [replicate.condition != SCRATCH for replicate in job.replicates]
-        pairs = [make_pair(job.task, r.seed, job.settings, t) for r, t in zip(job.replicates, taught, strict=True)]
+        pairs = [make_pair(job.settings, r.seed, job.training, t) for r, t in zip(job.replicates, taught, strict=True)]
         game = cls(job, [PlayingPair(r, 0, pair) for r, pair in zip(job.replicates, pairs, strict=True)], checkpoints)
         return game if game.updates else None
 
@@ -168,7 +168,7 @@ class PairStack(Lockstep):
 
     def play(self, report: Report | None) -> Iterator[Outcome]:
         """Train blocks of updates with an evaluation after each, until every pair has made its updates."""
-        every = self.job.protocol.report_every
+        every = self.job.settings.report_every
         if not self.updates:
             self._note(self._read("check"), range(len(self.players)))  # the first point of the curves
         while self.players:
@@ -184,7 +184,7 @@ class PairStack(Lockstep):
 
     def _check(self) -> tuple[list[int], list[Row]]:
         """Evaluate; return the places of the due pairs, and the readings of all pairs."""
-        on_grid = self.updates % self.job.protocol.report_every == 0
+        on_grid = self.updates % self.job.settings.report_every == 0
         due = [i for i, p in enumerate(self.players) if on_grid or p.steps <= self.updates]
         readings = self._read("check")
         self._note(readings, due)
@@ -208,7 +208,7 @@ class PairStack(Lockstep):
         for i in due:
             player = self.players[i]
             player.curve.append(readings[i])
-            if self.job.task.lengths.vary:
+            if self.job.settings.lengths.vary:
                 player.before.setdefault(LENGTH_CURVE, []).append([self.updates, self.mean_lengths[i]])
 
     def _read(self, purpose: str) -> list[Row]:
@@ -218,7 +218,7 @@ class PairStack(Lockstep):
         right = (answered.argmax(-1) == meanings[0]).double().mean((-2, -1))
         # One by one, as the last bits of a mean may depend on the size of the stack.
         loss = torch.stack([cross_entropy(of_one, m).mean() for of_one, m in zip(answered, meanings[0], strict=True)])
-        words, targets = self.link.greedy_words(sent), self.link.token_words(messages[0], self.job.task.vocab_size)
+        words, targets = self.link.greedy_words(sent), self.link.token_words(messages[0], self.job.settings.vocab_size)
         of_sender = (words == targets).double().mean((-2, -1))
         of_receiver = (on_language.argmax(-1) == meanings[0]).double().mean((-2, -1))
         seen, said = meanings[0], words
@@ -235,7 +235,7 @@ class PairStack(Lockstep):
 
     def _note_lengths(self, words: Tensor) -> None:
         """Note the mean length of messages that may end early, from words [pair, ..., place]."""
-        before_end = (words != self.job.task.vocab_size).double().sum(-1)
+        before_end = (words != self.job.settings.vocab_size).double().sum(-1)
         self.mean_lengths = before_end.flatten(1).mean(1).tolist()
 
     def _scores(self, meanings: Tensor, messages: Tensor) -> list[Tensor]:
@@ -313,19 +313,19 @@ class PairStack(Lockstep):
 
     def _length_measures(self, player: PlayingPair, languages: Sequence[Language]) -> Choices:
         """Return measures of the lengths of messages that may end early; empty for a fixed length."""
-        if not self.job.task.lengths.vary:
+        if not self.job.settings.lengths.vary:
             return {}
         return length_measures(languages, self.job.frequencies, player.replicate.seed)
 
     def _languages(self, which: Sequence[int]) -> dict[int, Language]:
         """Return the greedy messages of some pairs' senders for every meaning."""
         words, rows = self._greedy_words(which), self._rows()
-        count = self.link.word_count(self.job.task.vocab_size)
-        return {i: emerged(self.job.task, rows[i], words[n], count) for n, i in enumerate(which)}
+        count = self.link.word_count(self.job.settings.vocab_size)
+        return {i: emerged(self.job.settings, rows[i], words[n], count) for n, i in enumerate(which)}
 
     def _greedy_words(self, rows: Sequence[int]) -> list[np.ndarray[Any, Any]]:
         """Return the greedy words of the senders in some rows of the stack, [meaning, place] for each row."""
-        task, device = self.job.task, torch.device(self.job.device)
+        task, device = self.job.settings, torch.device(self.job.device)
         table = torch.from_numpy(task.space.meanings(np.arange(task.space.size))).to(device)
         count = self.link.word_count(task.vocab_size)
         small = torch.uint8 if count < 256 else torch.int32 if count < LARGEST_NUMBER else torch.int64
@@ -358,17 +358,17 @@ class PairStack(Lockstep):
 
 def _language(job: PairJob, replicate: Replicate) -> Language:
     """Return the language of pre-training; from scratch, an unused placeholder."""
-    task = job.task
+    task = job.settings
     if replicate.condition == SCRATCH:
         nothing = np.zeros((task.space.size, task.message_length), dtype=np.uint8)
         return Language(task.space, nothing, task.vocab_size)
     return job.language(replicate)
 
 
-def emerged(task: PairTask, replicate: Replicate, words: np.ndarray[Any, Any], count: int) -> Language:
+def emerged(task: EndToEndSettings, replicate: Replicate, words: np.ndarray[Any, Any], count: int) -> Language:
     """Return the messages of a pair's sender as a language with `count` words."""
     origin = "from scratch" if replicate.condition == SCRATCH else f"after {replicate.condition}"
-    name = f"{task.entry.name} {task.representation} {origin}"
+    name = f"{task.name} {task.representation} {origin}"
     return Language.spoken(task.space, words, count, name=name, seed=replicate.seed, ends=task.lengths.vary)
 
 

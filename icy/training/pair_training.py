@@ -18,7 +18,7 @@ from .lockstep import Checkpoints, in_groups
 from .pair_game import PairStack, PlayingPair
 from .pair_job import LEARNING_ORDER, PairJob
 from .population_game import PopulationStack
-from .probe_job import ProbeJob
+from .probe_job import LanguageJob
 from .task_models import make_pair, taught_pair
 from .weights import unpack_weights
 
@@ -74,15 +74,12 @@ def pretrain(
     job: PairJob, side: str, replicates: Sequence[Replicate], report: Report | None
 ) -> dict[Replicate, PretrainedSide]:
     """Pre-train one side of several pairs, each on its own language."""
-    settings, task = job.settings, job.task.alone(side, job.task.pretrain_representation)
-    protocol = replace(PRETRAINING, target=job.protocol.target)
-    alone = ProbeJob(
-        task,
-        protocol,
-        settings,
+    own = job.settings
+    lesson = replace(PRETRAINING, target=own.target)
+    alone = LanguageJob(
+        settings=own.alone(side, own.pretrain_representation, lesson=lesson),
         replicates=tuple(replicates),
         languages=job.languages,
-        draws=job.draws,
         frequencies=job.frequencies,
         device=job.device,
         engine=job.engine,
@@ -119,7 +116,7 @@ def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]
             replicates or its baselines.
         report: called with the readings of every check.
     """
-    stack = PairStack if job.task.population.is_pair else PopulationStack
+    stack = PairStack if job.settings.population.is_pair else PopulationStack
 
     def train(part: PairJob, checkpoints: Checkpoints) -> Iterator[Outcome]:
         """Resume games that have checkpoints; else pre-train and play."""
@@ -137,9 +134,9 @@ def _players(job: PairJob, report: Report | None) -> Generator[Outcome, None, li
     """Pre-train the pairs that have a grammar; return the pairs that can play, and yield failures of pre-training."""
     scratch = [r for r in job.replicates if r.condition == SCRATCH]
     taught = [r for r in job.replicates if r.condition != SCRATCH]
-    players = [PlayingPair(r, job.protocol.limit(0), make_pair(job.task, r.seed, job.settings)) for r in scratch]
+    players = [PlayingPair(r, job.settings.limit(0), make_pair(job.settings, r.seed, job.training)) for r in scratch]
     # If concat is known to have failed at the seed, the length of the game is undefined.
-    lacking = [r for r in taught if job.protocol.steps is None and isinstance(job.baselines.get(r.seed), str)]
+    lacking = [r for r in taught if job.settings.updates is None and isinstance(job.baselines.get(r.seed), str)]
     for replicate in lacking:
         taught.remove(replicate)
         yield _failure(replicate, "no_baseline", 0, 0.0, {})
@@ -160,7 +157,7 @@ def _pretrained(
     job: PairJob, side: str, replicates: Sequence[Replicate], report: Report | None
 ) -> dict[Replicate, PretrainedSide]:
     """Return one side of several pairs: pre-trained now, or the saved models of a probe."""
-    if not job.pretrained:
+    if not job.settings.pretrained:
         return pretrain(job, side, replicates, report)
     saved = {replicate: job.saved_sides[side, replicate] for replicate in replicates}
     return {
@@ -176,9 +173,9 @@ def _ready_player(
     before: Choices = {f"{side}_steps": trained.steps for side, trained in sides.items()}
     seconds = sum(trained.seconds for trained in sides.values())
     # A game with a fixed length does not depend on concat, which may not be on file.
-    baseline = baselines.get(replicate.seed) if job.protocol.steps is None else None
+    baseline = baselines.get(replicate.seed) if job.settings.updates is None else None
     known = int(baseline) if isinstance(baseline, int | float) else None
-    if known is None and job.protocol.steps is None and replicate.condition != BASELINE:
+    if known is None and job.settings.updates is None and replicate.condition != BASELINE:
         return _failure(replicate, "no_baseline", 0, seconds, {})  # as if this had been known before pre-training
     if not all(trained.weights is not None for trained in sides.values()):
         readings = {f"{side}_accuracy": trained.accuracy for side, trained in sides.items()}
@@ -187,8 +184,8 @@ def _ready_player(
         steps = max(trained.steps for trained in sides.values())
         return _failure(replicate, NOT_LEARNED, steps, seconds, {**before, **readings, **lost})
     weights = {side: trained.weights for side, trained in sides.items() if trained.weights is not None}
-    pair = taught_pair(job.task, replicate.seed, job.settings, weights)
-    return PlayingPair(replicate, job.protocol.limit(known or 0), pair, before, seconds=seconds, baseline=known)
+    pair = taught_pair(job.settings, replicate.seed, job.training, weights)
+    return PlayingPair(replicate, job.settings.limit(known or 0), pair, before, seconds=seconds, baseline=known)
 
 
 def _failure(replicate: Replicate, reason: str, steps: int, seconds: float, extra: Choices) -> Outcome:

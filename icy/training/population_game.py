@@ -124,7 +124,7 @@ class PopulationStack(PairStack):
     @property
     def population(self) -> Population:
         """The agents of every population."""
-        return self.job.task.population
+        return self.job.settings.population
 
     def _rows(self) -> list[Replicate]:
         """Return a replicate per row: row k has the seed of the k-th sender and the k-th receiver."""
@@ -133,7 +133,7 @@ class PopulationStack(PairStack):
         return [replace(r, seed=member_seed(r.seed, k)) for r in replicates for k in numbers]
 
     def _models(self) -> list[Pair]:
-        return [make_pair(self.job.task, row.seed, self.settings) for row in self._rows()]
+        return [make_pair(self.job.settings, row.seed, self.settings) for row in self._rows()]
 
     def _by_gradient(self) -> Callable[..., GradientLearner]:
         return partial(PopulationLearner, population=self.population)
@@ -166,7 +166,7 @@ class PopulationStack(PairStack):
             seed = player.replicate.seed
             for side, numbers in self.population.replaced(seed, self.updates).items():
                 for number in numbers:
-                    new = make_pair(self.job.task, member_seed(seed, number, self.updates), self.settings)
+                    new = make_pair(self.job.settings, member_seed(seed, number, self.updates), self.settings)
                     hears = side == "receiver"
                     weights = {n: w for n, w in new.state_dict().items() if n.startswith(RECEIVER) == hears}
                     self.learner.renew(place * self.population.size + number, weights)
@@ -241,7 +241,7 @@ class PopulationStack(PairStack):
 
     def _languages(self, which: Sequence[int]) -> dict[int, Language]:
         """Return the greedy messages of the first sender of some populations; `spoken` has all senders."""
-        task, count = self.job.task, self.link.word_count(self.job.task.vocab_size)
+        task, count = self.job.settings, self.link.word_count(self.job.settings.vocab_size)
         rows = [i * self.population.size + k for i in which for k in range(self.population.senders)]
         words = iter(self._greedy_words(rows))
         self.spoken = {

@@ -17,7 +17,7 @@ from icy.core.checks import FIRST_SEED
 from icy.core.code import short_hash
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.noise import current_noise
-from icy.core.registry import SIDES, registry
+from icy.core.registry import SIDES
 from icy.core.representations import (
     VOCABULARY,
     WITH_START,
@@ -35,14 +35,15 @@ from icy.models.native.calls import NativeModule
 from icy.records.record import Record
 
 from .learners import warn_of_probabilities
-from .tasks import Lengths, PairEntry, PairTask, Population, Task
+from .pair_job import EndToEndSettings
+from .probe_job import ProbeSettings
 from .weights import require_version, restore
 
 # -- make the model of a task ------------------------------------------------------------------------------------------
 
 
 def make_model(
-    task: Task, seed: int, settings: TrainingSettings, representation: Representation | None = None
+    task: ProbeSettings, seed: int, settings: TrainingSettings, representation: Representation | None = None
 ) -> nn.Module:
     """Make the model of a task with the initial weights of a seed, independent of earlier random numbers.
 
@@ -62,7 +63,7 @@ def make_model(
             task.space,
             task.message_length,
             task.vocab_size,
-            task.hidden_size,
+            task.hidden,
             **{"representation": representation, **published, **task.options},
         )
     if task.side == "sender" and getattr(representation, "symbols", WITH_START) == VOCABULARY:
@@ -75,7 +76,7 @@ def _without_start(model: nn.Module, inputs: Any, scores: Tensor) -> Tensor:
     return without_start(scores)
 
 
-def representation_of(task: Task, settings: TrainingSettings) -> Representation:
+def representation_of(task: ProbeSettings, settings: TrainingSettings) -> Representation:
     """Return the representation of a task with these settings."""
     return get_representation(task.representation, **settings.under(task.representation))
 
@@ -188,7 +189,7 @@ def behavior_name(behaviors: Mapping[str, Behavior]) -> str:
     return short_hash(str(rounded))
 
 
-def model_behavior(task: Task, settings: TrainingSettings) -> Behavior:
+def model_behavior(task: ProbeSettings, settings: TrainingSettings) -> Behavior:
     """Return the behavior of the model of a task, with the initial weights of the first seed."""
     space = task.space
     if task.side == "sender":
@@ -201,7 +202,7 @@ def model_behavior(task: Task, settings: TrainingSettings) -> Behavior:
     return behavior_of(lambda: make_model(task, FIRST_SEED, settings), *inputs)
 
 
-def require_same_behavior(record: Record, tasks: Iterable[Task], settings: TrainingSettings) -> None:
+def require_same_behavior(record: Record, tasks: Iterable[ProbeSettings], settings: TrainingSettings) -> None:
     """Check that the models of a record behave as they did when it was made, if they are code of users.
 
     Raises:
@@ -264,7 +265,7 @@ class Pair(nn.Module):
         return pair
 
 
-def make_pair(task: PairTask, seed: int, settings: TrainingSettings, taught: bool = False) -> Pair:
+def make_pair(task: EndToEndSettings, seed: int, settings: TrainingSettings, taught: bool = False) -> Pair:
     """Make a pair with the initial weights of a seed.
 
     Args:
@@ -281,7 +282,7 @@ def make_pair(task: PairTask, seed: int, settings: TrainingSettings, taught: boo
     own = link if feedback == link.name else None
     sender = make_model(task.alone("sender", feedback), seed, settings, own)
     receiver = make_model(task.alone("receiver", task.representation), seed, settings)
-    for model, entry in ((sender, task.entry.sender), (receiver, task.entry.receiver)):
+    for model, entry in zip((sender, receiver), task.models, strict=True):
         if not getattr(model, "learns_by_gradient", True):
             raise IncompatibleError(
                 f"{entry.qualified} stores examples and does not learn by gradient: it cannot play."
@@ -290,7 +291,7 @@ def make_pair(task: PairTask, seed: int, settings: TrainingSettings, taught: boo
 
 
 def taught_pair(
-    task: PairTask, seed: int, settings: TrainingSettings, weights: Mapping[str, Mapping[str, Tensor]]
+    task: EndToEndSettings, seed: int, settings: TrainingSettings, weights: Mapping[str, Mapping[str, Tensor]]
 ) -> Pair:
     """Make a pair with the weights of both sides after pre-training, by side. Errors as for `make_pair`."""
     pair = make_pair(task, seed, settings, taught=True)
@@ -300,14 +301,14 @@ def taught_pair(
     return pair
 
 
-def make_link(task: PairTask, seed: int, settings: TrainingSettings, taught: bool) -> Representation:
+def make_link(task: EndToEndSettings, seed: int, settings: TrainingSettings, taught: bool) -> Representation:
     """Make the representation of a pair; if it has weights, with the initial weights of a seed."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(stream_key(seed, "weights", "link"))
         return link_of(task, settings).for_pair(task.vocab_size, taught)
 
 
-def link_of(task: PairTask, settings: TrainingSettings) -> Representation:
+def link_of(task: EndToEndSettings, settings: TrainingSettings) -> Representation:
     """Return the representation of a pair with these settings, without parameters."""
     link = get_representation(task.representation, **settings.under(task.representation, "e2e"))
     return with_ends(link, *task.lengths.costs) if task.lengths.vary else link
@@ -324,33 +325,25 @@ def saved_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
     for name, value in config["options"].items():
         side, _, option = name.partition(".")
         options[side][option] = value
-    task = PairTask(
-        PairEntry(*(registry.get(name, side) for name, side in zip(sides, SIDES, strict=True))),
-        MeaningSpace.of(config["meanings"]),
-        config["vocab_size"],
-        config.get("word_length", 1),
-        config["hidden_size"],
-        config["representation"],
-        sender_options=options["sender"],
-        receiver_options=options["receiver"],
-        population=Population.of(config),
-        lengths=Lengths.of(config),
-    )
-    require_version(record, "model", task.entry.full_version)
     settings = TrainingSettings(**config["settings"])
-    require_same_behavior(record, [task.alone(side, task.representation) for side in SIDES], settings)
+    of_models = {**dict(zip(SIDES, sides, strict=True)), **{f"{side}_options": own for side, own in options.items()}}
+    found = EndToEndSettings.given_in(config)
+    found |= {name: config[name] for name in ("senders", "receivers") if name in config}
+    task = EndToEndSettings(**{"word_length": 1, **found}, **of_models, training=settings)
+    require_version(record, "model", task.model_version)
+    require_same_behavior(record, task.learners, settings)
     pairs = [make_pair(task, record["seed"], settings) for _ in range(task.population.size)]
     return restore(pairs[0] if task.population.is_pair else nn.ModuleList(pairs), weights, record["model"])
 
 
-def try_pair(task: PairTask, settings: TrainingSettings) -> Pair:
+def try_pair(task: EndToEndSettings, settings: TrainingSettings) -> Pair:
     """Make a pair and send a message, to raise early if sender and receiver do not fit together.
 
     Raises:
         IncompatibleError: sender and receiver do not fit together.
         InvalidSettingError: the representation has too many words.
     """
-    pair = make_pair(task, 0, settings)
+    pair, (speaker, listener) = make_pair(task, 0, settings), task.models
     pair.link.word_count(task.vocab_size)  # raises if the representation has too many words
     meanings = torch.zeros(2, task.space.attributes, dtype=torch.long, device="cpu")
     expected = {
@@ -360,16 +353,16 @@ def try_pair(task: PairTask, settings: TrainingSettings) -> Pair:
     try:
         with torch.no_grad():
             sent = pair.eval().sender(meanings)
-            _require_shape(task.entry.sender.qualified, sent, expected["sender"])
+            _require_shape(speaker.qualified, sent, expected["sender"])
             answered = pair.receiver(pair.link.message(sent, None))
     except RuntimeError as error:
         raise IncompatibleError(
-            f"{task.entry.receiver.qualified} cannot read messages of {task.entry.sender.qualified}: "
+            f"{listener.qualified} cannot read messages of {speaker.qualified}: "
             f"{str(error).strip().partition(chr(10))[0]}."
         ) from error
-    _require_shape(task.entry.receiver.qualified, answered, expected["receiver"])
-    warn_of_probabilities(task.entry.sender, pair.sender, sent)
-    warn_of_probabilities(task.entry.receiver, pair.receiver, answered)
+    _require_shape(listener.qualified, answered, expected["receiver"])
+    warn_of_probabilities(speaker, pair.sender, sent)
+    warn_of_probabilities(listener, pair.receiver, answered)
     return pair
 
 
@@ -386,19 +379,10 @@ AT_ONCE = 8192  # meanings per forward pass
 
 def probe_model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
     """Return the trained model of a probe's record. Errors as for `restore`."""
-    config, entry = record["config"], registry.get(record["model"])
-    require_version(record, "model", entry.full_version)
-    task = Task(
-        entry,
-        MeaningSpace.of(config["meanings"]),
-        config["vocab_size"],
-        config["word_length"],
-        config["hidden_size"],
-        config["representation"],
-        config["options"],
-        word_lengths=config.get("word_lengths", ""),
-    )
+    config = record["config"]
     settings = TrainingSettings(**config["settings"])
+    task = ProbeSettings(**ProbeSettings.given_in(config), training=settings)
+    require_version(record, "model", task.model_version)
     require_same_behavior(record, [task], settings)
     model = make_model(task, record["seed"], settings)
     return restore(model, weights, record["model"])

@@ -1,22 +1,27 @@
-"""Tasks: the model, the pair or the population of one row, with its meaning space and its representation."""
+"""Settings that kinds of jobs share whose models learn languages, and their populations and lengths of messages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
-from icy.config.settings import TrainingSettings
+from icy.config.kinds import Settings
+from icy.config.protocols import BASELINE, SCRATCH
+from icy.config.settings import OF_MESSAGES, Meanings, PresetName, RepresentationName, TrainingSettings
 from icy.core.checks import real_number, whole_number
 from icy.core.errors import InvalidSettingError, quoted, require_known
+from icy.core.fields import setting
 from icy.core.registry import SIDES, Entry
-from icy.core.streams import stream, stream_key
-from icy.core.text import counted
+from icy.core.streams import DrawsName, stream, stream_key
 from icy.core.types import Choices, Fields
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray, MeaningSpace
+from icy.records.long_table import changed_settings
 
 # -- populations -------------------------------------------------------------------------------------------------------
 
@@ -57,29 +62,6 @@ class Population:
     def size(self) -> int:
         """Number of pairings in an update: the number of agents of the larger side."""
         return max(self.senders, self.receivers)
-
-    def config(self) -> Choices:
-        """Return the settings that can change numbers; empty for a pair, so that keys of pairs remain."""
-        if self.is_pair:
-            return {}
-        schedule = {"replace_every": self.replace_every, "replacement": self.replacement}
-        return {"senders": self.senders, "receivers": self.receivers, **(schedule if self.replace_every else {})}
-
-    def facts(self) -> dict[str, str]:
-        """Return the settings that can change numbers, as texts; empty for a pair."""
-        every = counted(self.replace_every, "update")
-        texts = {
-            "senders": counted(self.senders, "sender"),
-            "receivers": counted(self.receivers, "receiver"),
-            "replace_every": f"new agents every {every}",
-            "replacement": f"{self.replacement} replacement",
-        }
-        return {name: texts[name] for name in self.config()}
-
-    @classmethod
-    def of(cls, config: Fields) -> Population:
-        """Return the population of a configuration."""
-        return cls(**{f.name: config[f.name] for f in fields(cls) if f.name in config})
 
     def members(self, side: str) -> int:
         """Return the number of agents of a side."""
@@ -184,26 +166,6 @@ class Lengths:
         """How many prefixes of a message the receiver reads in training."""
         return self.max_length if self.max_length is not None and self.costs[2] else 1
 
-    def config(self) -> Choices:
-        """Return the settings that can change numbers; empty for messages of a fixed length."""
-        if not self.vary:
-            return {}
-        return {"max_length": self.max_length, **({"length_cost": self.length_cost} if self.length_cost else {})}
-
-    def facts(self) -> dict[str, str]:
-        """Return the settings that can change numbers, as texts; empty for messages of a fixed length."""
-        cost = self.length_cost if isinstance(self.length_cost, str) else f"{self.length_cost:g}"
-        texts = {
-            "max_length": f"at most {counted(self.max_length or 0, 'token')}",
-            "length_cost": f"length cost {cost}",
-        }
-        return {name: texts[name] for name in self.config()}
-
-    @classmethod
-    def of(cls, config: Fields) -> Lengths:
-        """Return the lengths of a configuration."""
-        return cls(**{f.name: config[f.name] for f in fields(cls) if f.name in config})
-
 
 def _checked_cost(given: float | str) -> float | str:
     if isinstance(given, str) and given in PRESETS:
@@ -244,139 +206,137 @@ def length_measures(languages: Sequence[Language], frequencies: Frequencies | No
     return found
 
 
-# -- tasks: the model or the pair of one row, with its meaning space and its representation ----------------------------
+# -- settings of kinds whose models learn languages --------------------------------------------------------------------
+
+MEANINGS_HELP = "attributes x values; sizes of each, 10,4,2; or a table of meanings."
 
 
-@dataclass(frozen=True)
-class Task:
-    """The model of one row of probes, its space and its representation.
-
-    Attributes:
-        entry: the model's registry entry.
-        space: the meanings.
-        vocab_size: V.
-        word_length: w; a message has A*w tokens.
-        hidden_size: E.
-        representation: name of the representation.
-        options: further arguments of the model.
-        paired: whether the model is a side of a pair. The sides of a pair start from different random numbers.
-        max_length: tokens of a message that may end early, in place of A*w.
-        word_lengths: the bounds of the lengths of words, such as "1-4", where word_length is the larger one; "" if all
-            words have word_length tokens.
-    """
-
-    entry: Entry
-    space: MeaningSpace
-    vocab_size: int = 4
-    word_length: int = 4
-    hidden_size: int = 128
-    representation: str = "soft"
-    options: Fields = field(default_factory=dict)
-    paired: bool = False
-    max_length: int | None = None
-    word_lengths: str = ""
-
-    @property
-    def entries(self) -> list[Entry]:
-        """The registry entry of its model, in a list."""
-        return [self.entry]
-
-    @property
-    def side(self) -> str:
-        """ "sender" or "receiver"."""
-        return self.entry.kind
-
-    @property
-    def message_length(self) -> int:
-        """Largest number of tokens in a message, L: `max_length` if it is set, otherwise a word per attribute."""
-        return self.max_length or self.space.attributes * self.word_length
-
-
-@dataclass(frozen=True)
-class PairEntry:
-    """The registry entries of a sender and a receiver, in the role of a single model's entry."""
-
-    sender: Entry
-    receiver: Entry
-
-    @property
-    def name(self) -> str:
-        """Both names, joined."""
-        return f"{self.sender.name}+{self.receiver.name}"
-
-    @property
-    def qualified(self) -> str:
-        """Both names, joined; the order shows the sides."""
-        return self.name
-
-    @property
-    def full_version(self) -> str:
-        """Versions of the sender and the receiver, joined."""
-        return f"{self.sender.full_version}+{self.receiver.full_version}"
-
-    def works_with(self, representation: str) -> bool:
-        """Whether both models work with a representation."""
-        return self.sender.works_with(representation) and self.receiver.works_with(representation)
-
-
-@dataclass(frozen=True)
-class PairTask:
-    """The pair of one row of an end-to-end run, its space and its representation.
+@dataclass(frozen=True, kw_only=True)
+class LanguageSettings(Settings):
+    """The sizes and the training of the models of a row.
 
     Attributes:
-        entry: sender and receiver.
-        space: the meanings.
-        vocab_size: V.
-        word_length: w; a message has A*w tokens.
-        hidden_size: E, of both.
-        representation: form of the messages between them.
-        pretrain_representation: representation in pre-training.
-        sender_options: further arguments of the sender.
-        receiver_options: further arguments of the receiver.
-        population: the number of senders and receivers, and the schedule of their replacement.
-        lengths: whether the sender may end its messages early.
+        hidden: hidden size E, or several, each a separate row: [64, 128] or "64,128".
+        meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10". Also the number of values
+            of each attribute, "10,4,2"; or a file of the meanings that exist, with a column per attribute and
+            optionally a column `weight`.
+        vocab_size: V, or several.
+        word_length: tokens per word, w, or several; messages have A*w.
+        representation: form of messages: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
+            tokens, trained by REINFORCE; of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
+            binary words; "cb", codes; or several: a list, "soft,discr", or "all" that the model works with.
+        draws: generators of the languages: "icy"; or "authors", the languages of Perkins21 and Icy22, drawn as in the
+            authors' program; or both.
+        preset: "default", "published" for the behavior behind the printed numbers, or both.
+        training: how the models train.
     """
 
-    entry: PairEntry
-    space: MeaningSpace
-    vocab_size: int = 4
-    word_length: int = 4
-    hidden_size: int = 128
-    representation: str = "soft"
-    pretrain_representation: str = "soft"
-    sender_options: Fields = field(default_factory=dict)
-    receiver_options: Fields = field(default_factory=dict)
-    population: Population = field(default_factory=Population)
-    lengths: Lengths = field(default_factory=Lengths)
+    version: ClassVar[int] = 1  # increased whenever the code changes in a way that could change results
+    has_baseline: ClassVar[bool] = True  # whether replicates are measured relative to concat
 
-    side = "pair"
+    meanings: str = setting(
+        "5x10", axis=True, quick="3x4", takes=Meanings, metavar="AxK[,...]|FILE", help=MEANINGS_HELP
+    )
+    vocab_size: int = setting(
+        *(4, "vocabulary size"), least=1, axis=True, label="V", metavar="V[,...]", help="number of tokens, V."
+    )
+    word_length: int = setting(4, axis=True, quick=2, label="w", metavar="w[,...]")
+    representation: RepresentationName = setting("soft", axis=True)
+    draws: DrawsName = setting("icy", axis=True, since="0.3", metavar="icy|authors[,...]")
+    hidden: int = setting(
+        *(128, "hidden size"), least=1, axis=True, quick=32, key="hidden_size", label="hidden size", metavar="E[,...]",
+    )  # fmt: skip
+    preset: PresetName = setting("default", axis=True, key="")
+    training: TrainingSettings = setting(
+        TrainingSettings(), asked=False, label="", writes=lambda own: {"settings": own.training_config()}
+    )
+
+    def training_config(self) -> Choices:
+        """Return the training settings that can change the numbers."""
+        return self.training.under(self.representation, self.trains_as)
 
     @property
-    def entries(self) -> list[Entry]:
-        """The registry entries of its sender and its receiver."""
-        return [self.entry.sender, self.entry.receiver]
+    def trains_as(self) -> str:
+        """The kind of run whose presets and training settings apply."""
+        return self.kind
 
-    @property
-    def message_length(self) -> int:
-        """Largest number of tokens in a message, L: `max_length` if it is set, otherwise a word per attribute."""
-        return self.lengths.max_length or self.space.attributes * self.word_length
-
-    @property
-    def options(self) -> Fields:
-        """The options of both models, with the side as a prefix."""
-        sides = ("sender", self.sender_options), ("receiver", self.receiver_options)
-        return {f"{side}.{name}": value for side, options in sides for name, value in options.items()}
-
-    def alone(self, side: str, representation: str) -> Task:
-        """Return the task of one side by itself."""
-        both = {
-            "sender": (self.entry.sender, self.sender_options),
-            "receiver": (self.entry.receiver, self.receiver_options),
+    def facts(self) -> dict[str, str]:
+        """Return the settings that distinguish rows with the same name, as texts by heading."""
+        facts = super().facts()
+        changed = changed_settings(self._changeable(), self.preset, self.trains_as)
+        return {
+            "hidden size": facts["hidden size"],
+            **{name: text for name, text in facts.items() if (name, text) != ("draws", "icy")},
+            **({"settings": changed} if changed else {}),
         }
-        entry, options = both[side]
-        sizes = self.space, self.vocab_size, self.word_length, self.hidden_size
-        return Task(entry, *sizes, representation, options, paired=True, max_length=self.lengths.max_length)
 
-    def feedback(self, settings: TrainingSettings) -> str:
-        """Return the representation in which the sender sees its own symbols during the game."""
-        return "soft" if settings.soft_feedback and self.entry.sender.works_with("soft") else self.representation
+    def _changeable(self) -> Choices:
+        """Return the training settings that are shown if they differ from the preset."""
+        return asdict(self.training)
+
+    @property
+    def models(self) -> list[Entry]:
+        """The registry entries of the models."""
+        raise NotImplementedError
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The registry entries of the models and of their cells."""
+        return [one for entry in self.models for one in (entry, entry.cell) if one is not None]
+
+    @property
+    def model_version(self) -> str:
+        """The versions of the models, joined."""
+        return "+".join(entry.full_version for entry in self.models)
+
+    @cached_property
+    def space(self) -> MeaningSpace:
+        """The meanings."""
+        return MeaningSpace.of(self.meanings)
+
+    @property
+    def message_length(self) -> int:
+        """Largest number of tokens in a message, L: a word per attribute, unless messages may end early."""
+        return self.space.attributes * self.word_length
+
+    def work(self) -> float:
+        """Return the relative work of an update: the number of tokens of a message."""
+        return self.message_length * 1e-6
+
+    def conditions_text(self, conditions: Sequence[str]) -> str | None:
+        """Return a sentence that lists the grammars."""
+        return None if conditions == [SCRATCH] else f"Grammars of a {self.side}: {', '.join(conditions)}."
+
+    def waiting_text(self) -> str:
+        """Return the status text while the length of training is not known."""
+        return "learning concat first"
+
+    def explain(self, reason: str, condition: str, numbers: Fields) -> str:
+        """Return the reason for a failure, as a sentence without a full stop; "" for the usual sentence."""
+        failed = f"{BASELINE} failed at this seed, so there is nothing to compare with"
+        return failed if reason == "no_baseline" else ""
+
+    # -- settings of training without effect ---------------------------------------------------------------------------
+
+    def unread(self, given: Iterable[str], representations: Sequence[str], where: str) -> dict[str, str]:
+        """Return the given settings of training that no representation of a run reads, each with a sentence."""
+        training, kind, found = self.training, self.trains_as, {}
+        used = {name for one in representations for name in training.under(one, kind)}
+        for name in {f.name for f in fields(TrainingSettings)}.intersection(given):
+            if name == "check_growth" and name not in used and training.check_every is not None:
+                found[name] = (
+                    f"The setting '{name}' does nothing with a fixed grid, check_every={training.check_every}."
+                )
+            elif name not in used and name not in training.silent(kind):
+                found[name] = f"The setting '{name}' does nothing {where}."
+        return found
+
+    def unread_by(self, side: str, given: Iterable[str]) -> dict[str, str]:
+        """Return the given settings of training that only models of the other side read, each with a sentence."""
+        found = {}
+        if side == "receiver":
+            why = "does nothing in receivers: it concerns the messages of senders."
+            found = {name: f"The setting '{name}' {why}" for name in OF_MESSAGES if name in given}
+        elif side == "sender" and self.representation == "gumb" and "least_squares" in given:
+            found["least_squares"] = "The setting 'least_squares' does nothing in senders."
+        return found

@@ -50,10 +50,12 @@ class Builder:
     Args:
         chunk: rows of a chunk.
         trained: whether to compute gradients.
+        whole: whether a chunk is always a whole batch.
     """
 
     chunk: int
     trained: bool
+    whole: bool = False
     before: list[Operation] = field(default_factory=list)
     forward: list[Operation] = field(default_factory=list)
     backward: list[Operation] = field(default_factory=list)

@@ -5,7 +5,6 @@ import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
@@ -23,12 +22,9 @@ from .builder import NotNativeError
 from .program import Program, first_line
 
 PACKAGE = "icy.models.native"
-ALIGNMENT = 64  # bytes; for each part of a workspace
-PLACE_BYTES = 24  # size of `struct Place` in losses.h
 POINTER, WHOLE = ctypes.c_void_p, ctypes.c_int64
 
 CROSS_ENTROPY, STRAIGHT_THROUGH, LEAST_SQUARES, REINFORCE = range(4)  # `enum LossKind` of losses.h
-RELAXED, ONE_HOT, DRAWN, ROUNDED, NEAREST = range(5)  # `enum LinkKind` of pair.h
 OPTIMIZERS = {"adam": 0, "rmsprop": 1}  # as in program.cpp
 
 
@@ -47,21 +43,18 @@ class Optimizer(ctypes.Structure):
     _fields_ = [("rate", ctypes.c_double), ("clip", ctypes.c_double), ("step", WHOLE), ("kind", WHOLE)]
 
 
-# Fields of every description of updates: `NativeTraining`, `PairTraining` and `Game`.
-SIZES = [(n, WHOLE) for n in ("replicates", "updates", "batch", "padded")]
-PARAMETERS = [(n, POINTER) for n in ("parameters", "first_moments", "second_moments", "trained")]
-
-
-class NativeTraining(ctypes.Structure):
+class Training(ctypes.Structure):
     """`struct Training` of program.cpp."""
 
     _fields_ = [
+        *((n, POINTER) for n in ("program", "talk", "judge")),
         ("loss", Loss),
         ("optimizer", Optimizer),
-        *SIZES,
-        *PARAMETERS,
-        *((n, POINTER) for n in ("inputs", "targets", "keys", "losses", "draws")),
+        *((n, WHOLE) for n in ("replicates", "updates", "batch", "padded", "targets", "candidates", "shown")),
+        *((n, POINTER) for n in ("parameters", "first_moments", "second_moments", "trained")),
+        *((n, POINTER) for n in ("inputs", "answers", "keys", "losses", "draws")),
         ("of_meanings", WHOLE),
+        *((n, POINTER) for n in ("right", "sent")),
     ]
 
 
@@ -71,46 +64,8 @@ class Pass(ctypes.Structure):
     _fields_ = [
         *((n, WHOLE) for n in ("batch", "padded")),
         *((n, POINTER) for n in ("parameters", "gradients", "tokens", "input", "to_input", "keys", "scores")),
-        ("choices", WHOLE),
         *((n, POINTER) for n in ("targets", "right", "tapes", "draws")),
         ("of_meanings", WHOLE),
-    ]
-
-
-class Link(ctypes.Structure):
-    """`struct Link` of pair.h."""
-
-    _fields_ = [
-        *((n, WHOLE) for n in ("kind", "places", "choices", "emitted", "noisy")),
-        *((n, ctypes.c_double) for n in ("temperature", "levels", "commitment")),
-        ("codes", WHOLE),
-    ]
-
-
-class PairTraining(ctypes.Structure):
-    """`struct PairTraining` of pair.h."""
-
-    _fields_ = [
-        ("link", Link),
-        ("loss", Loss),
-        ("optimizer", Optimizer),
-        *SIZES,
-        *((n, WHOLE) for n in ("receiver", "codes")),
-        *PARAMETERS,
-        *((n, POINTER) for n in ("meanings", "keys", "losses", "right", "sent")),
-    ]
-
-
-class Game(ctypes.Structure):
-    """`struct Game` of games.h."""
-
-    _fields_ = [
-        *((n, POINTER) for n in ("see", "talk", "judge")),
-        ("optimizer", Optimizer),
-        *SIZES,
-        *((n, WHOLE) for n in ("targets", "candidates", "shown", "described", "wanted")),
-        *PARAMETERS,
-        *((n, POINTER) for n in ("seen", "judged", "keys", "losses")),
     ]
 
 
@@ -201,64 +156,20 @@ class Caller:
     def __init__(self) -> None:
         library = native.load(PACKAGE)
         assert library is not None
-        self._train = library.function("icy_train", None, POINTER, POINTER, WHOLE, POINTER)
-        self._pass = library.function("icy_pass", None, POINTER, POINTER, WHOLE, WHOLE, POINTER)
-        self._train_pair = library.function("icy_train_pair", None, POINTER, POINTER, POINTER, WHOLE, POINTER)
-        self._game = library.function("icy_game", None, POINTER, WHOLE, POINTER)
-        self._game_bytes = library.function("icy_game_bytes", WHOLE, POINTER)
+        self._train = library.function("icy_train", WHOLE, POINTER, WHOLE, POINTER)
+        self._pass = library.function("icy_pass", WHOLE, POINTER, POINTER, WHOLE, WHOLE, POINTER)
         self._spaces: list[Tensor] = []
         self._free: list[Tensor] = []
 
-    def train(self, program: Program, training: NativeTraining, numbers: int = 0) -> None:
-        """Update every replicate; a drawn example has so many `numbers`."""
-        loss, native_program = training.loss, program.native
-        chunks = program.chunks(training.batch) if loss.kind == REINFORCE else 1
-        size = bytes_of(
-            4 * native_program.weights, 4 * native_program.tape * chunks, 4 * training.padded,
-            PLACE_BYTES * native_program.place_count, 4 * training.batch * loss.places, 4 * training.batch,
-            8 * training.batch * numbers, ALIGNMENT,
-        )  # fmt: skip
-        address, of_training = ctypes.addressof(native_program), ctypes.addressof(training)
-        self._share(lambda i, space: self._train(address, of_training, i, space), training.replicates, size)
+    def train(self, training: Training) -> None:
+        """Update every replicate."""
+        address = ctypes.addressof(training)
+        self._share(lambda i, space: self._train(address, i, space), training.replicates)
 
-    def train_pairs(self, sender: Program, receiver: Program, training: PairTraining) -> None:
-        """Update every pair.
-
-        Raises:
-            NotNativeError: the chunks of the programs differ, or the receiver cannot read the sender's messages.
-        """
-        one, other, link, batch = sender.native, receiver.native, training.link, training.batch
-        fitting = (sender.places, sender.choices, other.chunk) == (other.tokens, other.weighted, one.chunk)
-        if not fitting or (link.places, link.choices) != (sender.places, sender.choices):
-            raise NotNativeError("its receiver cannot read the messages of its sender")
-        chunks = sender.chunks(batch) if link.kind == DRAWN else 1
-        parts = [
-            n
-            for program in (one, other)
-            for n in (PLACE_BYTES * program.place_count, 4 * program.tape * chunks, 4 * program.weights)
-        ]
-        messages = [4 * one.chunk * link.places * link.choices] * 3
-        answers = 4 * batch * receiver.places
-        size = bytes_of(
-            4 * training.padded, *parts, *messages, 4 * batch * link.places, answers, answers, 4 * batch, ALIGNMENT
-        )
-        programs, of_training = [ctypes.addressof(p) for p in (one, other)], ctypes.addressof(training)
-        self._share(lambda i, space: self._train_pair(*programs, of_training, i, space), training.replicates, size)
-
-    def play(self, game: Game) -> None:
-        """Update the agents of every replicate in a game."""
-        of_game = ctypes.addressof(game)
-        self._share(lambda i, space: self._game(of_game, i, space), game.replicates, self._game_bytes(of_game))
-
-    def run(self, program: Program, one: Pass, replicates: int, back: bool, numbers: int = 0) -> None:
-        """Compute scores, or gradients; a drawn example has so many `numbers`."""
-        native_program = program.native
-        size = bytes_of(
-            PLACE_BYTES * native_program.place_count, 4 * native_program.tape, 4 * native_program.weights,
-            8 * native_program.chunk * numbers, ALIGNMENT, 4 * one.batch,
-        )  # fmt: skip
-        address, of_pass = ctypes.addressof(native_program), ctypes.addressof(one)
-        self._share(lambda i, space: self._pass(address, of_pass, i, int(back), space), replicates, size)
+    def run(self, program: Program, one: Pass, replicates: int, back: bool) -> None:
+        """Compute scores, or gradients."""
+        addresses = ctypes.addressof(program.native), ctypes.addressof(one)
+        self._share(lambda i, space: self._pass(*addresses, i, int(back), space), replicates)
 
     def borrow(self, size: int) -> Float[Tensor, " size"]:
         """Return memory for `size` numbers, reused from a pass that has finished its backward pass if possible."""
@@ -272,7 +183,9 @@ class Caller:
         """Give borrowed memory back, for use in the next pass."""
         self._free.append(space)
 
-    def _share(self, function: Callable[[int, int], None], replicates: int, size: int) -> None:
+    def _share(self, function: Callable[[int, int | None], int], replicates: int) -> None:
+        """Call a function with each replicate and work memory; without memory, it returns how many bytes it needs."""
+        size = function(0, None)
         threads = max(1, min(torch.get_num_threads(), replicates))
         while len(self._spaces) < threads or any(len(s) < size for s in self._spaces[:threads]):
             self._spaces = [torch.zeros(size, dtype=torch.uint8, device="cpu") for _ in range(threads)]
@@ -330,12 +243,11 @@ class Caller:
             batch=drawing.batch,
             padded=padded,
             parameters=address(parameters, "float32", draws.replicates * padded, "parameters"),
-            choices=program.choices,
             right=found.data_ptr(),
             draws=ctypes.addressof(draws),
             of_meanings=of_meanings,
         )
-        self.run(program, one, draws.replicates, False, draws.attributes + draws.length)
+        self.run(program, one, draws.replicates, False)
         return found
 
 
@@ -363,11 +275,6 @@ def draw(
     return meanings, messages
 
 
-def bytes_of(*parts: int) -> int:
-    """Return the size of a workspace with these parts, in bytes."""
-    return sum(-(-part // ALIGNMENT) * ALIGNMENT for part in parts)
-
-
 def address_of_inputs(program: Program, inputs: Shaped[Tensor, "..."], examples: int) -> int:
     """Return the address of checked inputs of `examples` examples: tokens, or weights over symbols.
 
@@ -392,6 +299,8 @@ def _described(
     weights = program.takes_weights
     inputs = (inputs.float() if weights else inputs.long()).contiguous()
     replicates, batch = inputs.shape[:2]
+    if program.whole and batch > program.native.chunk:
+        raise IncompatibleError(f"A batch has at most {program.native.chunk} examples here, not {batch}.")
     read = address_of_inputs(program, inputs, replicates * batch)
     one = Pass(
         batch=batch,
@@ -400,7 +309,6 @@ def _described(
         tokens=None if weights else read,
         input=read if weights else None,
         keys=None if keys is None else address(keys, "int64", replicates, "keys"),
-        choices=program.choices,
     )
     found = parameters.new_empty(replicates, batch, program.places, program.choices)
     one.scores = found.data_ptr()
@@ -469,17 +377,17 @@ def require_same(caller: Caller, program: Program, model: nn.Module, training: b
     Raises:
         NotNativeError: the results differ.
     """
-    # A model with only modules of icy and PyTorch.
-    if all(type(module).__module__.partition(".")[0] in ("icy", "torch") for module in model.modules()):
-        keys, _ = _keys(training)
-        parameters = program.layout.pack(dict(model.named_parameters()))[None]
-        _require_close(caller.scores(program, parameters, program.examples[None], keys)[0], program.expected)
+    if is_known(model):
+        require_same_scores(caller, program)
         return
+    own = copy.deepcopy(model).float()  # in which every engine trains
+    native = NativeModule(own, [])
+    native._programs = {(training, program.takes_weights): program}
     try:
-        scores, gradients = _by_pytorch(program, model, training)
+        scores, gradients = _results(own, program, training)
     except Exception as error:  # a third-party module may raise anything for a batch of another size
         raise NotNativeError(first_line(error)) from error
-    found, of_found = _by_program(caller, program, model, training)
+    found, of_found = _results(native, program, training)
     _require_close(found, scores)
     whole = sum(float(g.norm()) ** 2 for g in gradients.values()) ** 0.5
     for name, gradient in gradients.items():
@@ -487,60 +395,42 @@ def require_same(caller: Caller, program: Program, model: nn.Module, training: b
             raise NotNativeError(f"its traced program gives another gradient of {name}")
 
 
+def is_known(model: nn.Module) -> bool:
+    """Return whether a model has only modules of icy and PyTorch."""
+    return all(type(module).__module__.partition(".")[0] in ("icy", "torch") for module in model.modules())
+
+
+def require_same_scores(caller: Caller, program: Program) -> None:
+    """Raise unless a program computes the scores of the traced batch; see `require_same`."""
+    keys = torch.zeros(1, dtype=torch.long, device="cpu")
+    found = caller.scores(program, program.initial[None], program.examples[None], keys)
+    _require_close(found[0], program.expected)
+
+
 def _require_close(found: Tensor, scores: Tensor) -> None:
     if not torch.allclose(found, scores, rtol=SCORES, atol=SCORES):
         raise NotNativeError("its traced program gives other scores")
 
 
-def _examples(program: Program) -> Tensor:
-    """Return more examples than in the trace, in two chunks."""
+def _results(model: nn.Module, program: Program, training: bool) -> Results:
+    """Return a model's scores of two chunks of the traced examples, and in training the gradients of a sum of them.
+
+    The sum has distinct weights of both signs.
+    """
     count = program.native.chunk + len(program.examples)
-    return program.examples[torch.arange(count, device="cpu") % len(program.examples)]
-
-
-def _keys(training: bool) -> tuple[Tensor, AbstractContextManager[None]]:
-    """Return the key of an update's noise for the compiled code, and a context in which a model draws from it."""
-    key = torch.zeros(1, dtype=torch.long, device="cpu")
-    return key, drawing_from(Noise(key[0])) if training else nullcontext()
-
-
-def _weights(scores: Float[Tensor, "batch place choice"]) -> Float[Tensor, "batch place choice"]:
-    """Return distinct weights of both signs. The gradients of the weighted sum of scores are compared."""
-    return torch.arange(scores.numel(), device="cpu").mul(0.7).cos().view(scores.shape)
-
-
-def _by_program(caller: Caller, program: Program, model: nn.Module, training: bool) -> Results:
-    layout, inputs = program.layout, _examples(program)[None]
-    parameters = layout.pack(dict(model.named_parameters()))[None]
-    keys, _ = _keys(training)
-    if not training:
-        return caller.scores(program, parameters, inputs)[0], {}
-    given = _asking([parameters.requires_grad_()], inputs)
-    scores: Tensor = ProgramPass.apply(caller, program, parameters, inputs, keys)  # type: ignore[no-untyped-call]
-    gradients = torch.autograd.grad((scores[0] * _weights(scores[0])).sum(), given)
-    views = layout.views(gradients[0][0])
-    of_parameters = {name: views[name].reshape(shape) for name, shape in layout.shapes.items()}
-    return scores[0].detach(), of_parameters | dict(zip([INPUT], (g[0] for g in gradients[1:]), strict=False))
-
-
-def _by_pytorch(program: Program, model: nn.Module, training: bool) -> Results:
-    model, inputs = copy.deepcopy(model).float().train(training), _examples(program)  # in which every engine trains
-    _, drawing = _keys(training)
+    inputs = program.examples[torch.arange(count, device="cpu") % len(program.examples)]
+    model.train(training)
     if not training:
         with torch.no_grad():
             return model(inputs), {}
-    trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    given = _asking(list(trained.values()), inputs)
-    with torch.enable_grad(), drawing:
+    given = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+    if program.takes_weights:
+        given[INPUT] = inputs.requires_grad_()  # type: ignore[assignment]
+    with torch.enable_grad(), drawing_from(Noise(torch.zeros((), dtype=torch.long, device="cpu"))):
         scores: Tensor = model(inputs)
-        loss = (scores * _weights(scores)).sum()
-    gradients = torch.autograd.grad(loss, given, allow_unused=True, materialize_grads=True)
-    return scores.detach(), dict(zip([*trained, INPUT], gradients, strict=False))
-
-
-def _asking(parameters: list[Tensor], inputs: Tensor) -> list[Tensor]:
-    """Return the tensors that need gradients: parameters, and inputs that are weights."""
-    return [*parameters, inputs.requires_grad_()] if inputs.is_floating_point() else parameters
+        loss = (scores * torch.arange(scores.numel(), device="cpu").mul(0.7).cos().view(scores.shape)).sum()
+    gradients = torch.autograd.grad(loss, list(given.values()), allow_unused=True, materialize_grads=True)
+    return scores.detach(), dict(zip(given, gradients, strict=True))
 
 
 # -- a model run by compiled code inside PyTorch -----------------------------------------------------------------------
@@ -595,9 +485,8 @@ class NativeModule(nn.Module):
         if program is None:
             kind = "weights over symbols" if weights else "tokens"
             raise IncompatibleError(f"This module does not accept {kind}: create it with a sample of {kind}.")
-        named = dict(self.named_parameters())
-        shapes = program.layout.shapes
-        stacked = any(named[name].dim() > len(shape) for name, shape in shapes.items())
+        named, shapes = dict(self.named_parameters()), program.layout.shapes
+        stacked = any(parameter.dim() > len(shapes[name]) for name, parameter in named.items())
         parameters = self._packed(program, named, stacked)
         inputs = inputs if stacked else inputs.unsqueeze(0)
         inputs = inputs.expand(len(parameters), *inputs.shape[1:])
@@ -612,8 +501,8 @@ class NativeModule(nn.Module):
         """Return the parameters [replicate, padded] in the program's layout."""
         layout = program.layout
         parts, end = [], 0
-        for name, shape in layout.shapes.items():
+        for name in [name for name in layout.shapes if name in named]:
             value = named[name] if stacked else named[name].unsqueeze(0)
             parts.append(F.pad(value.flatten(1), (layout.offsets[name] - end, 0)))
-            end = layout.offsets[name] + shape.numel()
+            end = layout.offsets[name] + layout.shapes[name].numel()
         return torch.cat([*parts[:-1], F.pad(parts[-1], (0, layout.padded - end))], 1)

@@ -8,18 +8,6 @@
 
 namespace ICY_NAMESPACE {
 
-struct Game {
-    const Program *see, *talk, *judge;
-    Optimizer optimizer;
-    int64_t replicates, updates, batch, padded;      // the last: numbers from one replicate to the next
-    int64_t targets, candidates, shown;              // per turn; the sender sees `shown` objects, targets first
-    int64_t described, wanted;                       // columns of an embedding of the sender, and of the receiver
-    float *parameters, *first_moments, *second_moments;  // [replicate][padded]
-    const float* trained;                            // [padded]: 1, or 0 for frozen parameters; may be null
-    const int64_t *seen, *judged, *keys;             // [update][replicate], then [turn][object][attribute]
-    double* losses;                                  // [replicate]
-};
-
 // Call a function with the number of the first row, for each chunk of a part's rows. A part that keeps its chunks has a
 // tape for each.
 template <class F>
@@ -43,19 +31,20 @@ inline void set_row(const float* from, long distance, long columns, float factor
             panel[c / BLOCK * distance + j] = factor * from[c + j];
 }
 
-struct GameMemory {
-    const Game& game;
+struct GameUpdates {
+    const Training& game;
     const long seen, judged;        // objects of a batch
+    const long of_one, columns;     // numbers of an embedding of the sender, and of the receiver
     const long described, wanted;   // numbers of a turn's description, and of the receiver's vector, in whole blocks
-    float* gradients;
     Part see, talk, judge;
     float *descriptions, *to_descriptions, *wants, *to_wants, *scores;
 
-    GameMemory(const Game& game, long replicate, Workspace& space)
-        : game(game), seen(game.batch * game.shown), judged(game.batch * game.candidates),
-          described((game.shown > game.targets ? 2 : 1) * game.described), wanted(blocks(game.wanted) * BLOCK),
-          gradients(space.take<float>(game.padded)), see(part(*game.see, replicate, seen, space)),
-          talk(part(*game.talk, replicate, game.batch, space)), judge(part(*game.judge, replicate, 1, space)) {
+    GameUpdates(const Training& game, float* parameters, float* gradients, Workspace& space)
+        : game(game), seen(game.batch * game.shown), judged(game.batch * game.candidates), of_one(game.program->choices),
+          columns(game.talk->choices), described((game.shown > game.targets ? 2 : 1) * of_one),
+          wanted(blocks(columns) * BLOCK), see(Part::take(*game.program, space, parameters, gradients, seen)),
+          talk(Part::take(*game.talk, space, parameters, gradients, game.batch)),
+          judge(Part::take(*game.judge, space, parameters, gradients, 1)) {
         descriptions = space.take<float>(game.batch * described);
         to_descriptions = space.take<float>(game.batch * described);
         wants = space.take<float>(game.batch * wanted);
@@ -63,15 +52,9 @@ struct GameMemory {
         scores = space.take<float>(game.judge->chunk + LANES);
     }
 
-    // A part with a tape for each chunk of `rows`.
-    Part part(const Program& program, long replicate, long rows, Workspace& space) const {
-        return Part::take(program, space, game.parameters + replicate * game.padded, gradients,
-                          (rows + program.chunk - 1) / program.chunk);
-    }
-
     // The place of an object in the descriptions, and its weight in the mean.
     long part_of(long row) const {
-        return row / game.shown * described + (row % game.shown < game.targets ? 0 : game.described);
+        return row / game.shown * described + (row % game.shown < game.targets ? 0 : of_one);
     }
     float share_of(long row) const {
         return 1.f / (row % game.shown < game.targets ? game.targets : game.shown - game.targets);
@@ -83,7 +66,7 @@ struct GameMemory {
             see.memory.tokens = objects + first * see.program->tokens;
             see.forward();
             for (long i = 0; i < see.memory.rows; i++)
-                add_row(see.places->scores + i * BLOCK, see.distance(), game.described, share_of(first + i),
+                add_row(see.places->scores + i * BLOCK, see.distance(), of_one, share_of(first + i),
                         descriptions + part_of(first + i));
         });
     }
@@ -94,7 +77,7 @@ struct GameMemory {
             talk.memory.input = descriptions + first * described;
             talk.forward();
             for (long i = 0; i < talk.memory.rows; i++)
-                add_row(talk.places->scores + i * BLOCK, talk.distance(), game.wanted, 1.f, wants + (first + i) * wanted);
+                add_row(talk.places->scores + i * BLOCK, talk.distance(), columns, 1.f, wants + (first + i) * wanted);
         });
     }
 
@@ -118,7 +101,7 @@ struct GameMemory {
         std::memset(to_wants, 0, sizeof(float) * game.batch * wanted);
         each_chunk(judge, judged, false, [&](long first) {
             const long rows = judge.memory.rows, distance = judge.distance();
-            const RowVectors vectors{game.wanted, distance};
+            const RowVectors vectors{columns, distance};
             judge.memory.tokens = objects + first * judge.program->tokens;
             judge.forward();
             for (long i = 0; i < rows; i++) {
@@ -132,8 +115,8 @@ struct GameMemory {
             loss += lose(first, rows);
             for (long i = 0; i < rows; i++) {
                 const long turn = (first + i) / game.candidates;
-                add_row(judge.places->scores + i * BLOCK, distance, game.wanted, scores[i], to_wants + turn * wanted);
-                set_row(wants + turn * wanted, distance, game.wanted, scores[i], judge.places->grad + i * BLOCK);
+                add_row(judge.places->scores + i * BLOCK, distance, columns, scores[i], to_wants + turn * wanted);
+                set_row(wants + turn * wanted, distance, columns, scores[i], judge.places->grad + i * BLOCK);
             }
             judge.backward();
         });
@@ -146,24 +129,27 @@ struct GameMemory {
             talk.memory.input = descriptions + first * described;
             talk.memory.to_input = to_descriptions + first * described;
             for (long i = 0; i < talk.memory.rows; i++)
-                set_row(to_wants + (first + i) * wanted, talk.distance(), game.wanted, 1.f,
+                set_row(to_wants + (first + i) * wanted, talk.distance(), columns, 1.f,
                         talk.places->grad + i * BLOCK);
             talk.backward();
         });
         each_chunk(see, seen, true, [&](long first) {
             see.memory.tokens = objects + first * see.program->tokens;
             for (long i = 0; i < see.memory.rows; i++)
-                set_row(to_descriptions + part_of(first + i), see.distance(), game.described, share_of(first + i),
+                set_row(to_descriptions + part_of(first + i), see.distance(), of_one, share_of(first + i),
                         see.places->grad + i * BLOCK);
             see.backward();
         });
     }
 
     // Compute the gradients of an update, and return the loss.
-    double update(const int64_t* shown, const int64_t* candidates, int64_t key) {
+    double update(long replicate, int64_t number) {
+        const int64_t place = number * game.replicates + replicate;
+        const int64_t *shown = game.inputs + place * seen * see.program->tokens,
+                      *candidates = game.answers + place * judged * judge.program->tokens;
         double extra = 0;
         talk.memory.extra = &extra;
-        for (Part* part : {&see, &talk, &judge}) part->begin({(uint64_t)key, (long)game.batch});
+        for (Part* part : {&see, &talk, &judge}) part->begin({(uint64_t)game.keys[place], (long)game.batch});
         describe(shown);
         speak();
         const double loss = choose(candidates);
@@ -172,19 +158,5 @@ struct GameMemory {
         return loss + extra;
     }
 };
-
-static void play_one(const Game& game, long replicate, Workspace space) {
-    GameMemory memory(game, replicate, space);
-    float *gradients = memory.gradients, *parameters = game.parameters + replicate * game.padded;
-    std::memset(gradients, 0, sizeof(float) * game.padded);  // the optimizer clears them
-    for (int64_t u = 0; u < game.updates; u++) {
-        const int64_t place = u * game.replicates + replicate;
-        game.losses[replicate] = memory.update(game.seen + place * memory.seen * game.see->tokens,
-                                               game.judged + place * memory.judged * game.judge->tokens,
-                                               game.keys[place]);
-        descend(game.optimizer, game.optimizer.step + u + 1, game.padded, game.trained, parameters, gradients,
-                game.first_moments + replicate * game.padded, game.second_moments + replicate * game.padded);
-    }
-}
 
 }  // namespace ICY_NAMESPACE

@@ -439,6 +439,51 @@ inline void digits_back(const Extent& e, const float* grad, const float* unit, f
     });
 }
 
+// Call a function with the row and column of each digit.
+template <class F>
+ICY_INLINE void each_digit(long rows, long count, F function) {
+    for (long i = 0; i < rows; i++)
+        for (long j = 0; j < count; j++) function(i, j);
+}
+
+// As `digits`, from the range of all scores of a batch in place of sigmoids; keeps their shares of it, and its size.
+inline void spread(long rows, long count, float most, const Matrix& x, const Matrix& out, const Matrix& unit, float* size) {
+    float least = INFINITY, largest = -INFINITY;
+    each_digit(rows, count, [&](long i, long j) {
+        least = std::min(least, *x.at(i, j));
+        largest = std::max(largest, *x.at(i, j));
+    });
+    *size = largest - least;
+    each_digit(rows, count, [&](long i, long j) {
+        const float above = *x.at(i, j) - least, u = *size == 0 ? above + .5f : above / *size;
+        *unit.at(i, j) = u;
+        *out.at(i, j) = std::nearbyint(u * most);  // half to even
+    });
+    for (long i = 0; i < rows; i++) *out.at(i, count) = 0;
+}
+
+// The gradient of the shares: of the score itself, and of the least and the largest score, shared by those equal to it.
+inline void spread_back(long rows, long count, const Matrix& grad, const Matrix& unit, float size, const Matrix& to, bool add) {
+    const bool flat = size == 0;
+    const float scale = flat ? 1 : 1 / size;
+    double total = 0, of_largest = 0;
+    long tops = 0, bottoms = 0;
+    each_digit(rows, count, [&](long i, long j) {
+        const float u = *unit.at(i, j), g = *grad.at(i, j) * scale;
+        total += g;
+        of_largest += flat ? 0 : g * u;
+        tops += u == 1;
+        bottoms += flat || u == 0;
+    });
+    const float of_top = (float)(of_largest / tops), of_bottom = (float)((total - of_largest) / bottoms);
+    each_digit(rows, count, [&](long i, long j) {
+        const float u = *unit.at(i, j);
+        const float d = *grad.at(i, j) * scale - (u == 1 ? of_top : 0) - (flat || u == 0 ? of_bottom : 0);
+        *to.at(i, j) = add ? *to.at(i, j) + d : d;
+    });
+    for (long i = 0; i < rows && !add; i++) *to.at(i, count) = 0;
+}
+
 // -- codes of a codebook -------------------------------------------------------------------------------------------------
 
 // to (+)= the first `count` columns of from; other columns are zero.

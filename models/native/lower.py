@@ -18,6 +18,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from icy.core.fused import while_tracing
 from icy.core.noise import Noise, drawing_from
 from icy.core.representations import without_start
+from icy.core.representations.samples import linked
 from icy.core.types import AnyFunction
 from icy.models.base import without_missing
 from icy.models.stock import TRACED
@@ -392,6 +393,8 @@ class Lowering:
         self.turned: dict[tuple[RowPanel, int], Slab] = {}  # turned parts of panels; see attention.h
         self.unwritten: dict[RowPanel, set[int]] = {}  # parts of a panel's gradient that no operation wrote yet
         self.nearest: dict[tuple[RowPanel, MatrixView], Slab] = {}  # index of the nearest code of each row
+        self.sent: list[ScorePlace] = []  # places of the scores that a link converts to messages
+        self.sent_choices = 0  # number of scores of such a place
 
     def _same(self, output: TracedOutput) -> TracedOutput:
         return TracedOutput(self._nodes[output.node], output.item)
@@ -412,7 +415,7 @@ class Lowering:
         for node in self._live:
             self._lower(node)
         found = self._values[self._same(self.trace.result)]
-        return self._scores(found, self.trace.result.tensor.shape)
+        return self.score_places(found, self.trace.result.tensor.shape)
 
     def _lower(self, node: Node) -> None:
         if node.function is None:
@@ -476,7 +479,8 @@ class Lowering:
         self.builder.constants += tensor.flatten().tolist()
         return matrix_of(Space.CONSTANTS, offset, tensor.contiguous(), False)
 
-    def _scores(self, found: Value, shape: torch.Size) -> list[ScorePlace]:
+    def score_places(self, found: Value, shape: torch.Size) -> list[ScorePlace]:
+        """Return the places of scores [batch, place, choice]."""
         places, choices = shape[-2:]
         if choices > MOST_CHOICES:
             raise NotNativeError(f"it has more than {MOST_CHOICES} choices")
@@ -564,5 +568,5 @@ SHAPED = {
 
 SEEN_OTHERWISE = {
     Tensor.unsqueeze, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.contiguous, Tensor.unflatten, Tensor.flatten,
-    Tensor.unbind, Tensor.transpose, Tensor.squeeze, Tensor.repeat, TURN, without_start, without_missing,
+    Tensor.unbind, Tensor.transpose, Tensor.squeeze, Tensor.repeat, TURN, without_start, without_missing, linked,
 }  # fmt: skip

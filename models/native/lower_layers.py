@@ -5,7 +5,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icy.core import representations
+from icy.core.representations import Discrete, Ending, Gumbel, GumbelSoftmax, LearnedCodebook, Quantized, Soft
 from icy.core.representations.codes import attracted, emitted_code, emitted_digits
+from icy.core.representations.samples import linked
 from icy.core.representations.symbols import emitted_gumbel
 from icy.models import attention, layers
 from icy.models.native.builder import NotNativeError
@@ -16,6 +18,7 @@ from icy.models.native.slabs import (
     Field,
     Head,
     Kernel,
+    LinkKind,
     MatrixView,
     Reading,
     RowPanel,
@@ -428,12 +431,22 @@ def _emitted_gumbel(
 
 @lowers(emitted_digits)
 def _emitted_digits(low: Lowering, node: Node, parts: int, scores: Value, levels: int, normalise: str) -> Value:
-    if normalise != "sigmoid":
-        raise NotNativeError(f"its words depend on the batch (normalise={normalise})")
     build = low.builder
+    if normalise != "sigmoid" and not build.whole:
+        raise NotNativeError(f"its words depend on the batch (normalise={normalise})")
     x = build.examples(scores)
     out = build.panel(None, [x.width], x.trained)
     unit = build.slab(None, x.width)
+    if normalise != "sigmoid":
+        size = build.vector()
+        build.emit(Code.SPREAD, None, x.width - 1, x.slabs[0], out.slabs[0], unit, size, float(levels - 1))
+
+        @build.gradient_of(out)
+        def spread_back(grads: list[Slab]) -> None:
+            to, add = build.gradient_target(x)
+            build.emit(Code.SPREAD_BACK, None, x.width - 1, grads[0], unit, size, to[0], add, back=True)
+
+        return out
     build.emit(Code.DIGITS, None, x.width, x.slabs[0], out.slabs[0], unit, x.width - 1, float(levels - 1))
 
     @build.gradient_of(out)
@@ -498,3 +511,63 @@ def _attracted(
 @lowers(representations.relaxed)
 def _relaxed(low: Lowering, node: Node, parts: int, scores: Value, step: int, temperature: float) -> Value:
     return _drawn(low, scores, step, True, float(temperature))
+
+
+# -- the link of a pair ------------------------------------------------------------------------------------------------
+
+
+@lowers(linked)
+def _linked(low: Lowering, node: Node, parts: int, scores: Value, link: object, codes: Value | None) -> Value:
+    build, shape = low.builder, node.results[0].shape
+    places, choices = shape[-2:]
+    kind, *numbers = _numbers_of_link(link, choices)
+    if places > LONGEST:
+        raise NotNativeError(f"a message of more than {LONGEST} symbols")
+    low.sent, low.sent_choices = low.score_places(scores, shape), choices
+    trained = kind != LinkKind.DRAWN and any(score.panel.trained for score in low.sent)
+    messages = [build.panel(None, [choices], trained) for _ in low.sent]
+    kept = [build.lines(choices) if messages[0].trained else None for _ in low.sent]
+    fields: list[Field] = [choices, int(kind), places, *numbers]
+    fields += [codes.at(0, 0), codes.at(0, 0, Space.GRADIENTS)] if isinstance(codes, MatrixView) else [None, None]
+
+    def emit(code: Code, to: list[Slab | None], rows: list[Slab], back: bool) -> None:
+        operation = build.emit(code, None, *fields, 0, back=back)
+        each = zip(low.sent, to, rows, kept, strict=True)
+        of_places: list[Field] = [f for s, grad, row, own in each for f in (s.panel.slabs[0], grad, s.first, row, own)]
+        operation.lists.append((len(fields), of_places))
+
+    def back() -> None:
+        for message in messages:
+            if message.grads is None:  # nothing reads this place
+                _clear(low, build.gradient_target(message)[0], choices)
+        to: list[Slab | None] = [build.gradient_target(score.panel)[0][0] for score in low.sent]
+        emit(Code.LINK_BACK, to, [build.gradient_target(message)[0][0] for message in messages], True)
+
+    emit(Code.LINK, [None] * places, [message.slabs[0] for message in messages], False)
+    if messages[0].trained:
+        build.add_backward(None, back)
+    return Steps(list(messages))
+
+
+def _numbers_of_link(link: object, choices: int) -> tuple[LinkKind, int, bool, float, float, float, int]:
+    """Return the kind of a link, the choices that can be emitted, whether there is noise, and its other numbers.
+
+    These are temperature, levels of a digit, commitment and number of codes.
+    """
+    kind, symbols = type(link), choices - 1
+    if isinstance(link, Ending):
+        raise NotNativeError("compiled code does not run messages that end early")
+    if kind is Soft:
+        return LinkKind.RELAXED, choices, False, 1.0, 0.0, 0.0, 0
+    if kind is Discrete:
+        return LinkKind.DRAWN, choices, True, 1.0, 0.0, 0.0, 0
+    if isinstance(link, Gumbel) and kind is Gumbel:
+        return LinkKind.ONE_HOT, choices, True, float(link.temperature), 0.0, 0.0, 0
+    if isinstance(link, GumbelSoftmax) and kind is GumbelSoftmax:
+        code = LinkKind.ONE_HOT if link.straight_through else LinkKind.RELAXED
+        return code, symbols, True, float(link.tau), 0.0, 0.0, 0
+    if isinstance(link, Quantized) and kind is Quantized and link.normalise == "sigmoid":
+        return LinkKind.ROUNDED, symbols, False, 1.0, float(link.levels), 0.0, 0
+    if isinstance(link, LearnedCodebook) and kind is LearnedCodebook:
+        return LinkKind.NEAREST, symbols, False, 1.0, 0.0, float(link.commitment), link.word_count(symbols)
+    raise NotNativeError(f"compiled code does not support the representation {getattr(link, 'name', kind.__name__)}")

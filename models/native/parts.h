@@ -10,9 +10,10 @@ struct Part {
     Place* places;
     float* tapes;  // one per chunk that is kept
 
-    // Take the memory of a part. `parameters` and `gradients` start at the numbers of this part.
-    static Part take(const Program& program, Workspace& space, float* parameters, float* gradients, long chunks) {
-        Part part{&program, {}, space.take<Place>(program.place_count), space.take<float>(program.tape * chunks)};
+    // Take the memory of a part, with a tape for each chunk of `kept` rows.
+    static Part take(const Program& program, Workspace& space, float* parameters, float* gradients, long kept) {
+        const long chunks = (kept + program.chunk - 1) / program.chunk;
+        Part part{&program, {}, space.take<Place>(program.place_count + program.sent_count), space.take<float>(program.tape * chunks)};
         part.memory.base[0] = space.take<float>(program.weights);
         part.memory.base[2] = parameters;
         part.memory.base[3] = gradients;
@@ -41,5 +42,21 @@ struct Part {
     void end() { run(*program, program->after, memory); }
     long distance() const { return program->chunk * BLOCK; }
 };
+
+// Update one replicate with the memory and the gradients of `Updates`; see `icy_train`.
+template <class Updates>
+static int64_t train_one(const Training& t, long replicate, void* workspace) {
+    Workspace space(workspace);
+    float *parameters = t.parameters + replicate * t.padded, *gradients = space.take<float>(t.padded);
+    Updates updates(t, parameters, gradients, space);
+    if (!workspace) return space.taken();
+    std::memset(gradients, 0, sizeof(float) * t.padded);  // the optimizer clears them
+    for (int64_t u = 0; u < t.updates; u++) {
+        t.losses[replicate] = updates.update(replicate, u);
+        descend(t.optimizer, t.optimizer.step + u + 1, t.padded, t.trained, parameters, gradients,
+                t.first_moments + replicate * t.padded, t.second_moments + replicate * t.padded);
+    }
+    return space.taken();
+}
 
 }  // namespace ICY_NAMESPACE

@@ -1,7 +1,7 @@
 // Runs the program of a model: the operations of icy.models.native.builder, for one replicate after another. A chunk of a
 // batch runs forward and backward while its saved values are in the cache.
 
-#include "losses.h"
+#include "link.h"
 
 namespace ICY_NAMESPACE {
 
@@ -11,7 +11,7 @@ enum Code : int64_t {
     HIGHWAY_BACK, SRU, SRU_BACK, SRU_STATE, SRU_STATE_BACK, MIX, MIX_BACK, STOP, STOP_BACK, SOFTMAX, SOFTMAX_BACK,
     SAMPLE, APPLY, APPLY_BACK, GELU, GELU_BACK, COPY, COPY_ROW, NORM, NORM_BACK, ATTEND, ATTEND_BACK, POOL, POOL_BACK,
     INPUT, INPUT_BACK, FILL, START, PUT_ROW, COPY_ROWS, TURN, SUM_TURNED, COUNT, DIGITS, DIGITS_BACK,
-    FIND_CODE, PUT_CODE, PUT_CODE_BACK, ATTRACT, ATTRACT_BACK
+    FIND_CODE, PUT_CODE, PUT_CODE_BACK, ATTRACT, ATTRACT_BACK, LINK, LINK_BACK, SPREAD, SPREAD_BACK
 };
 
 constexpr int WIDTH = 28;  // numbers of an operation
@@ -27,7 +27,8 @@ struct Program {
     const int64_t* lists;                    // addresses of operations with any number of addresses
     const float* constants;
     const int64_t* places;                   // for the scores: address, address of the gradient, first column
-    int64_t place_count;
+    int64_t place_count, choices;            // of the output
+    int64_t sent_count, sent_choices;        // places of a sender's scores, which follow those of the output; of pairs
     int64_t parameters;                      // numbers of a replicate
     int64_t weights, first_gradient, last_gradient;  // size of that memory, and the part of it that is cleared before an update
     int64_t tape;                            // numbers of the tape of a chunk
@@ -44,6 +45,7 @@ struct Memory {
     Noise noise{};
     long first = 0, rows = 0;
     double* extra = nullptr;  // total of the losses of operations; null if nobody asks for it
+    int32_t* sent = nullptr;  // draws of a link [row][place]; null if nobody asks for them
 
     float* at(int64_t address) const {
         return address < 0 ? nullptr : base[address >> 48] + (address & ((1ll << 48) - 1));
@@ -93,6 +95,24 @@ struct AttentionOperation {
     }
 };
 
+// The link of a pair, forward and backward.
+static void run_link(const Program& program, const Memory& memory, const int64_t* a, bool back) {
+    const Link link{a[1], a[2], a[0], a[3], a[4], as_double(a[5]), as_double(a[6]), as_double(a[7]), a[8]};
+    const long distance = BLOCK * program.chunk, line = (program.chunk + BLOCK - 1) / BLOCK * BLOCK;
+    Place places[LONGEST];
+    Sent sent[LONGEST];
+    const int64_t* next = program.lists + a[11];
+    for (int64_t t = 0; t < link.places; t++, next += 5) {
+        places[t] = {memory.at(next[0]), memory.at(next[1]), next[2]};
+        sent[t] = {memory.at(next[3]), memory.at(next[4])};
+    }
+    if (back) return return_rows(link, places, sent, memory.rows, distance, line);
+    float* to_codes = memory.base[3] ? memory.at(a[10]) : nullptr;
+    const double loss = send_rows(link, places, sent, memory.rows, distance, line, memory.noise, memory.first,
+                                  memory.at(a[9]), to_codes, memory.sent);
+    if (memory.extra) *memory.extra += loss;
+}
+
 static void run(const Program& program, const Phase& phase, const Memory& memory) {
     constexpr int MOST = 512;
     const float *xs[MOST], *ys[MOST];
@@ -106,6 +126,8 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
         const int64_t* a = o + 2;
         const long rows = o[1] < 0 ? memory.rows : o[1], distance = BLOCK * (o[1] < 0 ? program.chunk : o[1]);
         const auto e = [&](int64_t columns) { return extent(rows, columns, distance); };
+        const auto panel = [&](int64_t address) { return Matrix{at(address), 0, 0, distance, false}; };
+        const auto by_row = [&](auto step) { a[1] ? step(std::true_type()) : step(std::false_type()); };
         switch (o[0]) {
             case LINEAR: {  // out, columns, bias, add, count, (rows, depth, packed) ..., at FINISH: last step, and its other panel
                 Factor factors[FACTORS];
@@ -143,8 +165,7 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case GRU:  // columns, row, h, n, out, x (3), s (3)
                 some(a + 5, 3, xs);
                 some(a + 8, 3, us);
-                if (a[1]) gru<true>(e(a[0]), xs, us, at(a[2]), at(a[3]), at(a[4]));
-                else gru<false>(e(a[0]), xs, us, at(a[2]), at(a[3]), at(a[4]));
+                by_row([&](auto row) { gru<row>(e(a[0]), xs, us, at(a[2]), at(a[3]), at(a[4])); });
                 break;
             case GRU_BACK:  // columns, add, grad, h, n, to h, s (3), totals (4)
                 some(a + 6, 3, us);
@@ -162,46 +183,41 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case HIGHWAY:  // columns, row, kind, s, out, x (2), gates (2)
                 some(a + 5, 2, xs);
                 some(a + 7, 2, us);
-                if (a[1]) highway<true>(e(a[0]), a[2], xs, us, at(a[3]), at(a[4]));
-                else highway<false>(e(a[0]), a[2], xs, us, at(a[3]), at(a[4]));
+                by_row([&](auto row) { highway<row>(e(a[0]), a[2], xs, us, at(a[3]), at(a[4])); });
                 break;
             case HIGHWAY_BACK:  // columns, add, kind, grad, s, to s, gates (2)
                 some(a + 6, 2, us);
                 highway_back(e(a[0]), a[2], at(a[3]), at(a[4]), us, at(a[5]), a[1]);
                 break;
-            case SRU: {  // columns, row, kind, c, f, r, new c, active c, out, x (4), w (2)
+            case SRU:  // columns, row, kind, c, f, r, new c, active c, out, x (4), w (2)
                 some(a + 9, 4, xs);
                 some(a + 13, 2, ys);
-                const auto step = a[1] ? sru<true> : sru<false>;
-                step(e(a[0]), a[2], xs, ys, at(a[3]), at(a[4]), at(a[5]), at(a[6]), at(a[7]), at(a[8]));
+                by_row([&](auto row) {
+                    sru<row>(e(a[0]), a[2], xs, ys, at(a[3]), at(a[4]), at(a[5]), at(a[6]), at(a[7]), at(a[8]));
+                });
                 break;
-            }
             case SRU_BACK:  // columns, row, kind, add, grad, grad c, c, f, r, active c, to c, x (4), w (2), g (4), totals
                 some(a + 11, 4, xs);
                 some(a + 15, 2, ys);
                 some(a + 17, 4, us);
                 for (int i = 0; i < 6; i++) vs[i] = nullptr;
                 some(program.lists + a[21], 6, vs);
-                if (a[1])
-                    sru_back<true>(e(a[0]), a[2], at(a[4]), at(a[5]), xs, ys, at(a[6]), at(a[7]), at(a[8]), at(a[9]),
-                                   us, at(a[10]), a[3], vs);
-                else
-                    sru_back<false>(e(a[0]), a[2], at(a[4]), at(a[5]), xs, ys, at(a[6]), at(a[7]), at(a[8]), at(a[9]),
-                                    us, at(a[10]), a[3], vs);
+                by_row([&](auto row) {
+                    sru_back<row>(e(a[0]), a[2], at(a[4]), at(a[5]), xs, ys, at(a[6]), at(a[7]), at(a[8]), at(a[9]), us,
+                                  at(a[10]), a[3], vs);
+                });
                 break;
             case SRU_STATE:  // columns, row, c, gate, out, w, x (2)
                 some(a + 6, 2, xs);
-                if (a[1]) sru_state<true>(e(a[0]), xs, at(a[5]), at(a[2]), at(a[3]), at(a[4]));
-                else sru_state<false>(e(a[0]), xs, at(a[5]), at(a[2]), at(a[3]), at(a[4]));
+                by_row([&](auto row) { sru_state<row>(e(a[0]), xs, at(a[5]), at(a[2]), at(a[3]), at(a[4])); });
                 break;
             case SRU_STATE_BACK:  // columns, row, add, grad, c, gate, to c, w, x (2), g (2), totals (3)
                 some(a + 8, 2, xs);
                 some(a + 10, 2, us);
                 some(a + 12, 3, vs);
-                if (a[1])
-                    sru_state_back<true>(e(a[0]), at(a[3]), xs, at(a[7]), at(a[4]), at(a[5]), us, at(a[6]), a[2], vs);
-                else
-                    sru_state_back<false>(e(a[0]), at(a[3]), xs, at(a[7]), at(a[4]), at(a[5]), us, at(a[6]), a[2], vs);
+                by_row([&](auto row) {
+                    sru_state_back<row>(e(a[0]), at(a[3]), xs, at(a[7]), at(a[4]), at(a[5]), us, at(a[6]), a[2], vs);
+                });
                 break;
             case MIX:  // columns, a, b, s, out
                 mix(e(a[0]), at(a[1]), at(a[2]), at(a[3]), at(a[4]));
@@ -272,35 +288,28 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case POOL_BACK:  // columns, grad, even, odd, to even, add, to odd, add
                 pool_back(e(a[0]), at(a[1]), at(a[2]), at(a[3]), at(a[4]), a[5], at(a[6]), a[7]);
                 break;
-            case INPUT: {  // columns, place, out
-                const Matrix panel{at(a[2]), 0, 0, distance, false};
+            case INPUT:  // columns, place, out
                 for (long i = 0; i < rows; i++)
                     for (long j = 0; j < a[0]; j++)
-                        *panel.at(i, j) = memory.input
+                        *panel(a[2]).at(i, j) = memory.input
                             ? memory.input[(i * program.tokens + a[1]) * a[0] + j]
                             : (memory.tokens[i * program.tokens + a[1]] == j ? 1.f : 0.f);
                 break;
-            }
-            case INPUT_BACK: {  // columns, place, grad
-                const Matrix panel{at(a[2]), 0, 0, distance, false};
-                if (memory.to_input)
-                    for (long i = 0; i < rows; i++)
-                        for (long j = 0; j < a[0]; j++)
-                            memory.to_input[(i * program.tokens + a[1]) * a[0] + j] += *panel.at(i, j);
+            case INPUT_BACK:  // columns, place, grad
+                for (long i = 0; memory.to_input && i < rows; i++)
+                    for (long j = 0; j < a[0]; j++)
+                        memory.to_input[(i * program.tokens + a[1]) * a[0] + j] += *panel(a[2]).at(i, j);
                 break;
-            }
             case FILL: {  // columns, to, value
                 const float value = (float)as_double(a[2]);
                 float* to = at(a[1]);
                 e(a[0]).each([&](long i, long) { store(to + i, all(value)); });
                 break;
             }
-            case PUT_ROW: {  // columns, to, first column, row
-                const Matrix panel{at(a[1]), 0, 0, distance, false};
+            case PUT_ROW:  // columns, to, first column, row
                 for (long i = 0; i < rows; i++)
-                    for (long j = 0; j < a[0]; j++) *panel.at(i, a[2] + j) = at(a[3])[j];
+                    for (long j = 0; j < a[0]; j++) *panel(a[1]).at(i, a[2] + j) = at(a[3])[j];
                 break;
-            }
             case COPY_ROWS: {  // columns, from, rows of its panel, to, rows of its panel, add
                 for (long block = 0; block < blocks(a[0]); block++) {
                     const float* from = at(a[1]) + block * BLOCK * a[2];
@@ -309,18 +318,16 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
                 }
                 break;
             }
-            case START: {  // columns, to, column that is one
-                const Matrix panel{at(a[1]), 0, 0, distance, false};
+            case START:  // columns, to, column that is one
                 for (long i = 0; i < rows; i++)
-                    for (long j = 0; j < a[0]; j++) *panel.at(i, j) = j == a[2] ? 1.f : 0.f;
+                    for (long j = 0; j < a[0]; j++) *panel(a[1]).at(i, j) = j == a[2] ? 1.f : 0.f;
                 break;
-            }
             case COUNT: {  // columns, first token, places, to, factor
-                const Matrix panel{at(a[3]), 0, 0, distance, false};
                 const float share = (float)as_double(a[4]);
+                const Matrix to = panel(a[3]);
                 for (long i = 0; i < rows; i++) {
-                    for (long j = 0; j < a[0]; j++) *panel.at(i, j) = 0.f;
-                    for (long p = 0; p < a[2]; p++) *panel.at(i, memory.tokens[i * program.tokens + a[1] + p]) += share;
+                    for (long j = 0; j < a[0]; j++) *to.at(i, j) = 0.f;
+                    for (long p = 0; p < a[2]; p++) *to.at(i, memory.tokens[i * program.tokens + a[1] + p]) += share;
                 }
                 break;
             }
@@ -329,6 +336,12 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
                 break;
             case DIGITS_BACK:  // columns, grad, sigmoids, to x, add
                 digits_back(e(a[0]), at(a[1]), at(a[2]), at(a[3]), a[4]);
+                break;
+            case SPREAD:  // digits, x, out, shares, their range, largest digit
+                spread(rows, a[0], (float)as_double(a[5]), panel(a[1]), panel(a[2]), panel(a[3]), at(a[4]));
+                break;
+            case SPREAD_BACK:  // digits, grad, shares, their range, to x, add
+                spread_back(rows, a[0], panel(a[1]), panel(a[2]), *at(a[3]), panel(a[4]), a[5]);
                 break;
             case FIND_CODE:  // columns, x, codes, number of codes, to
                 nearest_codes(rows, a[0], distance, at(a[1]), at(a[2]), a[3], at(a[4]));
@@ -350,6 +363,13 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
                              (float)scale, at(a[6]), at(a[8]));
                 break;
             }
+            case LINK:  // choices, kind, places, emitted, noisy, temperature, levels, commitment, number of codes, codes,
+                        // gradients of codes, list of each place's scores, their gradient, first column, message, kept
+                run_link(program, memory, a, false);
+                break;
+            case LINK_BACK:  // the same, with the gradient of the message
+                run_link(program, memory, a, true);
+                break;
         }
     }
 }
@@ -488,20 +508,25 @@ static void count_meanings(const Draws& d, int64_t replicate, int64_t size, int6
     }
 }
 
+// Updates of a probe, a pair or a game. Fields that only some of them have are zero for the others.
 struct Training {
-    Loss loss;
+    const Program *program, *talk, *judge;  // of a game, `program` sees what is shown; others have only `program`
+    Loss loss;                              // of the output; not of a game
     Optimizer optimizer;
-    int64_t replicates, updates, batch, padded;  // the last: numbers from one replicate to the next
-    float *parameters, *first_moments, *second_moments;   // [replicate][padded]
-    const float* trained;                                 // [padded]: 1, or 0 for frozen parameters; may be null
-    const int64_t *inputs, *targets, *keys;               // [update][replicate] ...
-    double* losses;                                       // [replicate]
-    const Draws* draws;                                   // draws them, instead of inputs and targets; may be null
-    int64_t of_meanings;                                  // whether drawn meanings are the inputs, or the targets
+    int64_t replicates, updates, batch, padded;          // the last: numbers from one replicate to the next
+    int64_t targets, candidates, shown;                  // of a turn; the sender sees `shown` objects, targets first
+    float *parameters, *first_moments, *second_moments;  // [replicate][padded]
+    const float* trained;                                // [padded]: 1, or 0 for frozen parameters; may be null
+    const int64_t *inputs, *answers, *keys;              // [update][replicate] ...; of a game, objects and candidates
+    double* losses;                                      // [replicate]
+    const Draws* draws;                                  // draws inputs and answers instead; may be null
+    int64_t of_meanings;                                 // whether drawn meanings are the inputs, or the answers
+    int64_t* right;                                      // [replicate]: correct answers of all updates; may be null
+    float* sent;  // [replicate][batch][places][choices]: a sender's scores at the last update; may be null
 };
 
 static void find_places(const Program& program, const Memory& memory, Place* places) {
-    for (int64_t i = 0; i < program.place_count; i++) {
+    for (int64_t i = 0; i < program.place_count + program.sent_count; i++) {
         const int64_t* p = program.places + 3 * i;
         places[i] = {memory.at(p[0]), memory.at(p[1]), p[2]};
     }
@@ -511,7 +536,12 @@ static void find_places(const Program& program, const Memory& memory, Place* pla
 constexpr int64_t ALIGNMENT = 64;  // bytes
 
 struct Workspace {
-    char* next;
+    char *first, *next;
+
+    // Without memory, only counts bytes.
+    explicit Workspace(void* memory) : first(memory ? static_cast<char*>(memory) : reinterpret_cast<char*>(ALIGNMENT)), next(first) {}
+
+    int64_t taken() const { return next - first; }
 
     template <class T>
     T* take(int64_t count) {
@@ -526,86 +556,6 @@ static Drawn take_drawn(const Draws& d, int64_t examples, Workspace& space) {
     return {meanings, space.take<int64_t>(examples * d.length)};
 }
 
-struct Batch {
-    Place* places;
-    int32_t* drawn;  // for REINFORCE, the draw of each place
-    float* rewards;
-    float* tapes;
-};
-
-// Returns the loss, or with `value` false, which is faster, another number.
-static double update(const Program& program, const Training& t, Memory& memory, const Batch& batch,
-                     const int64_t* inputs, const int64_t* targets, bool value) {
-    Loss of_batch = t.loss;
-    const long places = t.loss.places, step = program.chunk;
-    if (t.loss.end >= 0) of_batch.scale *= (double)(t.batch * places) / counted_places(t.loss, targets, t.batch);
-    const bool whole = t.loss.kind == REINFORCE;  // its loss needs the rewards of all examples before a backward pass
-    double loss = 0;
-    const auto chunk = [&](long first) {
-        memory.first = first;
-        memory.rows = std::min<long>(step, t.batch - first);
-        memory.tokens = inputs + first * program.tokens;
-        memory.base[1] = batch.tapes + (whole ? first / step * program.tape : 0);
-        find_places(program, memory, batch.places);
-    };
-    run(program, program.before, memory);
-    for (long first = 0; first < t.batch; first += step) {
-        chunk(first);
-        run(program, program.forward, memory);
-        if (whole) {
-            draw_rows(t.loss, batch.places, memory.rows, step * BLOCK, targets + first * places, memory.noise, first,
-                      batch.drawn + first * places, {batch.rewards + first, 1, 0});
-        } else {
-            loss += loss_of_rows(of_batch, batch.places, memory.rows, step * BLOCK, targets + first * places,
-                                 memory.noise, first, value);
-            run(program, program.backward, memory);
-        }
-    }
-    if (whole) {
-        centre(batch.rewards, t.batch);
-        for (long first = 0; first < t.batch; first += step) {
-            chunk(first);
-            loss += reinforce_rows(t.loss, batch.places, memory.rows, step * BLOCK, batch.drawn + first * places,
-                                   {batch.rewards + first, 1, 0});
-            run(program, program.backward, memory);
-        }
-    }
-    run(program, program.after, memory);
-    return loss;
-}
-
-static void train_one(const Program& program, const Training& t, long replicate, Workspace space) {
-    const long chunks = t.loss.kind == REINFORCE ? (t.batch + program.chunk - 1) / program.chunk : 1;
-    Memory memory;
-    memory.base[0] = space.take<float>(program.weights);
-    memory.base[1] = space.take<float>(program.tape * chunks);
-    memory.base[2] = t.parameters + replicate * t.padded;
-    memory.base[3] = space.take<float>(t.padded);
-    memory.base[4] = const_cast<float*>(program.constants);
-    const Batch batch{space.take<Place>(program.place_count), space.take<int32_t>(t.batch * t.loss.places),
-                      space.take<float>(t.batch), memory.base[1]};
-    const Draws* draws = t.draws;
-    const Drawn drawn = draws ? take_drawn(*draws, t.batch, space) : Drawn{};
-    std::memset(memory.base[3], 0, sizeof(float) * t.padded);
-    for (int64_t u = 0; u < t.updates; u++) {
-        const int64_t place = u * t.replicates + replicate;
-        const int64_t* inputs = t.of_meanings ? drawn.meanings : drawn.messages;
-        const int64_t* targets = t.of_meanings ? drawn.messages : drawn.meanings;
-        if (draws) {
-            draw_some(*draws, replicate, u, 0, t.batch, drawn);
-        } else {
-            inputs = t.inputs + place * t.batch * program.tokens;
-            targets = t.targets + place * t.batch * t.loss.places;
-        }
-        std::memset(memory.base[0] + program.first_gradient, 0,
-                    sizeof(float) * (program.last_gradient - program.first_gradient));
-        memory.noise = {(uint64_t)t.keys[place], t.batch};
-        t.losses[replicate] = update(program, t, memory, batch, inputs, targets, u + 1 == t.updates);
-        descend(t.optimizer, t.optimizer.step + u + 1, t.padded, t.trained, memory.base[2], memory.base[3],
-                t.first_moments + replicate * t.padded, t.second_moments + replicate * t.padded);
-    }
-}
-
 // One pass of a stack, for a caller with its own loss. The caller owns the tapes, from forward to backward.
 struct Pass {
     int64_t batch, padded;
@@ -615,7 +565,6 @@ struct Pass {
     float* to_input;
     const int64_t* keys;  // [replicate]
     float* scores;        // [replicate][batch][places][choices]: written forward; in the backward pass, their gradient
-    int64_t choices;
     const int64_t* targets;  // [replicate][batch][places], or null
     int64_t* right;          // [replicate]: with targets, the number of correct largest scores, instead of scores
     float* tapes;  // [replicate]: weights, and a tape per chunk; null without a backward pass
@@ -655,9 +604,11 @@ static bool counts_meanings(const Program& program, const Pass& p, int64_t size)
     return size <= p.batch && p.batch * program.place_count < 1 << 24;
 }
 
-static void pass_one(const Program& program, const Pass& p, long replicate, bool back, Workspace space) {
+// Returns the bytes of work memory. Without memory, does nothing else.
+static int64_t pass_one(const Program& program, const Pass& p, long replicate, bool back, void* workspace) {
+    Workspace space(workspace);
     const long chunks = (p.batch + program.chunk - 1) / program.chunk;
-    Place* places = space.take<Place>(program.place_count);
+    Place* places = space.take<Place>(program.place_count + program.sent_count);
     float* kept = p.tapes ? p.tapes + replicate * (program.weights + chunks * program.tape) : nullptr;
     float* own = kept ? nullptr : space.take<float>(program.tape);
     Memory memory;
@@ -672,11 +623,10 @@ static void pass_one(const Program& program, const Pass& p, long replicate, bool
     if (p.draws) {
         int64_t size = 1;
         for (int64_t a = 0; a < p.draws->attributes; a++) size *= p.draws->sizes[a];
-        if (counts_meanings(program, p, size)) {
-            counts = space.take<float>(examples = size);
-            count_meanings(*p.draws, replicate, size, drawn.meanings, program.chunk, counts);
-        }
+        if (counts_meanings(program, p, size)) counts = space.take<float>(examples = size);
     }
+    if (!workspace) return space.taken();
+    if (counts) count_meanings(*p.draws, replicate, examples, drawn.meanings, program.chunk, counts);
     if (!back) run(program, program.before, memory);
     else
         std::memset(memory.base[0] + program.first_gradient, 0,
@@ -699,15 +649,15 @@ static void pass_one(const Program& program, const Pass& p, long replicate, bool
         find_places(program, memory, places);
         if (!back) run(program, program.forward, memory);
         if (targets) {
-            p.right[replicate] += count_right(p.choices, places, program.place_count, memory.rows,
+            p.right[replicate] += count_right(program.choices, places, program.place_count, memory.rows,
                                               program.chunk * BLOCK, targets, counts ? counts + first : nullptr);
             continue;
         }
-        float* scores = p.scores + at * program.place_count * p.choices;
+        float* scores = p.scores + at * program.place_count * program.choices;
         const long distance = program.chunk * BLOCK;
         for (long row = 0; row < memory.rows; row++)
             for (const Place* place = places; place < places + program.place_count; place++)
-                for (long c = place->first; c < place->first + p.choices; c++, scores++) {
+                for (long c = place->first; c < place->first + program.choices; c++, scores++) {
                     const long o = c / BLOCK * distance + row * BLOCK + c % BLOCK;
                     if (back) place->grad[o] = *scores;
                     else *scores = place->scores[o];
@@ -715,12 +665,13 @@ static void pass_one(const Program& program, const Pass& p, long replicate, bool
         if (back) run(program, program.backward, memory);
     }
     if (back) run(program, program.after, memory);
+    return space.taken();
 }
 
 }  // namespace ICY_NAMESPACE
 
 #include "games.h"
-#include "pair.h"
+#include "updates.h"
 
 using namespace ICY_NAMESPACE;
 
@@ -733,31 +684,13 @@ ICY_EXPORT(void, icy_draw)(const Draws* d, int64_t replicate) {
     }
 }
 
-// Update one replicate `updates` times.
-ICY_EXPORT(void, icy_train)(const Program* program, const Training* training, int64_t replicate, void* workspace) {
-    train_one(*program, *training, replicate, {static_cast<char*>(workspace)});
+// Update one replicate `updates` times. Returns the bytes of work memory; without memory, does nothing else.
+ICY_EXPORT(int64_t, icy_train)(const Training* t, int64_t replicate, void* workspace) {
+    return t->judge ? train_one<GameUpdates>(*t, replicate, workspace) : train_one<Updates>(*t, replicate, workspace);
 }
 
-// Compute the scores of one replicate, or in the backward pass the gradients of its parameters and input.
-ICY_EXPORT(void, icy_pass)(const Program* program, const Pass* pass, int64_t replicate, int64_t back, void* workspace) {
-    pass_one(*program, *pass, replicate, back, {static_cast<char*>(workspace)});
-}
-
-// Return the bytes of work memory for updates of a replicate in a game.
-ICY_EXPORT(int64_t, icy_game_bytes)(const Game* game) {
-    char* const start = reinterpret_cast<char*>(ALIGNMENT);
-    Workspace space{start};
-    GameMemory(*game, 0, space);
-    return space.next - start;
-}
-
-// Update the agents of one replicate `updates` times.
-ICY_EXPORT(void, icy_game)(const Game* game, int64_t replicate, void* workspace) {
-    play_one(*game, replicate, {static_cast<char*>(workspace)});
-}
-
-// Update one pair `updates` times.
-ICY_EXPORT(void, icy_train_pair)(const Program* sender, const Program* receiver, const PairTraining* training,
-                                 int64_t replicate, void* workspace) {
-    train_pair(*sender, *receiver, *training, replicate, {static_cast<char*>(workspace)});
+// Compute the scores of one replicate, or in the backward pass the gradients of its parameters and input. Returns the bytes
+// of work memory; without memory, does nothing else.
+ICY_EXPORT(int64_t, icy_pass)(const Program* program, const Pass* pass, int64_t replicate, int64_t back, void* workspace) {
+    return pass_one(*program, *pass, replicate, back, workspace);
 }

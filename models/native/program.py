@@ -36,8 +36,8 @@ class NativeProgram(ctypes.Structure):
         *(
             (name, ctypes.c_int64)
             for name in (
-                *("place_count", "parameters", "weights", "first_gradient", "last_gradient", "tape", "chunk"),
-                *("tokens", "weighted"),
+                *("place_count", "choices", "sent_count", "sent_choices", "parameters", "weights", "first_gradient"),
+                *("last_gradient", "tape", "chunk", "tokens", "weighted"),
             )
         ),
     ]
@@ -97,6 +97,7 @@ class Program:
         gradient: whether to include a backward pass.
         chunk: rows of a batch that run forward and back together; the default depends on the model's size.
         layout: layout that has the model's parameters, and maybe others; by default the layout of the model.
+        whole: whether every batch fits in a chunk, so that a model may compute with all of its rows.
 
     Attributes:
         layout: layout of the parameters.
@@ -104,6 +105,7 @@ class Program:
         choices: number of scores per place.
         places: number of places of the output.
         symbols: upper limit of tokens, exclusive; None without limit.
+        initial: packed parameters of the model.
         examples, expected: a small batch, and the model's scores for this batch.
 
     Raises:
@@ -118,8 +120,10 @@ class Program:
         gradient: bool,
         chunk: int | None = None,
         layout: Layout | None = None,
+        whole: bool = False,
     ) -> None:
         self.layout = layout or Layout.of(model)
+        self.initial = self.layout.pack(dict(model.named_parameters()))
         examples = _examples(model, inputs)
         try:
             # Single precision, as in training with every engine.
@@ -131,13 +135,18 @@ class Program:
             raise NotNativeError("its scores have no axis of places")
         self.examples, self.expected = examples, traced.result.tensor
         self.places, self.choices = traced.result.tensor.shape[-2:]
-        builder = Builder(chunk or chunk_for(self.layout.size), gradient)
+        self.whole = whole
+        builder = Builder(chunk or chunk_for(self.layout.size), gradient, whole)
         try:
-            scores = Lowering(traced, builder, self.layout.offsets, self.layout.frozen).run()
+            lowering = Lowering(traced, builder, self.layout.offsets, self.layout.frozen)
+            answers = lowering.run()
         except NotNativeError:
             raise
         except Exception as error:  # a function is called in an unexpected way
             raise NotNativeError(f"its calls cannot be recorded ({first_line(error)})") from error
+        if len(answers) != self.places:
+            raise NotNativeError("it does not give one row of scores per place")
+        scores = [*answers, *lowering.sent]  # the loss may read and write these
         if gradient:
             for score in scores:
                 builder.gradient_target(score.panel)
@@ -145,13 +154,13 @@ class Program:
         gather_sums(builder)
         join_products(builder)
         finish_products(builder, {slab for s in scores for slab in (*s.panel.slabs, *(s.panel.grads or []))})
-        self._complete(builder, scores, examples)
+        self._complete(builder, scores, (len(lowering.sent), lowering.sent_choices), examples)
 
     def chunks(self, batch: int) -> int:
         """Return the number of chunks of a batch."""
         return int(-(-batch // self.native.chunk))
 
-    def _complete(self, builder: Builder, scores: list[ScorePlace], inputs: Tensor) -> None:
+    def _complete(self, builder: Builder, scores: list[ScorePlace], sent: tuple[int, int], inputs: Tensor) -> None:
         fixed = sum(s.size for s in builder.fixed)
         for slabs, start in ((builder.fixed, 0), (builder.gradients, fixed)):
             for slab, end in zip(slabs, accumulate(s.size for s in slabs), strict=True):
@@ -175,14 +184,13 @@ class Program:
             for score in scores
             for n in (At(score.panel.slabs[0]).number(), number(_first(score.panel.grads)), score.first)
         ]
-        if len(scores) != self.places:
-            raise NotNativeError("it does not give one row of scores per place")
         self._lists, self._places = (torch.tensor(x or [0], dtype=torch.long, device="cpu") for x in (lists, places))
         self._constants = torch.tensor(builder.constants or [0.0], dtype=torch.float32, device="cpu")
         self.native = NativeProgram(
             *(Phase(a.data_ptr(), len(a) // WIDTH) for a in self._arrays),
             *(a.data_ptr() for a in (self._lists, self._constants, self._places)),
-            *(len(scores), self.layout.size, fixed + sum(s.size for s in builder.gradients), fixed),
+            *(self.places, self.choices, *sent),
+            *(self.layout.size, fixed + sum(s.size for s in builder.gradients), fixed),
             *(fixed + sum(s.size for s in builder.gradients), tape, builder.chunk, inputs.shape[1]),
             inputs.shape[-1] if inputs.is_floating_point() else 0,
         )

@@ -16,13 +16,15 @@ Code = IntEnum(
     "SRU_BACK SRU_STATE SRU_STATE_BACK MIX MIX_BACK STOP STOP_BACK SOFTMAX SOFTMAX_BACK SAMPLE APPLY APPLY_BACK GELU "
     "GELU_BACK COPY COPY_ROW NORM NORM_BACK ATTEND ATTEND_BACK POOL POOL_BACK INPUT INPUT_BACK FILL START PUT_ROW "
     "COPY_ROWS TURN SUM_TURNED COUNT DIGITS DIGITS_BACK "
-    "FIND_CODE PUT_CODE PUT_CODE_BACK ATTRACT ATTRACT_BACK",
+    "FIND_CODE PUT_CODE PUT_CODE_BACK ATTRACT ATTRACT_BACK LINK LINK_BACK SPREAD SPREAD_BACK",
     start=0,
 )  # in the order of the enumeration in program.cpp
 
 
 # The last step of a product, in the order of the enumeration in products.h.
 Finish = IntEnum("Finish", "NONE RELU RELU_BACK TIMES", start=0)
+# What a link makes of scores, in the order of the enumeration in link.h.
+LinkKind = IntEnum("LinkKind", "RELAXED ONE_HOT DRAWN ROUNDED NEAREST", start=0)
 
 
 class Space(IntEnum):

@@ -31,7 +31,7 @@ def marks(rows: Mapping[str, Mapping[str, Estimate]], x: str, at: float | None =
     series = list(dict.fromkeys(name for row in rows.values() for name in row))
     step = 0.0 if at is None else LINE  # between the series of a row
     height = 0.6 + len(rows) * (max(LINE, step * len(series)) + GAP)
-    figure, (ax,) = style.panels(["marks"], None, (style.WIDTH, height))
+    figure, (ax,) = style.panels(["marks"], (style.WIDTH, height))
     for place, row in enumerate(rows.values()):
         for name, one in row.items():
             y = place + (series.index(name) - (len(series) - 1) / 2) * step / (step * len(series) + GAP)
@@ -68,7 +68,7 @@ def _dots(ax: Axes, x: Any, y: Any, cut: Any, color: str, marker: str = "o", **m
 
 def ranks(panels: Mapping[str, pd.DataFrame]) -> Figure:
     """Draw how each model ranks the columns of a table: a panel per table, a row per model, dark for a large value."""
-    figure, axes = style.panels(list(panels), None, (style.WIDTH, 3.0), len(panels))
+    figure, axes = style.panels(list(panels), (style.WIDTH, 3.0), len(panels))
     for ax, (name, values) in zip(axes, panels.items(), strict=True):
         order = values[values.mean().sort_values().index].rank(axis=1)
         image = ax.imshow(order.sort_values(list(order)[::-1]), cmap="cividis_r", aspect="auto", interpolation="none")
@@ -87,7 +87,7 @@ def scatter(panels: Mapping[str, pd.DataFrame], x: str, y: str) -> Figure:
 
     If a table has the column `line`, a line connects the points with the same value in it.
     """
-    figure, axes = style.panels(list(panels), None, (style.WIDTH, 2.6), len(panels), sharey=True)
+    figure, axes = style.panels(list(panels), (style.WIDTH, 2.6), len(panels), sharey=True)
     looks = style.grammar_looks(dict.fromkeys(name for table in panels.values() for name in table["name"]))
     for ax, (title, table) in zip(axes, panels.items(), strict=True):
         for _, part in table.sort_values("x").groupby("line") if "line" in table else ():
@@ -108,7 +108,7 @@ def scatter(panels: Mapping[str, pd.DataFrame], x: str, y: str) -> Figure:
 def stacked(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
     """Draw shares of a whole as stacked bars: a panel per mapping, a bar per row."""
     width = 6.4 if len(panels) > 1 else style.WIDTH
-    figure, axes = style.panels(list(panels), None, (width, 2.4), len(panels), sharey=True)
+    figure, axes = style.panels(list(panels), (width, 2.4), len(panels), sharey=True)
     rows = list(dict.fromkeys(row for panel in panels.values() for row in panel))
     names = list(next(iter(next(iter(panels.values())).values())))
     for ax, (title, panel) in zip(axes, panels.items(), strict=True):

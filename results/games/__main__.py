@@ -102,7 +102,7 @@ def curves(result: ProbeResult) -> Figure:
     long = with_settings(result.to_dataframe())
     games = list(dict.fromkeys(zip(long["world"], long["rule_length"], strict=True)))
     names = [f"{world}, l={length:.0f}: {measure}" for world, length in games for measure in SHOWN]
-    figure, axes = panels(names, None, (7, 2.3 * len(games)), len(SHOWN), sharex=True)
+    figure, axes = panels(names, (7, 2.3 * len(games)), len(SHOWN), sharex=True)
     printed = {row: found for table in PRINTED for row, found in references(table).items()}
     for place, (world, length) in enumerate(games):
         part = long[long["world"].eq(world) & long["rule_length"].eq(length)]
@@ -144,7 +144,7 @@ def by_targets(result: ProbeResult) -> Figure:
     """Draw scores against the number of targets."""
     long = result.to_dataframe()
     shown = {"accuracy": "accuracy", "cbm": "CBM", "cbm_floor": "CBM by chance", "topsim": "topsim"}
-    figure, (ax,) = panels(["targets"], None, (4.2, 2.8), 1)
+    figure, (ax,) = panels(["targets"], (4.2, 2.8), 1)
     for place, (name, label) in enumerate(shown.items()):
         groups = long.groupby("targets")[name]
         style = "--" if name == "cbm_floor" else "o-"

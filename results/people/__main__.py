@@ -231,7 +231,7 @@ def _missing(long: pd.DataFrame) -> str:
 
 def draw(by_dataset: Mapping[str, list[Agent]]) -> None:
     """Draw accuracies by grammar: a panel per dataset, a line of marks per agent."""
-    figure, axes = style.panels(list(by_dataset), None, (7.0, 4.4), 2, sharey=True)
+    figure, axes = style.panels(list(by_dataset), (7.0, 4.4), 2, sharey=True)
     names = [agent.name for agent in next(iter(by_dataset.values()))]
     for ax, (dataset, own) in zip(axes, by_dataset.items(), strict=True):
         for at, name in enumerate(names):

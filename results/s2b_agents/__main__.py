@@ -19,8 +19,8 @@ from icy.analysis.style import SMALL, head, panels, tidy
 from icy.core.text import markdown_table
 from icy.experiments.results import ProbeResult
 from icy.s2b import GameSettings, evaluate
-from icy.s2b.agents.agent_job import FLOOR_EPISODES
 from icy.s2b.agents.agent_run import FINAL_SEED
+from icy.s2b.agents.kinds import FLOOR_EPISODES
 from icy.s2b.evaluation import CONSTANT
 from results.pages import RecordFolder, describe_packs, fill_template, run_sweeps
 
@@ -112,7 +112,7 @@ def published_cells(result: ProbeResult) -> str:
 def draw(results: dict[str, ProbeResult]) -> None:
     """Draw accuracy in the query against observations: a panel per sweep, a line per agent and seed."""
     shown = {name: result for name, result in results.items() if name in DRAWN and result.records}
-    figure, axes = panels(list(shown), None, (2.6 * len(shown), 2.6), across=len(shown))
+    figure, axes = panels(list(shown), (2.6 * len(shown), 2.6), across=len(shown))
     for axis, (name, result) in zip(axes, shown.items(), strict=True):
         colors: dict[str, str] = {}
         for record in result.records:

@@ -365,7 +365,7 @@ def plot(scores: pd.DataFrame, long: pd.DataFrame) -> Any:
     """Draw the best listener that ignores all messages by schedule, deaf agents, and the published accuracies."""
     theirs, agents = printed(LISTENERS), trained(long, TAUGHT, floors(scores))
     agents = agents[agents["seeds"] >= LEAST_SEEDS].groupby(CELL).tail(1)  # the longest training
-    figure, axes = panels(["2 to 3 values", "2 to 5 values"], None, (7.5, 2.8), across=2, sharey=True)
+    figure, axes = panels(["2 to 3 values", "2 to 5 values"], (7.5, 2.8), across=2, sharey=True)
     for ax, values in zip(axes, ("2-3", "2-5"), strict=True):
         best = scores[(scores["values"] == values) & scores["listener"].isin(DEAF)]
         for schedule, group in best.groupby("schedule", sort=False):

@@ -128,7 +128,7 @@ def draw_design(design: pd.DataFrame) -> Figure:
     """
     keys = list(dict.fromkeys(zip(design["dataset"], design["preset"], strict=True)))
     names = [f"{dataset}, {preset}" for dataset, preset in keys]
-    figure, axes = style.panels(names, None, (style.WIDTH, 2.4), len(names), sharey=True)
+    figure, axes = style.panels(names, (style.WIDTH, 2.4), len(names), sharey=True)
     seconds = [ax.twinx() for ax in axes]
     for ax, second, (dataset, preset) in zip(axes, seconds, keys, strict=True):
         part = design[(design["dataset"] == dataset) & (design["preset"] == preset)]

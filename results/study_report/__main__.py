@@ -6,16 +6,19 @@ study-report.md, study-report.csv, study-report.png and study-course.png.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from icy.analysis import style
 from icy.analysis.order import Facts, in_order
 from icy.analysis.people import published_people
+from icy.analysis.picture import Panel, Picture, plot
 from icy.analysis.plots.games import draw_study
 from icy.analysis.tables.study import contrasts_table, report_table, study_report
 from icy.core.text import markdown_table
@@ -65,8 +68,8 @@ def page(report: pd.DataFrame, records: list[dict[str, object]]) -> str:
     )
 
 
-@style.with_own_settings
-def draw_course(items: pd.DataFrame) -> Figure:
+@plot
+def draw_course(items: pd.DataFrame) -> Picture:
     """Draw the accuracy over the course of a game: a panel per dataset and grammar, a line per agent.
 
     Lines are moving averages of ordinary items over the number of examples between two cards; marks are held-out items.
@@ -76,27 +79,24 @@ def draw_course(items: pd.DataFrame) -> Figure:
         items: one row per item, as `icy.study.rows.items_of_records` returns.
     """
     datasets, grammars = sorted(items["dataset"].unique(), reverse=True), in_order(items["grammar"].unique())
-    names = [f"{dataset}, {grammar}" for dataset in datasets for grammar in grammars]
-    across = len(grammars)
-    figure, axes = style.panels(names, None, (style.WIDTH, 1.5 * len(datasets) + 0.6), across, sharex=True, sharey=True)
     agents = list(dict.fromkeys(items["agent"]))
     looks = style.model_looks(agents)
-    for ax, name in zip(axes, names, strict=True):
-        dataset, _, grammar = name.partition(", ")
+    panels = []
+    for dataset, grammar in product(datasets, grammars):
         part = items[(items["dataset"] == dataset) & (items["grammar"] == grammar)]
-        for agent, own in part.groupby("agent", sort=False):
-            _draw_line(ax, own, looks[str(agent)])
-        style.head(ax, name, style.WIDTH / across)
-        ax.set(ylim=(0, 102))
-        style.tidy(ax, "y")
-    style.outer_labels(axes, across, "example", ["right, %"] * len(axes))
-    handles = [replace(looks[agent], dash="-").handle(agent) for agent in agents]
-    style.legend(figure, axes, True, handles)
-    usual = "Secret Spy Codes: right answers over the course of a game"
+        draw = partial(_draw_lines, part, looks)
+        panels.append(Panel(draw, f"{dataset}, {grammar}", height=1.0, x="example", y="right, %", grid="y"))
+    legend = [replace(looks[agent], dash="-").handle(agent) for agent in agents]
+    title = "Secret Spy Codes: right answers over the course of a game"
     notes = [f"lines: ordinary items, over {WINDOW} examples; marks: held-out items"]
     notes += ["bands and error bars: standard error of the mean over instances"] * (items["seed"].nunique() > 1)
-    style.entitle(figure, axes, True, None, usual, notes)
-    return figure
+    return Picture(panels, title, notes, legend, len(grammars), grid={"sharex": True, "sharey": True})
+
+
+def _draw_lines(part: pd.DataFrame, looks: Mapping[str, style.Look], ax: Axes) -> None:
+    for agent, own in part.groupby("agent", sort=False):
+        _draw_line(ax, own, looks[str(agent)])
+    ax.set(ylim=(0, 102))
 
 
 def _draw_line(ax: Axes, own: pd.DataFrame, look: style.Look) -> None:

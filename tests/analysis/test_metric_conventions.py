@@ -28,7 +28,6 @@ from icy.analysis.tables.e2e import end_to_end_table
 from icy.analysis.tables.games import SCORES, evaluation_table, games_table
 from icy.analysis.tables.printed_table import BiasTable
 from icy.analysis.tables.s2b import LEARNED, scores_table, training_table
-from icy.config.specs import EndToEndSpec
 from icy.core.conventions import OF_READING, Convention, conventions_json
 from icy.core.registry import registry
 from icy.experiments.e2e import pair_jobs
@@ -36,19 +35,19 @@ from icy.experiments.report import report_sections
 from icy.experiments.trackers import parameters_of
 from icy.games.comparison import GameOverrides, compare, one_player
 from icy.games.evaluation import matching, similarity
-from icy.games.jobs import game_jobs
-from icy.games.settings import GamesSpec, game_conventions
+from icy.games.settings import game_conventions
 from icy.metrics import ami, evaluate
 from icy.records.kinds import job_kind
 from icy.records.long_table import to_long
 from icy.records.record import Record
 from icy.s2b import probe_language
-from icy.s2b.agents.spec import language_conventions
+from icy.s2b.agents.kinds import language_conventions
 from icy.s2b.language_probe import disentanglement
 from icy.training.job import Outcome
-from icy.training.pair_job import pair_conventions
+from icy.training.pair_job import EndToEndRequest, pair_conventions
 from tests.analysis.tables.test_by_setting import long as trained_agents
 from tests.analysis.test_emergence import games, probes
+from tests.games.helpers import jobs as game_jobs
 
 NAMES = ["topsim", "posdis", "cbm", "ami", "context_independence"]
 PAIRS: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1, "steps": 10}
@@ -86,16 +85,14 @@ def records(jobs: Any, names: list[str], curve: list[Any]) -> list[Record]:
 @cache
 def pairs(**given: Any) -> list[Record]:
     points = [[step, 0.5, 0.3, 0.2, None, None] for step in (0, 10)]
-    jobs = pair_jobs(EndToEndSpec.asked(sender="FC2L", receiver="RNN1L:GRU", **PAIRS, **given))
+    jobs = pair_jobs(EndToEndRequest.asked(sender="FC2L", receiver="RNN1L:GRU", **PAIRS, **given))
     return records(jobs, ["end_to_end_accuracy", "end_to_end_loss", "topsim"], points)
 
 
 @cache
 def in_games() -> list[Record]:
     scores = [name for name in SCORES if name != "accuracy"]
-    return records(
-        game_jobs(GamesSpec.asked(rule_length=1, seeds=1)), [*scores, "best_step"], [[1, 0.5, 1, 0.1, 0.2, 3]]
-    )
+    return records(game_jobs(rule_length=1, seeds=1), [*scores, "best_step"], [[1, 0.5, 1, 0.1, 0.2, 3]])
 
 
 def agents() -> pd.DataFrame:

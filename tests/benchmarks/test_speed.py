@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from benchmarks import bound, courses, plain, speed, whole
-from icy.config.specs import ProbeSpec
 from icy.experiments.plan import make_plan
+from icy.training.probe_job import ProbeRequest
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +78,7 @@ def test_untrained_replicates_cost_the_mean(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_icy_trains_every_replicate_of_a_row_for_as_long(tmp_path: Path) -> None:
-    spec = ProbeSpec.asked(
+    spec = ProbeRequest.asked(
         model="sender/FC2L", grammar="perm", meanings="3x3", seeds=2, settings={"max_steps": 13}, out=tmp_path
     )
     job = whole.FixedJob(**vars(make_plan(spec).rows[0].job))

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from icy.config.protocols import EndToEndProtocol, decide, get_protocol, reached_at
+from icy.config.protocols import decide, get_protocol, reached_at
 from icy.core.errors import InvalidSettingError
-from icy.languages.meanings import MeaningSpace
+from icy.training.pair_job import EndToEndSettings
 
-GENERALISE, SMALL = get_protocol("generalise"), MeaningSpace(2, 3)
+GENERALISE = get_protocol("generalise")
 
 
 def test_the_target_of_generalise_depends_on_the_representation() -> None:
@@ -68,11 +68,11 @@ def test_a_late_budget_ends_after_the_limit() -> None:
 
 @pytest.mark.parametrize(
     "protocol",
-    [{"cap": math.inf}, {"cap": "3"}, {"steps": 2.5}, {"most": 9.5}, {"report_every": "x"}, {"target": "y"}],
+    [{"cap": math.inf}, {"cap": "3"}, {"updates": 2.5}, {"most": 9.5}, {"report_every": "x"}, {"target": "y"}],
 )
 def test_a_protocol_takes_numbers_only(protocol: dict[str, Any]) -> None:
     with pytest.raises(InvalidSettingError):
-        EndToEndProtocol(**protocol)
+        EndToEndSettings(sender="FC2L", receiver="FC2L", **protocol)
 
 
 def test_a_crossing_lies_on_the_line_between_two_checks() -> None:
@@ -89,4 +89,4 @@ def test_impossible_caps_and_targets_are_refused(value: Any) -> None:
         with pytest.raises(InvalidSettingError, match=f"The {name} must be"):
             get_protocol("acquire", **{name: value})
         with pytest.raises(InvalidSettingError, match=f"The {name} must be"):
-            EndToEndProtocol(**{name: value})
+            EndToEndSettings(sender="FC2L", receiver="FC2L", **{name: value})

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from icy.config import settings
 from icy.config.protocols import PROTOCOLS
 from icy.config.settings import PRESETS, TrainingSettings, settings_for
-from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.registry import SIDES
 from icy.core.representations import REPRESENTATIONS
@@ -25,6 +24,7 @@ from icy.experiments.trackers import TRACKERS
 from icy.languages.splits import SPLITS
 from icy.records.store import RERUN
 from icy.s2b.settings import COMPATS, Compat
+from icy.training.probe_job import ProbeRequest
 from tests import stubs
 
 # -- training settings: the grid of checks and what may be set ---------------------------------------------------------
@@ -202,9 +202,9 @@ def test_impossible_numbers_are_refused(name: str, value: float) -> None:
 
 
 def test_quick_only_changes_options_that_are_not_given() -> None:
-    spec = ProbeSpec.asked(model="x", quick=True, hidden=128)
+    spec = ProbeRequest.asked(model="x", quick=True, hidden=128)
     assert (spec.meanings, spec.word_length, spec.hidden) == ("3x4", 2, 128)
-    assert ProbeSpec.asked(model="x").meanings == "5x10"
+    assert ProbeRequest.asked(model="x").meanings == "5x10"
 
 
 # -- names in the types of specs are those of icy's tables, and the stub files are current -----------------------------

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import icy
-from icy.config.specs import EndToEndSpec
 from icy.experiments.plan import make_plan
 from icy.experiments.progress import Watcher
+from icy.training.pair_job import EndToEndRequest
 from tests.helpers import TINY
 
 SMALL_PAIR: dict[str, Any] = {
@@ -25,7 +25,7 @@ SMALL_PAIR: dict[str, Any] = {
 
 def pair_jobs(**given: Any) -> list[Any]:
     """Return the jobs of FC2L and CNN end to end."""
-    return [row.job for row in make_plan(EndToEndSpec.asked(sender="FC2L", receiver="CNN", **given)).rows]
+    return [row.job for row in make_plan(EndToEndRequest.asked(sender="FC2L", receiver="CNN", **given)).rows]
 
 
 def curves(result: icy.ProbeResult) -> dict[tuple[str, int], Any]:

@@ -11,7 +11,6 @@ import pytest
 import icy
 from icy.analysis import bias_table
 from icy.analysis.tables.references import matched_rows, numbered
-from icy.config.specs import EndToEndSpec, ProbeSpec
 from icy.core.errors import InvalidSettingError
 from icy.experiments.e2e import pair_jobs
 from icy.experiments.expected_updates import ExpectedUpdates, Updates
@@ -22,6 +21,8 @@ from icy.languages.frequencies import Frequencies
 from icy.languages.meanings import MeaningSpace
 from icy.records.long_table import resolution_of, to_long
 from icy.training.job import Replicate
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import ProbeRequest
 from tests.helpers import numbers
 
 # -- acquisition under a common budget of updates, `max_updates` -------------------------------------------------------
@@ -81,8 +82,8 @@ def test_on_a_fixed_grid_the_check_counts(tmp_path: Path) -> None:
 
 def test_it_is_planned_resumed_and_estimated(found: icy.ProbeResult, folder: Path) -> None:
     given = {**TINY, "max_updates": BUDGET, "out": folder}
-    assert make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=["perm", "hol"], **given)).total == 0
-    plan = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=["perm", "rot"], **given))
+    assert make_plan(ProbeRequest.asked(model="sender/FC2L", grammar=["perm", "hol"], **given)).total == 0
+    plan = make_plan(ProbeRequest.asked(model="sender/FC2L", grammar=["perm", "rot"], **given))
     assert [r.condition for row in plan.rows for r in row.missing] == ["rot"]
     assert list(ExpectedUpdates(plan).of_row(plan.rows[0]).values()) == [Updates(BUDGET, BUDGET)]
     assert plan.rows[0].job.length(None) == BUDGET
@@ -116,9 +117,11 @@ def test_a_sweep_over_protocols_uses_it_where_it_means_something(
 
 def test_max_steps_does_nothing_with_max_updates(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     given = {**TINY, "max_updates": 100, "settings": {"max_steps": 7}}
-    plan = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar="perm", out=tmp_path, **given))
+    plan = make_plan(ProbeRequest.asked(model="sender/FC2L", grammar="perm", out=tmp_path, **given))
     assert "'max_steps' does nothing with max_updates" in caplog.text
-    plain = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar="perm", out=tmp_path, **{**given, "settings": {}}))
+    plain = make_plan(
+        ProbeRequest.asked(model="sender/FC2L", grammar="perm", out=tmp_path, **{**given, "settings": {}})
+    )
     keys = [[row.job.key(r) for r in row.job.replicates] for plan in (plan, plain) for row in plan.rows]
     assert keys[0] == keys[1]
 
@@ -151,7 +154,7 @@ def pets(tmp_path: Path) -> Path:
 
 
 def only_job(**given: Any) -> Any:
-    (job,) = probe_jobs(ProbeSpec("sender/FC1L", **SMALL, **given))
+    (job,) = probe_jobs(ProbeRequest("sender/FC1L", **SMALL, **given))
     return job
 
 
@@ -165,7 +168,7 @@ def test_equal_frequencies_have_the_keys_of_before() -> None:
 
 def test_a_file_is_known_by_its_content(pets: Path) -> None:
     job, replicate = only_job(meanings=str(pets)), Replicate("perm", 123)
-    assert str(job.task.space) == "4,3"
+    assert str(job.settings.space) == "4,3"
     other = pets.rename(pets.with_name("animals.csv"))
     assert only_job(meanings=other).key(replicate) == job.key(replicate)
     other.write_text(TEXT.replace("5", "6"))
@@ -173,8 +176,11 @@ def test_a_file_is_known_by_its_content(pets: Path) -> None:
 
 
 def test_space_files_and_laws_are_axes(pets: Path) -> None:
-    jobs = probe_jobs(ProbeSpec("sender/FC1L", **SMALL, meanings=["2x3", str(pets), "4,2"], frequencies="equal,zipf:1"))
-    assert [(str(job.task.space), *(job.frequencies.config.values() if job.frequencies else ())) for job in jobs] == [
+    jobs = probe_jobs(
+        ProbeRequest("sender/FC1L", **SMALL, meanings=["2x3", str(pets), "4,2"], frequencies="equal,zipf:1")
+    )
+    drawn = [job.frequencies.config.values() if job.frequencies else () for job in jobs]
+    assert [(job.settings.meanings, *law) for job, law in zip(jobs, drawn, strict=True)] == [
         ("2x3",), ("2x3", "zipf:1"), ("4,3", jobs[2].frequencies.file, "equal"),
         ("4,3", jobs[2].frequencies.file, "zipf:1"), ("4,2",), ("4,2", "zipf:1"),
     ]  # fmt: skip
@@ -218,7 +224,7 @@ def test_pairs_and_populations_draw_by_the_weights_too(agents: dict[str, int], p
 def test_keys_of_pairs_with_equal_frequencies_are_those_of_before() -> None:
     keys = []
     for given in ({}, {"frequencies": "equal"}, {"frequencies": "zipf:2"}):
-        (job,) = pair_jobs(EndToEndSpec("FC1L", "FC1L", meanings="3x4", hidden=8, seeds=1, **given))
+        (job,) = pair_jobs(EndToEndRequest("FC1L", "FC1L", meanings="3x4", hidden=8, seeds=1, **given))
         keys.append(job.key(job.replicates[0]))
     assert keys[0] == keys[1] != keys[2]
 
@@ -227,7 +233,7 @@ def test_saved_models_of_other_frequencies_do_not_start_a_pair(tmp_path: Path) -
     how: dict[str, Any] = {"meanings": "3x4", "hidden": 8, "word_length": 2, "seeds": 1}
     kept = tmp_path / "kept"
     icy.probe(["sender/FC2L", "receiver/FC2L"], "concat", **how, keep_models=True, out=kept, workers=1, progress=False)
-    given = EndToEndSpec("FC2L", "FC2L", pretrain="concat", pretrained=kept, updates=1, out=tmp_path / "out", **how)
+    given = EndToEndRequest("FC2L", "FC2L", pretrain="concat", pretrained=kept, updates=1, out=tmp_path / "out", **how)
     assert len(pair_jobs(given)) == 1
     with pytest.raises(InvalidSettingError, match=r"no saved model of sender/FC2L .* frequencies zipf:1"):
         pair_jobs(replace(given, frequencies="zipf:1"))
@@ -237,7 +243,7 @@ def remark_of(tmp_path: Path, **given: Any) -> str:
     """Return the remark on a language in which both meanings with the first value share a message."""
     language = icy.Language("2x2", [[0, 0], [0, 0], [0, 1], [1, 1]], 4, name="shared")
     options = {**SMALL, **given, "grammar": language, "word_length": 1, "meanings": "2x2"}
-    rows = plan_rows(ProbeSpec.asked(model="receiver/FC1L", out=tmp_path, **options))
+    rows = plan_rows(ProbeRequest.asked(model="receiver/FC1L", out=tmp_path, **options))
     return str(rows[0].job.remarks()[0])
 
 

@@ -12,7 +12,6 @@ import pytest
 from rich.console import Console
 
 import icy
-from icy.config.specs import ProbeSpec
 from icy.experiments.display import (
     LiveWatcher,
     NotebookWatcher,
@@ -23,6 +22,7 @@ from icy.experiments.display import (
 from icy.experiments.plan import Plan, make_plan
 from icy.experiments.progress import ProgressWatcher, Watcher, Watchers
 from icy.training.job import Reading, Replicate
+from icy.training.probe_job import ProbeRequest
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
@@ -39,7 +39,7 @@ def test_live_display_fits_the_terminal(plan: Plan, width: int) -> None:
 
 
 def test_live_display_tells_hidden_sizes_apart(tmp_path: Path) -> None:
-    sizes = ProbeSpec(
+    sizes = ProbeRequest(
         ["sender/FC2L", "receiver/FC2L"], "perm", meanings="2x3", word_length=2, hidden="4,8", out=tmp_path
     )
     plan = make_plan(sizes)

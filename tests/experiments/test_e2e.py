@@ -14,7 +14,6 @@ from torch import nn
 import icy
 from icy.analysis.plots.learning_curves import e2e
 from icy.config.protocols import EndToEndProtocol
-from icy.config.specs import EndToEndSpec
 from icy.core.errors import IncompatibleError, StoreError
 from icy.experiments.plan import make_plan
 from icy.experiments.results import EndToEndResult
@@ -23,6 +22,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.metrics import topsim
 from icy.records.kinds import job_kind
 from icy.records.store import Store
+from icy.training.pair_job import EndToEndRequest
 from tests.helpers import mark_others
 
 SPACE = MeaningSpace(2, 3)
@@ -98,7 +98,7 @@ def test_the_length_of_a_game() -> None:
     assert EndToEndProtocol().limit(900) == 10_000
     assert EndToEndProtocol(most=None).limit(900) == 18_000
     assert EndToEndProtocol(steps=7).limit(900) == 7
-    assert make_plan(EndToEndSpec("FC2L", "CNN")).rows[0].job.protocol.steps == 50_000  # type: ignore[attr-defined]
+    assert make_plan(EndToEndRequest("FC2L", "CNN")).rows[0].job.settings.updates == 50_000  # type: ignore[attr-defined]
 
 
 def test_the_language_that_emerged(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_models_that_do_not_fit_are_refused_before_anything_is_trained(tmp_path:
 
 
 def test_one_sender_with_several_receivers(tmp_path: Path) -> None:
-    plan = make_plan(EndToEndSpec("FC2L", ["CNN", "RNN1L:GRU"], out=tmp_path, meanings="2x3", word_length=2))
+    plan = make_plan(EndToEndRequest("FC2L", ["CNN", "RNN1L:GRU"], out=tmp_path, meanings="2x3", word_length=2))
     assert [row.name for row in plan.rows] == ["FC2L+CNN", "FC2L+RNN1L:GRU"]
     counts = [icy.create_sender("FC2L", "2x3", 4), icy.create_receiver("CNN", "2x3", 4)]
     assert plan.rows[0].job.parameters["true"] == sum(m.parameter_count() for m in counts)
@@ -208,7 +208,7 @@ def test_one_sender_with_several_receivers(tmp_path: Path) -> None:
 
 
 def test_models_are_paired_by_place_repeats_and_all(tmp_path: Path) -> None:
-    spec = EndToEndSpec(["FC1L", "FC2L", "FC1L"], ["FC2L", "CNN", "CNN"], meanings="2x3", out=tmp_path)
+    spec = EndToEndRequest(["FC1L", "FC2L", "FC1L"], ["FC2L", "CNN", "CNN"], meanings="2x3", out=tmp_path)
     assert [row.name for row in make_plan(spec).rows] == ["FC1L+FC2L", "FC2L+CNN", "FC1L+CNN"]
 
 
@@ -238,7 +238,7 @@ def test_settings_that_tell_the_same_rows_apart_have_one_column_and_a_note(tmp_p
 
 
 def test_sampling_senders_start_from_scratch_in_any_representation_of_pre_training(tmp_path: Path) -> None:
-    spec = EndToEndSpec("RNNSampling:GRU", "CNN", ("none",), "discr", meanings="2x3", out=tmp_path)
+    spec = EndToEndRequest("RNNSampling:GRU", "CNN", ("none",), representation="discr", meanings="2x3", out=tmp_path)
     assert make_plan(spec).rows[0].name == "RNNSampling:GRU+CNN"
 
 

@@ -11,7 +11,6 @@ import pytest
 
 import icy
 from icy.config.protocols import BASELINE
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec
 from icy.experiments import estimate as estimates
 from icy.experiments.estimate import SECONDS, SLACK, UPDATES, estimate, on_workers
 from icy.experiments.expected_updates import ExpectedUpdates, Updates
@@ -20,11 +19,14 @@ from icy.experiments.run import STACK_ON_CPU, stacks_of
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.records.pack import Pack
 from icy.training import engine
+from icy.training.chain_job import ChainRequest
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import ProbeRequest
 
 
 def plan(**given: Any) -> Plan:
     spec = {"model": "sender/FC1L", "grammar": "all", "meanings": "3x4", "word_length": 2, "seeds": 3, "hidden": 16}
-    return make_plan(ProbeSpec.asked(**{**spec, "out": "none", **given}))
+    return make_plan(ProbeRequest.asked(**{**spec, "out": "none", **given}))
 
 
 def test_stacks_are_all_that_is_missing_and_the_ready_ones_are_baselines() -> None:
@@ -127,7 +129,7 @@ def test_a_row_that_raises_is_left_out_with_a_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def rehearse(job: Any, updates: int) -> float:
-        if job.task.hidden_size == 8:
+        if job.settings.hidden == 8:
             raise ValueError("broken")
         return 1e-3
 
@@ -163,7 +165,7 @@ def expected(plan: Plan) -> dict[str, Updates]:
 
 def probe(**given: Any) -> dict[str, Updates]:
     spec = {"model": "sender/RNNZero:GRU", "grammar": "perm", "quick": True, "seeds": 1, "out": "none"}
-    return expected(make_plan(ProbeSpec.asked(**{**spec, **given})))
+    return expected(make_plan(ProbeRequest.asked(**{**spec, **given})))
 
 
 def quantiles(query: str) -> dict[str, tuple[float, float]]:
@@ -212,15 +214,15 @@ def test_a_budget_depends_on_concat_and_baselines_on_file_are_used(tmp_path: Pat
     given = {"model": "sender/FC1L", "grammar": "perm", "seeds": 1, **known}
     for where in ({"out": tmp_path / "a"}, {"out": tmp_path / "b", "initial_results": [pack]}):
         steps = math.ceil(records[0]["crossing"])
-        assert expected(make_plan(ProbeSpec.asked(**given, **where)))["perm"] == (steps, steps, False)
+        assert expected(make_plan(ProbeRequest.asked(**given, **where)))["perm"] == (steps, steps, False)
     other = {**given, "seeds": [7], "grammar": "concat", "out": tmp_path / "a"}  # records of another seed
-    assert expected(make_plan(ProbeSpec.asked(**other)))["concat"].low == pytest.approx(records[0]["steps"])
+    assert expected(make_plan(ProbeRequest.asked(**other)))["concat"].low == pytest.approx(records[0]["steps"])
 
 
 def test_pairs_pretrain_both_sides() -> None:
     def pairs(**given: Any) -> dict[str, Updates]:
         spec = {"sender": "FC1L", "receiver": "FC1L", "meanings": "3x4", "seeds": 1, "out": "none"}
-        return expected(make_plan(EndToEndSpec.asked(**{**spec, **given})))
+        return expected(make_plan(EndToEndRequest.asked(**{**spec, **given})))
 
     assert pairs(steps=70) == {"none": (70, 70, False)}
     both = pairs(pretrain="perm", steps=70)
@@ -230,7 +232,7 @@ def test_pairs_pretrain_both_sides() -> None:
 def test_later_learners_of_chains_need_the_updates_of_concat() -> None:
     def updates(**given: Any) -> dict[str, Updates]:
         spec = {"model": "FC2L", "grammar": "concat,hol", "meanings": "3x4", "generations": 3, "chains": 1}
-        return expected(make_plan(ChainSpec.asked(**{**spec, "workers": 1, "out": "none", **given})))
+        return expected(make_plan(ChainRequest.asked(**{**spec, "workers": 1, "out": "none", **given})))
 
     found = updates()
     assert found["hol"].low == found["concat"].low > 0

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 import icy
 from icy.cli import main
-from icy.config.specs import EndToEndSpec, ProbeSpec, RunSpec
+from icy.config.specs import RunSpec
 from icy.core.code import digest_of, parts_of, same_code
 from icy.core.entry import Entry
 from icy.core.errors import StoreError
@@ -26,12 +26,14 @@ from icy.core.registry import registry
 from icy.experiments import plan
 from icy.experiments.plan import make_plan
 from icy.experiments.user_models import with_model_names
-from icy.games.settings import GamesSpec
+from icy.games.settings import GamesRequest
 from icy.records.record import own_key
 from icy.records.store import Store
+from icy.s2b.agents.kinds import AgentRequest
 from icy.s2b.agents.saved_networks import SavedAgent
-from icy.s2b.agents.spec import S2BSpec
-from icy.study.study_job import StudySpec
+from icy.study.study_job import StudyRequest
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import ProbeRequest
 from icy.training.task_models import same_behavior
 from icy.training.weights import code_for_card
 from tests.helpers import TINY
@@ -92,7 +94,7 @@ class Notebook:
 
 def keys(model: Any, **given: Any) -> set[str]:
     """Return the keys of a plan."""
-    spec = with_model_names(ProbeSpec.asked(model=model, **{"grammar": "perm", **SIZES, **given}), "model")
+    spec = with_model_names(ProbeRequest.asked(model=model, **{"grammar": "perm", **SIZES, **given}), "model")
     return {row.job.key(replicate) for row in make_plan(spec).rows for replicate in row.job.replicates}
 
 
@@ -283,11 +285,11 @@ def test_a_grammar_and_a_cell_depend_on_what_they_capture() -> None:
 @pytest.mark.parametrize(
     ("kind", "of_kind", "spec"),
     [
-        ("core", test_cores.Plain, lambda: S2BSpec(core="mine", quick=True, out="r")),
-        ("speaker", "posdis", lambda: S2BSpec(speaker="mine", quick=True, out="r")),
-        ("world", test_games.PlainWorld, lambda: GamesSpec(world="mine", quick=True, out="r")),
-        ("perception", test_games.PlainPerception, lambda: GamesSpec(perception="mine", quick=True, out="r")),
-        ("study-player", test_players.Plain, lambda: StudySpec(player="mine", quick=True, out="r")),
+        ("core", test_cores.Plain, lambda: AgentRequest(core="mine", quick=True, out="r")),
+        ("speaker", "posdis", lambda: AgentRequest(speaker="mine", quick=True, out="r")),
+        ("world", test_games.PlainWorld, lambda: GamesRequest(world="mine", quick=True, out="r")),
+        ("perception", test_games.PlainPerception, lambda: GamesRequest(perception="mine", quick=True, out="r")),
+        ("study-player", test_players.Plain, lambda: StudyRequest(player="mine", quick=True, out="r")),
     ],
 )
 def test_other_parts_of_users_are_followed_too(kind: str, of_kind: Any, spec: Callable[[], RunSpec]) -> None:
@@ -322,7 +324,8 @@ def test_an_error_of_a_world_is_left_to_the_training() -> None:
     entry = Entry("world", "mine", type("Mine", (plain,), {"observe": observe}), "", "", origin="m")
     with registry.holding(entry):
         made_by = [
-            row.job.made_by["world/mine"] for row in make_plan(GamesSpec(world="mine", quick=True, out="r")).rows
+            row.job.made_by["world/mine"]
+            for row in make_plan(GamesRequest.asked(world="mine", quick=True, out="r")).rows
         ]
     assert {*map(tuple, made_by)} == {("code",)}
 
@@ -432,7 +435,7 @@ def test_a_pair_starts_from_the_saved_model_with_the_same_code() -> None:
     for model in ("receiver/FC1L", make(4), make(64)):
         probe(model, keep_models=True)
         if not isinstance(model, str):
-            (row,) = make_plan(EndToEndSpec("sender/Net", "FC1L", "perm", pretrained="r", **SIZES)).rows
+            (row,) = make_plan(EndToEndRequest("sender/Net", "FC1L", "perm", pretrained="r", **SIZES)).rows
             rows.add(row.job.row)
     assert len(rows) == 2
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec
 from icy.core.errors import InvalidSettingError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.training.chain_job import ChainRequest
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import ProbeRequest
 
 PROBE: dict[str, Any] = {"model": "sender/FC1L", "grammar": "perm", "quick": True}
 GAME: dict[str, Any] = {"sender": "FC1L", "receiver": "FC2L", "quick": True}
@@ -21,30 +23,46 @@ CHAIN: dict[str, Any] = {"model": "FC1L", "grammar": "perm", "quick": True}
 @pytest.mark.parametrize(
     ("spec", "given", "sentence"),
     [
-        (ProbeSpec, {**PROBE, "settings": {"temperature": 2.0}}, "'temperature' does nothing in a probe under 'soft'"),
-        (ProbeSpec, {**PROBE, "settings": {"soft_feedback": True}}, "'soft_feedback' does nothing in a probe"),
-        (EndToEndSpec, {**GAME, "settings": {"entropy_weight": 0.1}}, "'entropy_weight' does nothing in an end-to-end"),
-        (EndToEndSpec, {**GAME, "pretrain": "rot", "steps": 100, "cap": 20}, "cap does nothing with 100 updates"),
-        (EndToEndSpec, {**GAME, "pretrain": "rot", "most": 9}, "most does nothing with 400 updates"),  # of quick
-        (EndToEndSpec, {**GAME, "target": 0.9}, "target does nothing from scratch"),
-        (EndToEndSpec, {**GAME, "settings": {"max_steps": 9}}, "'max_steps' does nothing from scratch"),
-        (EndToEndSpec, {**GAME, "settings": {"round_ratio": True}}, "'round_ratio' does nothing in an end-to-end"),
-        (ProbeSpec, {**PROBE, "protocol": "budget", "settings": {"round_ratio": True}}, "which gives no ratios"),
-        (ProbeSpec, {**PROBE, "representation": "gumb", "settings": {"least_squares": True}}, "nothing in senders"),
-        (ProbeSpec, {**PROBE, "settings": {"tf32": True}, "device": "cpu"}, "'tf32' does nothing on a CPU"),
-        (ProbeSpec, {**PROBE, "runner": "ray", "device": "cpu", "per_gpu": 2}, "per_gpu does nothing on a cluster's"),
-        (ProbeSpec, {**RECEIVER, "representation": "gs", "settings": {"tau": 0.5}}, "'tau' does nothing in receivers"),
         (
-            ProbeSpec,
+            ProbeRequest,
+            {**PROBE, "settings": {"temperature": 2.0}},
+            "'temperature' does nothing in a probe under 'soft'",
+        ),
+        (ProbeRequest, {**PROBE, "settings": {"soft_feedback": True}}, "'soft_feedback' does nothing in a probe"),
+        (
+            EndToEndRequest,
+            {**GAME, "settings": {"entropy_weight": 0.1}},
+            "'entropy_weight' does nothing in an end-to-end",
+        ),
+        (EndToEndRequest, {**GAME, "pretrain": "rot", "steps": 100, "cap": 20}, "cap does nothing with 100 updates"),
+        (EndToEndRequest, {**GAME, "pretrain": "rot", "most": 9}, "most does nothing with 400 updates"),  # of quick
+        (EndToEndRequest, {**GAME, "target": 0.9}, "target does nothing from scratch"),
+        (EndToEndRequest, {**GAME, "settings": {"max_steps": 9}}, "'max_steps' does nothing from scratch"),
+        (EndToEndRequest, {**GAME, "settings": {"round_ratio": True}}, "'round_ratio' does nothing in an end-to-end"),
+        (ProbeRequest, {**PROBE, "protocol": "budget", "settings": {"round_ratio": True}}, "which gives no ratios"),
+        (ProbeRequest, {**PROBE, "representation": "gumb", "settings": {"least_squares": True}}, "nothing in senders"),
+        (ProbeRequest, {**PROBE, "settings": {"tf32": True}, "device": "cpu"}, "'tf32' does nothing on a CPU"),
+        (
+            ProbeRequest,
+            {**PROBE, "runner": "ray", "device": "cpu", "per_gpu": 2},
+            "per_gpu does nothing on a cluster's",
+        ),
+        (
+            ProbeRequest,
+            {**RECEIVER, "representation": "gs", "settings": {"tau": 0.5}},
+            "'tau' does nothing in receivers",
+        ),
+        (
+            ProbeRequest,
             {**RECEIVER, "representation": "qt", "settings": {"levels": 3}},
             "'levels' does nothing in receiver",
         ),
-        (EndToEndSpec, {**GAME, "representation": "gumb", "settings": {"least_squares": True}}, "nothing in a game"),
-        (ChainSpec, {**CHAIN, "settings": {"max_steps": 9}}, "'max_steps' does nothing in a chain"),
-        (ChainSpec, {**CHAIN, "settings": {"fresh_reading": False}}, "'fresh_reading' does nothing in a chain"),
-        (ChainSpec, {**CHAIN, "settings": {"tau": 0.5}}, "'tau' does nothing in a chain under 'soft'"),
-        (ChainSpec, {**CHAIN, "model": "receiver/FC1L", "settings": {"symbols": "V"}}, "nothing in receivers"),
-        (ChainSpec, {**CHAIN, "replacement": "gradual"}, "replacement does nothing without a population"),
+        (EndToEndRequest, {**GAME, "representation": "gumb", "settings": {"least_squares": True}}, "nothing in a game"),
+        (ChainRequest, {**CHAIN, "settings": {"max_steps": 9}}, "'max_steps' does nothing in a chain"),
+        (ChainRequest, {**CHAIN, "settings": {"fresh_reading": False}}, "'fresh_reading' does nothing in a chain"),
+        (ChainRequest, {**CHAIN, "settings": {"tau": 0.5}}, "'tau' does nothing in a chain under 'soft'"),
+        (ChainRequest, {**CHAIN, "model": "receiver/FC1L", "settings": {"symbols": "V"}}, "nothing in receivers"),
+        (ChainRequest, {**CHAIN, "replacement": "gradual"}, "replacement does nothing without a population"),
     ],
 )
 def test_arguments_without_effect_give_a_warning(
@@ -57,23 +75,26 @@ def test_arguments_without_effect_give_a_warning(
 @pytest.mark.parametrize(
     ("spec", "given"),
     [
-        (ProbeSpec, {**PROBE, "settings": {"temperature": 2.0}, "representation": "gumb"}),
-        (ProbeSpec, {**PROBE, "settings": {"tf32": False, "learning_rate": 0.01}}),
-        (EndToEndSpec, {**GAME, "settings": {"soft_feedback": True}}),
-        (EndToEndSpec, {**GAME, "steps": 100}),
-        (EndToEndSpec, {**GAME, "pretrain": "rot", "steps": None, "cap": 20, "target": 0.9}),
-        (ProbeSpec, {**PROBE, "protocol": "generalise", "held_out": 0.2, "cap": 5}),
-        (ProbeSpec, {**PROBE, "model": "sender/FC2L", "hidden": [8, 16]}),
-        (ProbeSpec, {**PROBE, "model": "receiver/FC1L", "representation": "gumb", "settings": {"least_squares": True}}),
-        (ProbeSpec, {**PROBE, "representation": "gs", "settings": {"tau": 0.5}}),
+        (ProbeRequest, {**PROBE, "settings": {"temperature": 2.0}, "representation": "gumb"}),
+        (ProbeRequest, {**PROBE, "settings": {"tf32": False, "learning_rate": 0.01}}),
+        (EndToEndRequest, {**GAME, "settings": {"soft_feedback": True}}),
+        (EndToEndRequest, {**GAME, "steps": 100}),
+        (EndToEndRequest, {**GAME, "pretrain": "rot", "steps": None, "cap": 20, "target": 0.9}),
+        (ProbeRequest, {**PROBE, "protocol": "generalise", "held_out": 0.2, "cap": 5}),
+        (ProbeRequest, {**PROBE, "model": "sender/FC2L", "hidden": [8, 16]}),
         (
-            EndToEndSpec,
+            ProbeRequest,
+            {**PROBE, "model": "receiver/FC1L", "representation": "gumb", "settings": {"least_squares": True}},
+        ),
+        (ProbeRequest, {**PROBE, "representation": "gs", "settings": {"tau": 0.5}}),
+        (
+            EndToEndRequest,
             {**GAME, "pretrain": "rot", "pretrain_representation": "gumb", "settings": {"least_squares": True}},
         ),
-        (ChainSpec, {**CHAIN, "settings": {"symbols": "V", "batch_size": 64}}),
-        (ChainSpec, {**CHAIN, "receiver": "FC1L", "settings": {"soft_feedback": True}}),
-        (ChainSpec, {**CHAIN, "replacement": "gradual,simultaneous", "population": "1,2"}),
-        (ChainSpec, {**CHAIN, "scheme": "li19-gradual", "replacement": "simultaneous"}),
+        (ChainRequest, {**CHAIN, "settings": {"symbols": "V", "batch_size": 64}}),
+        (ChainRequest, {**CHAIN, "receiver": "FC1L", "settings": {"soft_feedback": True}}),
+        (ChainRequest, {**CHAIN, "replacement": "gradual,simultaneous", "population": "1,2"}),
+        (ChainRequest, {**CHAIN, "scheme": "li19-gradual", "replacement": "simultaneous"}),
     ],
 )
 def test_arguments_with_effect_give_no_warning(
@@ -87,7 +108,7 @@ def test_arguments_with_effect_give_no_warning(
 @pytest.mark.parametrize("protocol", ["acquire", "budget"])
 def test_held_out_is_refused_without_held_out_meanings(protocol: str, given: dict[str, Any], tmp_path: Path) -> None:
     """Also at its default, as it was asked for."""
-    spec = ProbeSpec.asked(**PROBE, protocol=protocol, **given, out=str(tmp_path))
+    spec = ProbeRequest.asked(**PROBE, protocol=protocol, **given, out=str(tmp_path))
     with pytest.raises(InvalidSettingError, match=f"'{protocol}' holds out no meanings"):
         make_plan(spec)
     with pytest.raises(InvalidSettingError, match=f"'{protocol}' holds out no meanings"):
@@ -113,7 +134,7 @@ def test_in_a_sweep_each_protocol_takes_its_own_arguments(tmp_path: Path, caplog
     assert [configs[name]["cap"] for name in ("acquire", "budget", "generalise")] == [5, 1, 5]
     assert "held_out" not in configs["acquire"]
     assert not caplog.records
-    plain = make_plan(ProbeSpec.asked(**PROBE, cap=5, out=str(tmp_path)))
+    plain = make_plan(ProbeRequest.asked(**PROBE, cap=5, out=str(tmp_path)))
     assert plain.rows[0].job.config(plain.rows[0].job.replicates[0]) == configs["acquire"]
 
 

@@ -11,12 +11,12 @@ import pytest
 from torch import nn
 
 import icy
-from icy.config.specs import EndToEndSpec
 from icy.core.errors import StoreError
 from icy.experiments.plan import make_plan
 from icy.experiments.results import EndToEndResult
 from icy.records.long_table import to_long
 from icy.records.store import Store
+from icy.training.pair_job import EndToEndRequest
 from tests.experiments.helpers import SMALL_PAIR, pair_jobs
 from tests.helpers import all_numbers
 
@@ -124,7 +124,9 @@ def test_a_call_with_more_seeds_trains_only_these(tmp_path: Path) -> None:
 
 
 def test_a_kind_of_replacement_without_a_schedule_is_idle(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    make_plan(EndToEndSpec.asked(sender="FC2L", receiver="CNN", senders=2, replacement="random", out=tmp_path, **SMALL))
+    make_plan(
+        EndToEndRequest.asked(sender="FC2L", receiver="CNN", senders=2, replacement="random", out=tmp_path, **SMALL)
+    )
     assert "replacement does nothing without replace_every" in caplog.text
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import icy
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec
 from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError, StoreError
 from icy.core.registry import registry
 from icy.experiments.e2e import pair_jobs
@@ -21,7 +20,10 @@ from icy.experiments.plan import make_plan
 from icy.experiments.probe import probe_jobs
 from icy.grammars import make_language
 from icy.languages.table import Table
+from icy.training.chain_job import ChainRequest
 from icy.training.job import Replicate
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import ProbeRequest
 from tests.experiments.helpers import HOLDING, PLUGIN, Counter, curves, plugin_file
 from tests.helpers import TINY
 
@@ -34,9 +36,9 @@ def test_a_row_has_the_baseline_and_every_grammar_and_seed(tiny: icy.ProbeResult
 
 def test_other_settings_are_other_results(tiny_folder: Path, tiny: object) -> None:
     changed = {**TINY, "settings": {"check_every": 20, "learning_rate": 0.002}}
-    plan = make_plan(ProbeSpec("sender/FC2L", ["perm", "rot"], out=tiny_folder, **changed))
+    plan = make_plan(ProbeRequest("sender/FC2L", ["perm", "rot"], out=tiny_folder, **changed))
     assert plan.total == 6
-    assert make_plan(ProbeSpec("sender/FC2L", ["perm", "rot"], out=tiny_folder, **TINY)).total == 0
+    assert make_plan(ProbeRequest("sender/FC2L", ["perm", "rot"], out=tiny_folder, **TINY)).total == 0
 
 
 def test_generalise_reports_held_out_accuracy(tmp_path: Path) -> None:
@@ -69,7 +71,7 @@ def test_results_under_different_splits_stay_apart(tmp_path: Path) -> None:
 def test_the_keys_of_other_protocols_are_unchanged(tmp_path: Path) -> None:
     """Results on file from before there were splits are found."""
     for protocol in ("acquire", "budget"):
-        plan = make_plan(ProbeSpec("sender/FC2L", "perm", out=tmp_path, protocol=protocol, **TINY))
+        plan = make_plan(ProbeRequest("sender/FC2L", "perm", out=tmp_path, protocol=protocol, **TINY))
         config = plan.rows[0].job.config(plan.rows[0].job.replicates[0])
         assert set(config) == {
             *("model", "options", "grammar", "seed", "meanings", "vocab_size", "word_length", "hidden_size"),
@@ -82,7 +84,7 @@ def test_every_hidden_size_is_a_row(tiny: icy.ProbeResult, tmp_path: Path) -> No
     given = {**TINY, "hidden": [4, 8]}
     result = icy.probe(["sender/FC2L", "sender/FC1L"], "perm", workers=1, out=tmp_path, watcher=watcher, **given)
     assert watcher.plan is not None
-    shapes = [(row.name, row.job.task.hidden_size) for row in watcher.plan.rows]
+    shapes = [(row.name, row.job.settings.hidden) for row in watcher.plan.rows]
     assert shapes == [(f"sender/{name}", size) for name in ("FC2L", "FC1L") for size in (4, 8)]
     assert len(watcher.keys) == len(set(watcher.keys)) == 16
     head, _, *rows = result.table(log=False).splitlines()[2:8]
@@ -98,10 +100,10 @@ def test_an_edited_plugin_is_another_model(tmp_path: Path, monkeypatch: pytest.M
     """The numbers on file come from the old source."""
     first = plugin_file(tmp_path, "Edited")
     icy.probe("Edited", "perm", plugin=first, workers=1, out=tmp_path / "r", **TINY)
-    assert make_plan(ProbeSpec("Edited", "perm", plugin=first, out=tmp_path / "r", **TINY)).total == 0
+    assert make_plan(ProbeRequest("Edited", "perm", plugin=first, out=tmp_path / "r", **TINY)).total == 0
     plugin_file(tmp_path, "Edited", "meanings = meanings.flip(-1)")
     monkeypatch.setattr(registry, "plugin_files", [])
-    assert make_plan(ProbeSpec("Edited", "perm", plugin=first, out=tmp_path / "r", **TINY)).total == 4
+    assert make_plan(ProbeRequest("Edited", "perm", plugin=first, out=tmp_path / "r", **TINY)).total == 4
 
 
 @pytest.mark.usefixtures("forgetting")
@@ -125,8 +127,8 @@ def test_an_unwritable_folder(tmp_path: Path) -> None:
 
 def test_wildcards_leave_sampling_senders_out_and_say_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     def planned(representation: str) -> set[str]:
-        spec = ProbeSpec("sender/RNN*:GRU", "perm", out=tmp_path, representation=representation)
-        return {row.job.task.entry.name for row in make_plan(spec).rows}
+        spec = ProbeRequest("sender/RNN*:GRU", "perm", out=tmp_path, representation=representation)
+        return {row.job.settings.short_name for row in make_plan(spec).rows}
 
     with caplog.at_level(logging.WARNING):
         under_soft = planned("soft")
@@ -142,7 +144,7 @@ def test_wildcards_leave_sampling_senders_out_and_say_so(tmp_path: Path, caplog:
 
 def test_wildcards_leave_families_with_options_out(tmp_path: Path) -> None:
     def planned(models: str) -> list[str]:
-        return [row.job.task.entry.qualified for row in make_plan(ProbeSpec(models, "perm", out=tmp_path)).rows]
+        return [row.job.settings.model for row in make_plan(ProbeRequest(models, "perm", out=tmp_path)).rows]
 
     assert "sender/FC2L" in planned("sender/*")
     assert not [name for name in planned("sender/*") if "Composed" in name]
@@ -173,8 +175,8 @@ def probed(out: Path, **given: Any) -> Any:
 
 
 def test_words_depend_on_the_seed_of_words() -> None:
-    (job,) = probe_jobs(ProbeSpec("sender/FC1L", **SMALL, seeds=[1, 2], word_seeds=[7]))
-    (plain,) = probe_jobs(ProbeSpec("sender/FC1L", **SMALL, seeds=[1, 7]))
+    (job,) = probe_jobs(ProbeRequest("sender/FC1L", **SMALL, seeds=[1, 2], word_seeds=[7]))
+    (plain,) = probe_jobs(ProbeRequest("sender/FC1L", **SMALL, seeds=[1, 7]))
     words = [job.language(Replicate("rot", seed)) for seed in (1, 2)]
     assert words[0] is words[1]
     assert words[0] is plain.language(Replicate("rot", 7))
@@ -182,7 +184,7 @@ def test_words_depend_on_the_seed_of_words() -> None:
 
 
 def test_keys_without_a_seed_of_words_are_unchanged() -> None:
-    (job,) = probe_jobs(ProbeSpec("sender/FC1L", **SMALL, seeds=2))
+    (job,) = probe_jobs(ProbeRequest("sender/FC1L", **SMALL, seeds=2))
     assert "word_seed" not in job.config(Replicate("rot", 123))
     assert "word seed" not in job.facts
     assert job.key(Replicate("concat", 123)) == "678d5b09d4b49ecf4cb6"
@@ -211,10 +213,10 @@ ROT = Replicate("rot", 123)
 
 def jobs_of(kind: str, **given: Any) -> list[Any]:
     if kind == "probe":
-        return list(probe_jobs(ProbeSpec("sender/FC1L", "rot", **SMALL_DRAWN, **given)))
+        return list(probe_jobs(ProbeRequest("sender/FC1L", "rot", **SMALL_DRAWN, **given)))
     if kind == "e2e":
-        return list(pair_jobs(EndToEndSpec("FC1L", "RNN1L:GRU", "rot", **SMALL_DRAWN, **given)))
-    return list(chain_jobs(ChainSpec("FC1L", grammar="rot", **SMALL_DRAWN, **given)))
+        return list(pair_jobs(EndToEndRequest("FC1L", "RNN1L:GRU", "rot", **SMALL_DRAWN, **given)))
+    return list(chain_jobs(ChainRequest("FC1L", grammar="rot", **SMALL_DRAWN, **given)))
 
 
 @pytest.mark.parametrize("kind", ["probe", "e2e", "chain"])
@@ -230,7 +232,7 @@ def test_the_draws_are_part_of_the_key_except_the_default(kind: str) -> None:
 
 def test_draws_do_not_change_games_from_scratch() -> None:
     def scratch(draws: str) -> str:
-        (job,) = pair_jobs(EndToEndSpec("FC1L", "RNN1L:GRU", draws=draws, **SMALL_DRAWN))  # type: ignore[arg-type]
+        (job,) = pair_jobs(EndToEndRequest("FC1L", "RNN1L:GRU", draws=draws, **SMALL_DRAWN))  # type: ignore[arg-type]
         return str(job.key(Replicate("none", 123)))
 
     assert scratch("authors") == scratch("icy")
@@ -238,11 +240,13 @@ def test_draws_do_not_change_games_from_scratch() -> None:
 
 def test_languages_of_users_are_measured_against_the_concat_of_the_draws() -> None:
     language = icy.make_language("perm", "2x3", 4, 2, 7)
-    plain, authors = probe_jobs(ProbeSpec("sender/FC1L", language, draws="all", hidden=8))
+    plain, authors = probe_jobs(ProbeRequest("sender/FC1L", language, draws="all", hidden=8))
     keys = [{job.key(replicate) for replicate in job.replicates} for job in (plain, authors)]
     assert len(keys[0] | keys[1]) == 12
     assert {
-        key for job in probe_jobs(ProbeSpec("sender/FC1L", language, hidden=8)) for key in map(job.key, job.replicates)
+        key
+        for job in probe_jobs(ProbeRequest("sender/FC1L", language, hidden=8))
+        for key in map(job.key, job.replicates)
     } == keys[0]
 
 
@@ -265,7 +269,7 @@ SMALL_WORDS: dict[str, Any] = {"grammar": ["perm"], "meanings": "2x3", "hidden":
 
 
 def only_job(model: str = "sender/FC1L", **given: Any) -> Any:
-    (job,) = probe_jobs(ProbeSpec.asked(model=model, **{**SMALL_WORDS, **given}))
+    (job,) = probe_jobs(ProbeRequest.asked(model=model, **{**SMALL_WORDS, **given}))
     return job
 
 
@@ -279,8 +283,8 @@ def test_equal_bounds_have_the_keys_of_before() -> None:
 
 
 def test_lengths_are_an_axis_of_sweeps() -> None:
-    jobs = probe_jobs(ProbeSpec("sender/FC1L", **SMALL_WORDS, word_length=[2, "1-3", "3-3", "2"]))
-    assert [(job.task.word_length, job.task.word_lengths) for job in jobs] == [(2, ""), (3, "1-3"), (3, "")]
+    jobs = probe_jobs(ProbeRequest("sender/FC1L", **SMALL_WORDS, word_length=[2, "1-3", "3-3", "2"]))
+    assert [(job.settings.word_length, job.settings.word_lengths) for job in jobs] == [(2, ""), (3, "1-3"), (3, "")]
 
 
 def test_frequent_values_have_short_words_in_a_probe() -> None:
@@ -304,7 +308,7 @@ def test_a_saved_sender_ends_its_messages_and_rows_name_the_lengths(tmp_path: Pa
 def test_a_language_with_an_end_token_takes_the_place_of_a_grammar() -> None:
     language = replace(make_language("rot", "2x3", 3, "1-2", seed=9), name="mine")
     job = only_job(grammar=[language])
-    assert (job.task.vocab_size, job.task.word_lengths) == (3, "1-2")
+    assert (job.settings.vocab_size, job.settings.word_lengths) == (3, "1-2")
     name = next(iter(job.languages))
     assert np.array_equal(job.language(Replicate(name, 1)).messages, language.messages)
     assert job.language(Replicate("concat", 1)).eos == 3
@@ -320,7 +324,7 @@ def test_senders_that_cannot_end_are_refused_and_receivers_are_not(given: dict[s
     with pytest.raises(IncompatibleError, match="cannot end"):
         only_job(word_length="1-2", **given)
     if "symbols" not in given:
-        assert only_job("receiver/FC1L", word_length="1-2", **given).task.word_lengths == "1-2"
+        assert only_job("receiver/FC1L", word_length="1-2", **given).settings.word_lengths == "1-2"
 
 
 def test_a_model_may_declare_that_it_takes_no_ends(monkeypatch: pytest.MonkeyPatch) -> None:

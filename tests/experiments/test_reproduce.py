@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 import icy
-from icy.config.specs import ReproduceSpec
+from icy.config.specs import ReproduceRequest
 from icy.experiments.reproduce import Reproducing
 from icy.s2b import AcquisitionSettings, ease_of_acquisition
 
 
 def asked(table: str, **options: Any) -> Reproducing:
-    return Reproducing.of(ReproduceSpec.asked(table=table, **options))
+    return Reproducing.of(ReproduceRequest.asked(table=table, **options))
 
 
 def rows_of(reproducing: Reproducing) -> dict[tuple[str, str, int], set[tuple[str, int]]]:
     return {
-        (row.name, row.job.task.representation, row.job.task.hidden_size): {
+        (row.name, row.job.settings.representation, row.job.settings.hidden): {
             (r.condition, r.seed) for r in row.job.replicates
         }
         for row in reproducing.plan().rows
@@ -38,8 +38,8 @@ def test_the_plan_is_the_table() -> None:
     grammars = {"concat", "perm", "proj", "rot", "shufdet", "hol"}
     assert rows["sender/FC2L", "soft", 128] == {(g, s) for g in grammars for s in range(123, 128)}
     job = asked("icy22/table3", only="FC2L").plan().rows[0].job
-    assert (job.preset, job.protocol.name, job.protocol.target) == ("published", "acquire", 0.8)
-    assert job.settings.round_ratio
+    assert (job.preset, job.settings.rules.name, job.settings.rules.target) == ("published", "acquire", 0.8)
+    assert job.training.round_ratio
 
 
 def test_sizes_representations_and_targets_come_from_the_table() -> None:
@@ -49,7 +49,7 @@ def test_sizes_representations_and_targets_come_from_the_table() -> None:
     assert rows_of(thirteen) == {
         ("sender/FC2L", r, 128): {("concat", 7), ("rot", 7)} for r in ("soft", "gumb", "discr")
     }
-    assert {row.job.protocol.target for row in thirteen.plan().rows} == {0.99, 0.95}
+    assert {row.job.settings.rules.target for row in thirteen.plan().rows} == {0.99, 0.95}
     assert {name for name, _, _ in rows_of(asked("perkins21/15", representation="gumb", only="RNN1L:*"))} == {
         f"receiver/RNN1L:{cell}" for cell in ("RNN", "GRU", "LSTM", "dgrecv")
     }
@@ -66,10 +66,10 @@ def test_pairs_are_planned_from_scratch_and_after_grammars() -> None:
 def test_updates_to_a_target_are_planned_at_the_sizes_of_the_table() -> None:
     """Perkins21 table 7: 3x10 to 0.9 and 5x10 to 0.8, 50 hidden units."""
     rows = asked("perkins21/table7", only="FC2L").plan().rows
-    found = {(str(r.job.task.space), r.job.protocol.target, r.job.protocol.cap) for r in rows}
+    found = {(str(r.job.settings.space), r.job.settings.rules.target, r.job.settings.rules.cap) for r in rows}
     assert found == {("3x10", 0.9, 45), ("5x10", 0.8, 65)}
     for row in rows:
-        assert (row.job.task.hidden_size, row.job.settings.check_every) == (50, 10)
+        assert (row.job.settings.hidden, row.job.training.check_every) == (50, 10)
         assert {r.condition for r in row.job.replicates} == {"concat", "perm", "rot", "shuf", "hol"}
         assert len({r.seed for r in row.job.replicates}) == 5
 
@@ -139,21 +139,21 @@ def test_agents_are_planned_with_their_learners(table: str, only: list[str], mod
     rows = asked(table, only=only, observations=3000, seeds=1).plan().rows
     assert (len(rows), list(dict.fromkeys(row.name for row in rows))) == (count, models)
     for row in rows:
-        game, settings = row.job.task.game_settings(), row.job.task.learner_settings()
+        game, settings = row.job.settings.game_settings(), row.job.settings.learner_settings()
         assert (settings.observations, game.query_of) == (3000, "speaker")
         pair = settings.players == "both"
         assert pair == settings.sad == bool(row.job.eoa)
-        assert row.job.task.preset == "metarg22"
-    losses = [row.job.task.learner_settings().reconstruction is not None for row in rows]
+        assert row.job.settings.preset == "metarg22"
+    losses = [row.job.settings.learner_settings().reconstruction is not None for row in rows]
     assert losses == ([False, True] * 2 if table == "metarg24/figure9" else [True] * count)
 
 
 def test_the_recall_figure_compares_one_hot_with_continuous_stimuli() -> None:
-    spec = ReproduceSpec.asked(table="metarg22/figure4", observations=3000)
+    spec = ReproduceRequest.asked(table="metarg22/figure4", observations=3000)
     rows = Reproducing.of(spec).plan().rows
     assert [row.job.config(row.job.replicates[0])["stimuli"] for row in rows] == ["ohe", "scs"]
     for row in rows:
-        settings, task = row.job.task.learner_settings(), row.job.task.game_settings()
+        settings, task = row.job.settings.learner_settings(), row.job.settings.game_settings()
         assert row.job.name == "LSTM+r2d2"
         assert (len(row.job.replicates), settings.observations, settings.reconstruction is not None) == (3, 3000, True)
         assert (task.shots, task.least, task.most, task.dimensions, task.split) == (2, 2, 5, 3, "all")
@@ -181,7 +181,7 @@ def test_a_pair_is_trained_again_and_judged(tmp_path: Path, monkeypatch: pytest.
 
 def test_quick_and_checks_of_wide_models() -> None:
     rows = asked("icy22/table4", seeds=1).plan().rows
-    checks = {(row.name, row.job.task.hidden_size): row.job.settings.check_every for row in rows}
+    checks = {(row.name, row.job.settings.hidden): row.job.training.check_every for row in rows}
     assert checks["sender/FC2L", 1280] == 1
     assert checks["sender/FC2L", 128] == 50
     ((_, _, hidden),) = rows_of(asked("icy22/table4", quick=True))

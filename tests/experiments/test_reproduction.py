@@ -12,7 +12,7 @@ import pytest
 import icy
 from icy.analysis.literature.catalogue import find_table, published
 from icy.analysis.literature.retraining import with_names
-from icy.config.specs import ReproduceSpec
+from icy.config.specs import ReproduceRequest
 from icy.experiments.reproduce import Reproducing
 from icy.experiments.reproduction import Reproduction, _learned_from, printed_floors
 
@@ -125,24 +125,25 @@ SHORT: dict[str, Any] = {"steps": 6, "epoch": 3, "turns": 60}
 
 
 def planned(table: str, only: str = "", **given: Any) -> list[Any]:
-    spec = ReproduceSpec.asked(table=table, only=only or (), out="nowhere", **given)
+    spec = ReproduceRequest.asked(table=table, only=only or (), out="nowhere", **given)
     return [row.job for row in Reproducing.of(spec).plan().rows]
 
 
 @pytest.mark.slow
 def test_rows_are_found_by_name_and_trained_as_published() -> None:
     (job,) = planned("cbm24/table1", "thing-qt-l4")
-    setup = job.task
+    setup = job.settings
     assert (setup.representation, setup.word_size, setup.message_length, setup.turns.targets) == ("qt", 6, 4, 20)
-    assert (setup.steps, setup.learning.unmatched, job.preset) == (400_000, "assigned", "published")
+    assert (setup.updates, setup.learning.unmatched, job.preset) == (400_000, "assigned", "published")
     assert [r.condition for r in job.replicates] == ["near"] * 3
     jobs = planned("cbm24/table3", "thing-*-d64", seeds=1, settings=SHORT)
-    assert [(j.task.representation, j.task.message_length, j.task.turns.targets, j.task.steps) for j in jobs] == [
+    rows = [job.settings for job in jobs]
+    assert [(row.representation, row.message_length, row.turns.targets, row.updates) for row in rows] == [
         ("gs", 4, 8, 6), ("gs", 1, 8, 6), ("qt", 4, 8, 6), ("qt", 1, 8, 6),
     ]  # fmt: skip
     (quick,) = planned("cbm24/table1", quick=True)
-    assert (quick.task.steps, len(quick.replicates)) == (1000, 1)
-    assert (quick.task.world, quick.task.turns.rule_length) == ("thing", 1)  # the fastest row
+    assert (quick.settings.updates, len(quick.replicates)) == (1000, 1)
+    assert (quick.settings.world, quick.settings.turns.rule_length) == ("thing", 1)  # the fastest row
 
 
 @pytest.mark.slow

@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 
 import icy
-from icy.config.specs import ProbeSpec
 from icy.core.errors import IncompatibleError
 from icy.experiments import run
 from icy.experiments.plan import make_plan
@@ -25,6 +24,7 @@ from icy.records.record import Record
 from icy.records.store import Claims, Store
 from icy.training.engine import train as real_train
 from icy.training.job import Job
+from icy.training.probe_job import ProbeRequest
 from icy.training.runners.base import LocalRunner
 from tests.experiments.helpers import HOLDING, PLUGIN, Counter, curves, plugin_file
 from tests.helpers import TINY, mark_others, numbers
@@ -95,7 +95,7 @@ def test_generalise_resumes_and_equals_itself_on_a_pool(tmp_path: Path) -> None:
     icy.probe("sender/FC2L", ["concat"], workers=1, out=tmp_path / "b", **HOLDING)
     resumed = icy.probe("sender/FC2L", ["perm"], workers=2, out=tmp_path / "b", **HOLDING)
     assert held_out(resumed) == held_out(whole)
-    assert make_plan(ProbeSpec("sender/FC2L", ["perm"], out=tmp_path / "b", **HOLDING)).total == 0
+    assert make_plan(ProbeRequest("sender/FC2L", ["perm"], out=tmp_path / "b", **HOLDING)).total == 0
 
 
 @pytest.mark.process
@@ -229,7 +229,7 @@ def test_a_stack_that_does_not_fit_is_halved(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.slow
 def test_a_replicate_that_does_not_fit_in_memory_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(job: Job, report: Any = None) -> Any:
-        if job.task.hidden_size == 64:
+        if job.settings.hidden == 64:
             raise MemoryError
         yield from real_train(job, report)
 
@@ -333,7 +333,7 @@ def test_replicates_that_another_run_gives_up_are_trained(
 
 
 def test_replicates_recorded_since_the_plan_are_not_trained_again(tiny: icy.ProbeResult, tmp_path: Path) -> None:
-    plan = make_plan(ProbeSpec("sender/FC2L", ["perm", "rot"], workers=1, out=tmp_path, **TINY))
+    plan = make_plan(ProbeRequest("sender/FC2L", ["perm", "rot"], workers=1, out=tmp_path, **TINY))
     first, *_, last = tiny.records
     for record in (first, last):
         Store(tmp_path).put(record)
@@ -347,7 +347,7 @@ def test_replicates_recorded_since_the_plan_are_not_trained_again(tiny: icy.Prob
 def test_replicates_that_another_run_retrained_are_not_trained(tiny: icy.ProbeResult, tmp_path: Path) -> None:
     for record in tiny.records:
         Store(tmp_path).put(record)
-    plan = make_plan(ProbeSpec("sender/FC2L", ["perm", "rot"], workers=1, out=tmp_path, rerun="always", **TINY))
+    plan = make_plan(ProbeRequest("sender/FC2L", ["perm", "rot"], workers=1, out=tmp_path, rerun="always", **TINY))
     again = {**tiny.records[0], "finished": "2199-01-01T00:00:00.000000+00:00"}
     Store(tmp_path).put(again)  # type: ignore[arg-type]
     watcher = Both()

@@ -191,7 +191,7 @@ def failing_job(monkeypatch: pytest.MonkeyPatch, error: Callable[[], object]) ->
         error()
         yield
 
-    monkeypatch.setattr(probe_job.ProbeJob, "train", lambda job, report=None: train(job, report))
+    monkeypatch.setattr(probe_job.LanguageJob, "train", lambda job, report=None: train(job, report))
 
 
 def raising(error: BaseException) -> Callable[[], object]:

@@ -11,17 +11,21 @@ from typing import Any
 import pytest
 
 import icy
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, RunSpec, SweepSpec, names
+from icy.config.specs import RunSpec, names
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.experiments.plan import make_plan
+from icy.experiments.requests import SweepRequest
 from icy.experiments.sweep import cost, expand, make_sweep, over, sweep_spec
 from icy.experiments.sweep_file import InFile, _types_of, read_sweep
 from icy.records.kinds import row_of
 from icy.records.store import Store
+from icy.training.chain_job import ChainRequest
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import ProbeRequest
 from tests.helpers import numbers
 
 
-def spec(out: Path | str = "unused", **given: Any) -> SweepSpec:
+def spec(out: Path | str = "unused", **given: Any) -> SweepRequest:
     return sweep_spec(**{"grammar": "perm", "quick": True, "workers": 1, "out": str(out), **given})
 
 
@@ -41,19 +45,21 @@ def test_all_combinations_are_rows() -> None:
 def test_a_sweep_of_one_row_is_a_probe(tmp_path: Path) -> None:
     """The same keys, so that each finds the other's results on file."""
     swept = make_sweep(spec(tmp_path, model="sender/FC1L"))
-    probed = make_plan(ProbeSpec.asked(model="sender/FC1L", grammar="perm", quick=True, workers=1, out=str(tmp_path)))
+    probed = make_plan(
+        ProbeRequest.asked(model="sender/FC1L", grammar="perm", quick=True, workers=1, out=str(tmp_path))
+    )
     (one,), (other,) = swept.rows, probed.rows
     assert [one.job.key(r) for r in one.job.replicates] == [other.job.key(r) for r in other.job.replicates]
 
 
 def test_one_side_may_be_left_out() -> None:
     assert {row.name for row in make_sweep(spec(model="FC1L", side="receiver")).rows} == {"receiver/FC1L"}
-    assert {row.job.task.side for row in make_sweep(spec(model="FC*", side="sender")).rows} == {"sender"}
+    assert {row.job.settings.side for row in make_sweep(spec(model="FC*", side="sender")).rows} == {"sender"}
 
 
 def test_models_that_do_not_work_somewhere_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
     plan = make_sweep(spec(model=["sender/RNNSampling:RNN", "sender/FC1L"], representation=["soft", "discr"]))
-    found = {(row.name, row.job.task.representation) for row in plan.rows}
+    found = {(row.name, row.job.settings.representation) for row in plan.rows}
     assert found == {
         ("sender/FC1L", "soft"),
         ("sender/FC1L", "discr"),
@@ -67,7 +73,7 @@ def test_models_that_do_not_work_somewhere_are_left_out(caplog: pytest.LogCaptur
 def test_parts_inherit_arguments_of_the_whole_sweep() -> None:
     parts = ({"model": "sender/FC1L", "hidden": [16, 32]}, {"model": "receiver/FC1L", "grammar": ["perm", "rot"]})
     plan = make_sweep(spec(parts=parts, seeds=3))
-    found = {(row.name, row.job.task.hidden_size) for row in plan.rows}
+    found = {(row.name, row.job.settings.hidden) for row in plan.rows}
     assert found == {("receiver/FC1L", 32), ("sender/FC1L", 16), ("sender/FC1L", 32)}
     grammars = {row.name: {r.condition for r in row.job.replicates} for row in plan.rows}
     assert grammars == {"sender/FC1L": {"concat", "perm"}, "receiver/FC1L": {"concat", "perm", "rot"}}
@@ -85,14 +91,15 @@ def test_arguments_override_the_file_and_its_parts(tmp_path: Path) -> None:
 def test_help_shows_every_option() -> None:
     parameters = inspect.signature(icy.sweep).parameters
     assert next(iter(parameters)) == "model"
-    assert {f.name for f in dataclasses.fields(SweepSpec)} | {"file", "watcher", "progress"} == set(parameters)
+    assert {f.name for f in dataclasses.fields(SweepRequest)} | {"file", "watcher", "progress"} == set(parameters)
     assert all(p.kind is p.KEYWORD_ONLY for name, p in parameters.items() if name != "model")
 
 
 def test_a_pair_of_numbers_is_one_space() -> None:
-    assert {str(row.job.task.space) for row in make_sweep(spec(model="sender/FC1L", meanings=(2, 3))).rows} == {"2x3"}
+    (row,) = make_sweep(spec(model="sender/FC1L", meanings=(2, 3))).rows
+    assert row.job.settings.meanings == "2x3"
     sizes = make_sweep(spec(model="sender/FC1L", vocab_size=(4, 5))).rows
-    assert {row.job.task.vocab_size for row in sizes} == {4, 5}
+    assert {row.job.settings.vocab_size for row in sizes} == {4, 5}
 
 
 def test_a_row_that_two_parts_name_is_one_row() -> None:
@@ -168,8 +175,8 @@ def test_parts_keep_their_own_target_of_pretraining_with_pairs_from_scratch(turn
 
 def test_parts_are_the_arguments_of_a_probe() -> None:
     (one,) = expand(spec(model="sender/FC1L"))
-    assert isinstance(one, ProbeSpec)
-    assert not isinstance(one, SweepSpec)
+    assert isinstance(one, ProbeRequest)
+    assert not isinstance(one, SweepRequest)
 
 
 def test_a_file_with_plug_ins_gives_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -195,7 +202,7 @@ def test_old_names_are_those_of_each_part() -> None:
     """The old name of an option of pairs is not an option of chains."""
     parts = [{"kind": "e2e", "sender": "FC1L", "receiver": "FC1L"}, {"kind": "chain", "model": "sender/FC1L"}]
     pair, chain = expand(sweep_spec(parts=parts, steps=77))
-    assert (pair.updates, chain.updates) == (77, ChainSpec.updates)
+    assert (pair.updates, chain.updates) == (77, ChainRequest.updates)
     file = {"parts": ({"kind": "e2e", "steps": 5},)}
     assert over(file, {"updates": 50}) == {"parts": ({"kind": "e2e"},), "updates": 50}
 
@@ -296,8 +303,8 @@ def test_a_file_of_another_kind_is_not_even_opened() -> None:
 
 def test_every_option_has_a_type_in_a_file() -> None:
     """Options of whole sweeps, and of end-to-end runs as parts, also by their old names."""
-    assert set(_types_of(SweepSpec)) == {*names(SweepSpec), "start"} - {"parts"}
-    assert set(_types_of(EndToEndSpec)) == {*names(EndToEndSpec), "start", "steps"}
+    assert set(_types_of(SweepRequest)) == {*names(SweepRequest), "start"} - {"parts"}
+    assert set(_types_of(EndToEndRequest)) == {*names(EndToEndRequest), "start", "steps"}
 
 
 def test_values_of_a_sweep_in_python_have_the_type_that_files_have(tmp_path: Path) -> None:
@@ -306,7 +313,7 @@ def test_values_of_a_sweep_in_python_have_the_type_that_files_have(tmp_path: Pat
         "vocab_size": [4, 5], "word_length": "2,3", "seeds": "1-3", "target": 1, "cap": 2.5, "held_out": 0.2,
         "hidden": 8, "workers": 2, "out": "o", "track": ["mlflow"], "shard": "1/2", "settings": {}, "quick": True,
     }  # fmt: skip
-    types = _types_of(SweepSpec)
+    types = _types_of(SweepRequest)
     assert [name for name, value in whole.items() if not types[name].accepts(value)] == []
 
 

@@ -13,7 +13,6 @@ import pyarrow.parquet
 import pytest
 
 import icy
-from icy.config.specs import EndToEndSpec, ProbeSpec
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, sweep_spec
@@ -21,6 +20,8 @@ from icy.languages.language import Language
 from icy.records.load import select
 from icy.records.pack import add_to_pack
 from icy.training.engine import Run
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import ProbeRequest
 from tests.cli.helpers import assert_one_sentence, run
 from tests.experiments.helpers import Counter
 from tests.helpers import all_numbers
@@ -45,7 +46,7 @@ def table_of(language: Language, file: Path) -> Path:
 
 
 def keys(grammar: Any, out: Path, **changes: Any) -> dict[tuple[str, int], str]:
-    plan = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=grammar, out=out, **{**SIZES, **changes}))
+    plan = make_plan(ProbeRequest.asked(model="sender/FC2L", grammar=grammar, out=out, **{**SIZES, **changes}))
     return {(r.condition, r.seed): row.job.key(r) for row in plan.rows for r in row.job.replicates}
 
 
@@ -69,7 +70,7 @@ def test_a_language_is_learned_as_its_grammar_is(model: str, tmp_path: Path) -> 
 
 
 def test_all_seeds_learn_the_same_language(tmp_path: Path) -> None:
-    job = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=perm(), out=tmp_path, **SIZES)).rows[0].job
+    job = make_plan(ProbeRequest.asked(model="sender/FC2L", grammar=perm(), out=tmp_path, **SIZES)).rows[0].job
     taught = [r for r in job.replicates if r.condition != "concat"]
     assert [r.seed for r in taught] == [123, 124]
     assert all(job.language(r).digest() == perm().digest() for r in taught)  # type: ignore[attr-defined]
@@ -78,7 +79,7 @@ def test_all_seeds_learn_the_same_language(tmp_path: Path) -> None:
 def test_a_job_takes_its_language_to_another_process(tmp_path: Path) -> None:
     """Without the file, and without anything that this process has registered."""
     file = table_of(perm(), tmp_path / "emerged.csv")
-    job = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=file, out=tmp_path / "r", **SIZES)).rows[0].job
+    job = make_plan(ProbeRequest.asked(model="sender/FC2L", grammar=file, out=tmp_path / "r", **SIZES)).rows[0].job
     file.unlink()
     packed = pickle.loads(pickle.dumps(job.for_travel()))
     assert numbers(list(packed.train())) == numbers(list(job.for_travel().train()))
@@ -95,9 +96,9 @@ def test_workers_learn_the_same(tmp_path: Path) -> None:
 
 
 def test_a_killed_training_resumes_to_the_same_bits(tmp_path: Path) -> None:
-    job = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=perm(), out=tmp_path / "r", **SIZES)).rows[0].job
+    job = make_plan(ProbeRequest.asked(model="sender/FC2L", grammar=perm(), out=tmp_path / "r", **SIZES)).rows[0].job
     ended = killed(job, Run, 3)
-    whole = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=perm(), out=tmp_path / "w", **SIZES)).rows[0].job
+    whole = make_plan(ProbeRequest.asked(model="sender/FC2L", grammar=perm(), out=tmp_path / "w", **SIZES)).rows[0].job
     assert numbers(resumed(job, ended)) == numbers(list(whole.train()))
 
 
@@ -227,12 +228,12 @@ def test_languages_decide_the_sizes(tmp_path: Path) -> None:
         ({"meanings": (2, 3), "word_length": 2}, ("2x3", 9, 2)),
     ]:  # fmt: skip
         job: Any = (
-            make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=[few, many], out=tmp_path, **given)).rows[0].job
+            make_plan(ProbeRequest.asked(model="sender/FC2L", grammar=[few, many], out=tmp_path, **given)).rows[0].job
         )
-        assert (str(job.task.space), job.task.vocab_size, job.task.word_length) == sizes
+        assert (str(job.settings.space), job.settings.vocab_size, job.settings.word_length) == sizes
         for replicate in job.replicates:
             assert job.language(replicate).vocab_size == sizes[1]
-    one = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=few, out=tmp_path)).rows[0].job
+    one = make_plan(ProbeRequest.asked(model="sender/FC2L", grammar=few, out=tmp_path)).rows[0].job
     assert one.facts["V"] == "4"
 
 
@@ -272,10 +273,10 @@ def test_the_best_receiver(seed: int) -> None:
 def test_receivers_are_warned_of_shared_messages(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     language = Language("2x3", np.repeat([[0, 1], [1, 0], [2, 2]], 3, axis=0), 6, name="short")
     with caplog.at_level(logging.WARNING):
-        make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=language, out=tmp_path))
+        make_plan(ProbeRequest.asked(model="sender/FC2L", grammar=language, out=tmp_path))
     assert not caplog.messages
     with caplog.at_level(logging.WARNING):
-        make_plan(ProbeSpec.asked(model=["receiver/FC2L", "receiver/FC1L"], grammar=language, out=tmp_path))
+        make_plan(ProbeRequest.asked(model=["receiver/FC2L", "receiver/FC1L"], grammar=language, out=tmp_path))
     (message,) = caplog.messages
     assert "9 meanings share 3 messages: a receiver can read at most 66.7%" in message
 
@@ -321,7 +322,7 @@ def test_pairs_start_from_models_that_a_probe_kept(tmp_path: Path) -> None:
     file = table_of(perm(), tmp_path / "emerged.csv")
     icy.probe(["sender/FC1L", "receiver/FC1L"], file, target=0.9, keep_models=True, out=tmp_path / "probe", **given)
     other = file.rename(tmp_path / "other.csv")
-    spec = EndToEndSpec.asked(
+    spec = EndToEndRequest.asked(
         sender="FC1L", receiver="FC1L", pretrain=other, pretrained=tmp_path / "probe", steps=4, out=tmp_path, **given
     )
     job: Any = make_plan(spec).rows[0].job

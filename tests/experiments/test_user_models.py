@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 import icy
-from icy.config.specs import EndToEndSpec
 from icy.core.errors import DuplicateNameError, IncompatibleError, InvalidSettingError, StoreError
 from icy.core.registry import registry
 from icy.experiments.plan import make_plan
@@ -19,7 +18,7 @@ from icy.experiments.user_models import FreshCopies, model_names
 from icy.languages.meanings import MeaningSpace
 from icy.records.pack import Pack
 from icy.records.record import Record, own_key
-from icy.training.pair_job import PairJob
+from icy.training.pair_job import EndToEndRequest, PairJob
 
 pytestmark = pytest.mark.usefixtures("forgetting")
 SPACE = MeaningSpace(2, 3)
@@ -202,7 +201,7 @@ def test_folder_pack_and_pool_give_the_same(kept: Path, tmp_path: Path) -> None:
 
 def test_it_is_another_row_than_pre_training_here(kept: Path, tmp_path: Path) -> None:
     asked = {"sender": "FC1L", "receiver": "FC1L", "pretrain": "perm", "out": tmp_path, **GAME}
-    one, other = (make_plan(EndToEndSpec.asked(**asked, **more)).rows[0].job for more in ({}, {"pretrained": kept}))
+    one, other = (make_plan(EndToEndRequest.asked(**asked, **more)).rows[0].job for more in ({}, {"pretrained": kept}))
     replicate = one.replicates[0]
     assert one.row != other.row
     assert one.key(replicate) != other.key(replicate)
@@ -253,7 +252,7 @@ def test_models_below_the_target_are_failures(tmp_path: Path) -> None:
 
 def test_weights_are_read_where_they_are_needed(kept: Path, tmp_path: Path) -> None:
     asked = {"sender": "FC1L", "receiver": "FC1L", "pretrain": "perm", "out": tmp_path, "pretrained": kept, **GAME}
-    job = make_plan(EndToEndSpec.asked(**asked)).rows[0].job
+    job = make_plan(EndToEndRequest.asked(**asked)).rows[0].job
     assert isinstance(job, PairJob)
     assert all(one.content is None for one in job.saved_sides.values())
     packed = job.for_travel()

@@ -9,11 +9,13 @@ import torch
 
 from icy.games.evaluation import Spoken
 from icy.games.game_stack import GameStack
-from icy.games.jobs import game_jobs
 from icy.games.playing import batches, make_spoken
-from icy.games.settings import GamesSpec, TurnSettings
+from icy.games.settings import GamesRequest, TurnSettings
 from icy.games.turns import Turns
 from icy.games.worlds.world import make_world
+from icy.records.kinds import job_kind
+from icy.training.combinations import jobs_of
+from icy.training.job import Job
 
 TINY: dict[str, Any] = {
     "rule_length": 2, "targets": 3, "steps": 12, "seeds": 2, "sender_hidden": 8, "receiver_hidden": 8, "workers": 1,
@@ -29,7 +31,12 @@ def silent(world: str, length: int, words: int = 1, turns: int = 1000) -> Spoken
     return make_spoken(drawn, numbers, torch.zeros(len(numbers), words, dtype=torch.long))
 
 
+def jobs(**given: Any) -> list[Job]:
+    """Return the jobs of a request."""
+    return list(jobs_of(job_kind("games"), GamesRequest.asked(**given)))
+
+
 def course_of(engine: str = "auto", **given: Any) -> GameStack:
     """Return the training of a row by an engine, with the tiny sizes where no others are given."""
-    (job,) = game_jobs(GamesSpec.asked(**{**TINY, **given}))
+    (job,) = jobs(**{**TINY, **given})
     return GameStack(replace(job, engine=engine), job.replicates)

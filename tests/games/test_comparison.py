@@ -24,9 +24,8 @@ from icy.games.comparison import (
     show_turns,
     values_of,
 )
-from icy.games.model import GameTask
 from icy.games.rules import Rules
-from icy.games.settings import GamesLearningSettings, TurnSettings
+from icy.games.settings import GamesLearningSettings, GamesSettings, TurnSettings
 
 FOUR = GameOverrides(turns={"rule_length": 4, "targets": 5}, count=60)
 
@@ -49,7 +48,7 @@ def beside(kind: str = "near", message_length: int = 2, evaluation: int = 40, **
     """Return a stand-in for trained agents of a game."""
     settings = TurnSettings(**{"rule_length": 2, "targets": 3, "distractors": 4, **turns})
     learning = GamesLearningSettings(turns=evaluation)
-    setup = GameTask(**AGENTS, message_length=message_length, turns=settings, learning=learning)  # type: ignore[arg-type]
+    setup = GamesSettings(**AGENTS, message_length=message_length, turns=settings, learning=learning)  # type: ignore[arg-type]
     return GameAgents("a+b, seed 1", 1, setup, kind, make_oracle("random", Rules.of(setup.made_world, 2)), setup)
 
 
@@ -72,7 +71,7 @@ def test_oracles_play_the_game_of_the_agents(name: str, agents: GameAgents) -> N
     assert (player.label, player.game) == (name, agents.game)
     said = player.agents.play(player.turns.batch("test", 0, 1, 3)).words
     assert said.shape[-1] == {"ideal": 2, "literal": 1}.get(name, agents.setup.message_length)
-    assert player.training_task is None
+    assert player.trained is None
 
 
 def test_oracles_play_every_game_of_the_agents_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from icy.experiments.results import ProbeResult
 from icy.games.comparison import GameOverrides, compare
 from icy.games.game_stack import GameStack
 from icy.games.playing import kept_agents
-from icy.games.settings import GamesSpec
+from icy.games.settings import GamesRequest
 from icy.metrics import cbm
 from icy.records.store import CHECKPOINTS
 from icy.training.gradient import GradientLearner
@@ -41,7 +41,7 @@ def learned(
     """Return the weights of each replicate after some updates as one stack."""
     course = course_of(engine, **given, settings=FEW, seeds=seeds, distractor_kind=kinds)
     job = course.job
-    course.advance(job.task.steps)
+    course.advance(job.settings.updates)
     return {runner.replicate: course.learner.weights(place) for place, runner in enumerate(course.runners)}
 
 
@@ -139,7 +139,7 @@ def test_killed_and_resumed_equals_uninterrupted(channel: str, tmp_path: Path) -
 def interrupted(out: Path, seeds: list[int], until: int) -> None:
     """Train seeds as one stack for some updates, and keep their checkpoints."""
     given = {**TINY, "settings": FEW, "seeds": seeds, "out": str(out), "steps": 12}
-    (row,) = make_plan(GamesSpec.asked(**given)).rows
+    (row,) = make_plan(GamesRequest.asked(**given)).rows
     course = GameStack(row.job, row.job.replicates, Checkpoints(row.job))
     course._evaluate(None)
     course.advance(until)
@@ -168,7 +168,7 @@ def test_replicates_at_different_steps_resume_in_separate_stacks(
 
 @pytest.mark.slow
 def test_training_restarts_after_a_damaged_checkpoint(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (row,) = make_plan(GamesSpec.asked(out=str(tmp_path), **{**TINY, "settings": FEW})).rows
+    (row,) = make_plan(GamesRequest.asked(out=str(tmp_path), **{**TINY, "settings": FEW})).rows
     path = tmp_path / CHECKPOINTS / f"{row.job.key(row.job.replicates[0])}.pt"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"no checkpoint")

@@ -14,14 +14,14 @@ from torch.nn import functional as F
 from icy.config.settings import TrainingSettings
 from icy.core.noise import Noise, drawing_from
 from icy.core.registry import PERCEPTION, Entry, registry
-from icy.games.model import GameModel, GameTask, game_loss, make_game_model
-from icy.games.settings import TurnSettings
+from icy.games.model import GameModel, game_loss, make_game_model
+from icy.games.settings import GamesSettings, TurnSettings
 from icy.training.gradient import GradientLearner
 from icy.training.learners import make_learner
 
 CPU = torch.device("cpu")
 SETTINGS = TrainingSettings(batch_size=4, learning_rate=0.01, clip_norm=None)
-SETUP = GameTask(
+SETUP = GamesSettings(
     world="thing", world_options={"attributes": 1, "values": 2}, turns=TurnSettings(targets=3, distractors=2),
     message_length=3, word_size=4, sender_hidden=8, receiver_hidden=7, representation="qt",
 )  # fmt: skip
@@ -30,7 +30,7 @@ NOISE = Noise(torch.tensor(5))
 SEEDS = (11, 12, 13)
 
 
-def objects(*batch: int, seed: int = 0, setup: GameTask = SETUP) -> Tensor:
+def objects(*batch: int, seed: int = 0, setup: GamesSettings = SETUP) -> Tensor:
     """Objects of some turns [*batch, object, *shape]."""
     count = (setup.turns.targets + setup.turns.distractors) * (1 if setup.turns.same_objects else 2)
     return torch.rand(*batch, count, *setup.made_world.shape, generator=torch.Generator().manual_seed(seed))
@@ -201,7 +201,7 @@ class WithBatchNorm(NoStack):
         self.layers.append(nn.BatchNorm1d(size))
 
 
-def trained(setup: GameTask, seeds: Sequence[int], engine: str) -> tuple[GradientLearner, Tensor]:
+def trained(setup: GamesSettings, seeds: Sequence[int], engine: str) -> tuple[GradientLearner, Tensor]:
     """A stack after three updates, and the logits of an evaluation. Every replicate has its own batches."""
     models = [make_game_model(setup, seed) for seed in seeds]
     batches = [torch.stack([objects(4, seed=100 * seed + i, setup=setup) for seed in seeds]) for i in range(4)]

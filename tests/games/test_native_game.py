@@ -28,6 +28,7 @@ CASES: dict[str, dict[str, Any]] = {
     "published sizes": {"world_options": {}, "sender_hidden": 60, "receiver_hidden": 40, "rule_length": 4},
     "hard gs": {"representation": "gs", "representation_options": {"straight_through": True, "tau": 0.7}},
     "digits": {"representation": "qt", "representation_options": {"levels": 5}, "word_size": 3},
+    "digits of a batch": {"representation_options": {"normalise": "batch", "levels": 3}, "word_size": 3},
     "codes": {"representation": "cb", "representation_options": {"codes": 37, "commitment": 0.4}, "rule_length": 3},
     "both": {"sender_sees": "both", "distractors": 5, "game": {"same_objects": False}},
     "one target": {"targets": 1, "distractors": 1, "game": {"repeat_target": True}},
@@ -40,7 +41,7 @@ CASES: dict[str, dict[str, Any]] = {
     "wide perception": {"perception_options": {"hidden": 50}},
     "formulas": {"game": {"rules": "formulas", "rule_sampling": "type-first"}, "rule_length": 1},
 }
-USUAL = mark_others("native", CASES, lambda name: name in ("gs", "qt", "cb"))
+USUAL = mark_others("native", CASES, lambda name: name in ("gs", "qt", "cb", "digits of a batch"))
 
 
 def objects_of(course: GameStack, purpose: str = "training", count: int = 1) -> torch.Tensor:
@@ -142,7 +143,6 @@ class Other(Thing):
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"representation_options": {"normalise": "batch"}}, r"its words depend on the batch \(normalise=batch\)"),
     ({"sender": "FC2L"}, "it splits something other than a sequence"),
     ({"world": "shape", "world_options": {"canvas": 16}}, "objects of the world shape are not rows of concepts"),
     ({"world_options": {"bank": 2, "attributes": 3}}, "objects of the world thing are not rows of concepts"),

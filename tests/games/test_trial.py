@@ -12,11 +12,11 @@ from torch import nn
 
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError
 from icy.core.registry import PERCEPTION, Entry, registry
-from icy.games.jobs import REPRESENTATIONS, require_fitting_parts
-from icy.games.model import GameModel, GameTask
-from icy.games.settings import TurnSettings
+from icy.games.jobs import require_fitting_parts
+from icy.games.model import GameModel
+from icy.games.settings import REPRESENTATIONS, GamesSettings, TurnSettings
 
-SETUP = GameTask(
+SETUP = GamesSettings(
     world="thing", world_options={"attributes": 1, "values": 2}, turns=TurnSettings(targets=3, distractors=2),
     message_length=3, word_size=4, sender_hidden=8, receiver_hidden=8, representation="qt",
 )  # fmt: skip
@@ -67,14 +67,13 @@ def test_all_that_learn_by_gradient_can_play(side: str, name: str) -> None:
 
 @pytest.mark.parametrize("channel", REPRESENTATIONS)
 def test_channels_with_gradients_can_be_trained(channel: str) -> None:
-    both = replace(SETUP, representation=channel.upper(), sender_sees="both", sender="HierAutoReg:GRU", receiver="CNN")
+    both = replace(SETUP, representation=channel, sender_sees="both", sender="HierAutoReg:GRU", receiver="CNN")
     assert require_fitting_parts(both).channel.name == channel
 
 
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        ({"representation": "discr"}, InvalidSettingError, "through the representation 'discr'.*choose gs, qt, cb, "),
         ({"representation": "qt", "word_size": 65}, InvalidSettingError, "too many for 64-bit numbers"),
         ({"sender": "HierSampling:GRU"}, IncompatibleError, "works with the representation discr only"),
         ({"sender": "Hashtable"}, IncompatibleError, "sender/Hashtable stores examples.*cannot play"),

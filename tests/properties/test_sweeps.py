@@ -12,8 +12,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icy.config.specs import SweepSpec, names
+from icy.config.specs import names
 from icy.core.errors import IcyError
+from icy.experiments.requests import SweepRequest
 from icy.experiments.sweep import expand, read_sweep, sweep_spec
 from tests.properties.helpers import JSON, unless_refused
 
@@ -105,7 +106,7 @@ def _block(table: dict[str, Any]) -> str:
 
 @given(
     table=st.dictionaries(
-        st.sampled_from([*names(SweepSpec), "sweep", "from", "shard", "sender", "steps"]) | st.text(max_size=4), JSON
+        st.sampled_from([*names(SweepRequest), "sweep", "from", "shard", "sender", "steps"]) | st.text(max_size=4), JSON
     )
 )
 def test_names_and_values_of_any_kind(table: dict[str, Any]) -> None:

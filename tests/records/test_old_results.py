@@ -13,24 +13,26 @@ from typing import Any
 import pytest
 
 import icy
-from icy.config.specs import EndToEndSpec, ProbeSpec, RunSpec
+from icy.config.specs import RunSpec
 from icy.experiments.plan import make_plan
 from icy.experiments.run import run_plan
 from icy.records.kinds import kind_of, row_of
 from icy.records.load import load_records
 from icy.records.record import Record, record_key
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import ProbeRequest
 
 OLD = Path(__file__).parent / "version-0.1"
 SIZES: dict[str, Any] = {"seeds": 1, "meanings": "3x4", "word_length": 2, "hidden": 16, "workers": 1}
 EVERY_50 = {"settings": {"check_every": 50}}  # the default grid of checks of version 0.1
 RUNS: list[tuple[type[RunSpec], dict[str, Any], str]] = [
     (
-        ProbeSpec,
+        ProbeRequest,
         {"model": "sender/FC1L", "grammar": "perm", "target": 0.5, "cap": 2, **EVERY_50},
         "| sender/FC1L | 390 | 1 | 100 | 1.00 | 1.00 |",
     ),
     (
-        ProbeSpec,
+        ProbeRequest,
         {
             "model": "receiver/RNN1L:GRU",
             "grammar": "rot",
@@ -43,7 +45,7 @@ RUNS: list[tuple[type[RunSpec], dict[str, Any], str]] = [
         "| receiver/RNN1L:GRU | 1916 | 1 | 50 | 0.48 | 0.28 |",
     ),
     (
-        ProbeSpec,
+        ProbeRequest,
         {
             "model": "sender/RNNAutoReg:GRU",
             "grammar": "perm",
@@ -55,7 +57,7 @@ RUNS: list[tuple[type[RunSpec], dict[str, Any], str]] = [
         "| sender/RNNAutoReg:GRU | 2005 | 1 | 150 | 0.53 | 0.52 |",
     ),
     (
-        EndToEndSpec,
+        EndToEndRequest,
         {
             "sender": "FC1L",
             "receiver": "RNN1L:GRU",

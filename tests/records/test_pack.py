@@ -12,12 +12,12 @@ from click.testing import CliRunner
 
 import icy
 from icy.cli import main
-from icy.config.specs import ProbeSpec
 from icy.core.errors import StoreError
 from icy.experiments.plan import make_plan
 from icy.records.load import load_records, long_of
 from icy.records.pack import Pack, add_to_pack, is_pack, merge_packs
 from icy.records.store import Store
+from icy.training.probe_job import ProbeRequest
 from tests.helpers import on_file
 
 OLD = Path(__file__).parent / "version-0.1"
@@ -67,14 +67,14 @@ def test_a_pack_is_read_like_its_folder(pack: Path, tmp_path: Path) -> None:
 
 def test_a_run_resumes_from_a_pack(pack: Path, tmp_path: Path) -> None:
     out = tmp_path / "new"
-    plan = make_plan(ProbeSpec.asked(**GIVEN, out=str(out), start=pack))
+    plan = make_plan(ProbeRequest.asked(**GIVEN, out=str(out), start=pack))
     assert plan.total == 0
     assert not out.exists()  # a plan writes no files
     result = icy.probe(**GIVEN, out=str(out), start=pack)
     assert result.records == [r for r in load_records(OLD) if r["model"] == "sender/FC1L"]
     assert {r["key"] for r in load_records(out)} == {r["key"] for r in load_records(OLD)}
     assert icy.EndToEndResult.load(out).language("perm").message_length == 6
-    more = make_plan(ProbeSpec.asked(**{**GIVEN, "grammar": ["perm", "rot"]}, out=str(out), start=pack))
+    more = make_plan(ProbeRequest.asked(**{**GIVEN, "grammar": ["perm", "rot"]}, out=str(out), start=pack))
     assert [r.condition for row in more.rows for r in row.missing] == ["rot"]
 
 
@@ -198,7 +198,7 @@ def test_a_run_copies_missing_models_from_a_pack(tmp_path: Path) -> None:
     icy.probe(**words, keep_models=True, out=tmp_path / "kept")
     pack = Pack.read(tmp_path / "kept").write(tmp_path / "kept.parquet")
     icy.probe(**words, out=tmp_path / "bare")
-    plan = make_plan(ProbeSpec.asked(**words, keep_models=True, start=pack, out=tmp_path / "bare"))
+    plan = make_plan(ProbeRequest.asked(**words, keep_models=True, start=pack, out=tmp_path / "bare"))
     assert plan.total == 0
     result = icy.probe(**words, keep_models=True, start=pack, out=tmp_path / "bare")
     assert not result.model("perm").training

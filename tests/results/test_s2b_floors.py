@@ -12,7 +12,6 @@ import pytest
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.sweep_file import read_sweep
 from icy.s2b import never_listening
-from icy.s2b.agents.agent_job import AgentJob
 from results.s2b_floors import __main__ as floors
 
 
@@ -103,10 +102,10 @@ def test_masks_make_no_difference_to_listeners_without_messages() -> None:
 def test_the_sweep_trains_deaf_agents_in_every_cell_of_the_listeners(tmp_path: Path) -> None:
     given = read_sweep(floors.HERE / "deaf.toml")
     plan = make_sweep(sweep_spec(**given, out=str(tmp_path)))
-    jobs = [row.job for row in plan.rows if isinstance(row.job, AgentJob)]
-    games = [job.task.game for job in jobs if job.name == floors.TAUGHT]
-    keys = {(f"{game['least']}-{game['most']}", game["shots"], game["samples"]) for game in games}
+    jobs = [row.job for row in plan.rows]
+    games = [job.settings.game for job in jobs if job.name == floors.TAUGHT]
+    keys = {(f"{game.least}-{game.most}", game.shots, game.samples) for game in games}
     assert keys == set(floors.printed(floors.LISTENERS)[floors.CELL].itertuples(index=False, name=None))
     assert [job.name for job in jobs[:2]] == [floors.HEARS, floors.R2D2]
-    assert {(job.name, job.episodes) for job in jobs} == set(floors.EPISODES.items())
+    assert {(job.name, job.settings.episodes) for job in jobs} == set(floors.EPISODES.items())
     assert {replicate.seed for job in jobs for replicate in job.replicates} == set(range(123, 129))

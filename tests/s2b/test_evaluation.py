@@ -12,6 +12,7 @@ import pytest
 from icy import metrics
 from icy.analysis.tables.s2b import with_deaf
 from icy.core.errors import IcyError, IncompatibleError
+from icy.experiments.measuring import save_rows
 from icy.languages.meanings import MeaningSpace
 from icy.s2b import (
     Action,
@@ -25,7 +26,7 @@ from icy.s2b import (
     probe_language,
     record,
 )
-from icy.s2b.evaluation import Evaluation, episode_seeds, write
+from icy.s2b.evaluation import Evaluation, episode_seeds
 from icy.s2b.game import Scores
 
 
@@ -122,16 +123,12 @@ def test_a_record_holds_what_happened(tmp_path: Path) -> None:
     target = games[["meaning_0", "meaning_1", "meaning_2"]].to_numpy().tolist()
     assert all(s == t for s, t, k in zip(same, target, kept, strict=True) if k)
     assert games.groupby("episode")["game"].apply(lambda g: (np.diff(g) == 1).all()).all()
-    file = write(games, tmp_path / "games.parquet")
+    file = save_rows(games, tmp_path / "games.parquet")
     again = pd.read_parquet(file)
     assert again["heard"].tolist() == games["heard"].tolist()
     assert again.attrs == games.attrs
     table = metrics.read_table(file, meaning_columns=[f"meaning_{i}" for i in range(3)], message_columns=["said"])
     assert len(table) == len(games)
-    with pytest.raises(IcyError, match="recorded as"):
-        write(games, tmp_path / "games.csv")
-    with pytest.raises(IcyError, match="does not exist"):
-        write(games, tmp_path / "none" / "games.parquet")
 
 
 class Wild(Player):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from icy.config.protocols import get_protocol
 from icy.config.settings import TrainingSettings
 from icy.core.registry import Entry, registry
 from icy.core.representations import SOFT
@@ -21,9 +20,8 @@ from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Replicate
 from icy.training.learners import Learner, make_learner, supervised_loss
 from icy.training.native import NativeStack
-from icy.training.probe_job import ProbeJob
+from icy.training.probe_job import LanguageJob, ProbeSettings
 from icy.training.task_models import make_model
-from icy.training.tasks import Task
 
 SPACE = MeaningSpace(3, 4)
 CPU = torch.device("cpu")
@@ -32,17 +30,19 @@ MODELS = ["sender/FC2L", "sender/HierZero:GRU", "sender/RNNAutoReg:LSTM", "recei
 SEEDS = (1, 2, 3, 4, 5)
 
 
-def task(model: str | Entry, **options: Any) -> Task:
-    entry = registry.get(model) if isinstance(model, str) else model
-    return Task(entry, SPACE, vocab_size=4, word_length=2, hidden_size=16, options=options)
+def task(model: str, **options: Any) -> ProbeSettings:
+    return ProbeSettings.of_model(model, SPACE, 4, 2, 16, options=options)
 
 
-def job(model: str | Entry, replicates: Sequence[tuple[str, int]], **changes: Any) -> ProbeJob:
-    defaults = {"protocol": get_protocol("budget"), "settings": SETTINGS}
-    return ProbeJob(task(model), replicates=tuple(Replicate(*r) for r in replicates), **{**defaults, **changes})
+def job(model: str, replicates: Sequence[tuple[str, int]], **changes: Any) -> LanguageJob:
+    """A job under the protocol `budget`; changes are fields of its settings, or of the job."""
+    names = {f.name for f in fields(LanguageJob)} & changes.keys()
+    of_job = {name: changes.pop(name) for name in names}
+    own = replace(task(model), **{"protocol": "budget", "training": SETTINGS, **changes})
+    return LanguageJob(settings=own, replicates=tuple(Replicate(*r) for r in replicates), **of_job)
 
 
-def outcomes(of: ProbeJob) -> dict[tuple[str, int], Outcome]:
+def outcomes(of: LanguageJob) -> dict[tuple[str, int], Outcome]:
     return {(o.replicate.condition, o.replicate.seed): o for o in train(of)}
 
 
@@ -60,7 +60,7 @@ def step(learner: Learner, inputs: Tensor, targets: Tensor) -> None:
 
 
 def stacked(
-    of: Task, seeds: Sequence[int], settings: TrainingSettings = SETTINGS, how: str = "auto", loss: Any = None
+    of: ProbeSettings, seeds: Sequence[int], settings: TrainingSettings = SETTINGS, how: str = "auto", loss: Any = None
 ) -> Learner:
     models = [make_model(of, seed, settings) for seed in seeds]
     sample = batches(of.side, len(seeds))[0]
@@ -77,14 +77,13 @@ def weights(learner: Learner) -> dict[str, Tensor]:
 
 # -- held-out meanings -------------------------------------------------------------------------------------------------
 
-GENERALISE, SMALL = get_protocol("generalise"), MeaningSpace(2, 3)
+SMALL = MeaningSpace(2, 3)
 
 
-def holding_out(model: str, replicates: Sequence[tuple[str, int]], split: Split, **changes: Any) -> ProbeJob:
+def holding_out(model: str, replicates: Sequence[tuple[str, int]], split: Split, **changes: Any) -> LanguageJob:
     """A job of `generalise` in a space of nine meanings."""
-    settings = replace(SETTINGS, max_steps=2000)
-    of = job(model, replicates, protocol=GENERALISE, settings=settings, split=split)
-    return replace(of, **{"task": replace(of.task, space=SMALL, hidden_size=16), **changes})
+    own = {"protocol": "generalise", "meanings": str(SMALL), "split": split.kind, "held_out": split.share}
+    return job(model, replicates, training=replace(SETTINGS, max_steps=2000), **own, **changes)
 
 
 # -- plain modules as plug-ins -----------------------------------------------------------------------------------------
@@ -108,8 +107,11 @@ class Plain(nn.Module):
         return scores
 
 
-def entry(factory: Callable[..., nn.Module], **defaults: Any) -> Entry:
-    return Entry("sender", "plug-in", factory, "", "", defaults=defaults)
+def plug_in(factory: Callable[..., nn.Module], side: str = "sender", name: str = "plug-in", **defaults: Any) -> str:
+    """Register a model, which is forgotten after the test; return its name."""
+    entry = Entry(side, name, factory, "", "", defaults=defaults)
+    registry.add(entry)
+    return entry.qualified
 
 
 def assert_same_bits(one: Learner, place: int, other: Learner, at: int) -> None:

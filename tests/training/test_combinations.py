@@ -11,17 +11,20 @@ import icy
 from icy.analysis import mixed_effects
 from icy.analysis.order import without_repeats
 from icy.config.settings import RepresentationName
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, SweepSpec
 from icy.core.errors import IncompatibleError
 from icy.experiments.plan import make_plan
+from icy.experiments.requests import SweepRequest
 from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.training.chain_job import ChainRequest
 from icy.training.combinations import KNOWN, combinations, warn_of_same_networks
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import ProbeRequest
 
 SMALL: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1}
 
 
 def facts(spec: Any, *names: str) -> list[tuple[str, ...]]:
-    plan = make_sweep(spec) if isinstance(spec, SweepSpec) else make_plan(spec)
+    plan = make_sweep(spec) if isinstance(spec, SweepRequest) else make_plan(spec)
     return [(row.name, *(str(row.facts.get(name)) for name in names)) for row in plan.rows]
 
 
@@ -29,7 +32,7 @@ def facts(spec: Any, *names: str) -> list[tuple[str, ...]]:
     "several", ["soft,gumb", ["soft", "gumb"], ("soft,gumb", "soft"), (n for n in ("soft", "gumb"))]
 )
 def test_a_list_has_many_forms(several: Any, tmp_path: Path) -> None:
-    spec = ProbeSpec.asked(model="sender/FC1L", grammar="perm", representation=several, out=tmp_path, **SMALL)
+    spec = ProbeRequest.asked(model="sender/FC1L", grammar="perm", representation=several, out=tmp_path, **SMALL)
     assert facts(spec, "representation") == [("sender/FC1L", "soft"), ("sender/FC1L", "gumb")]
 
 
@@ -37,48 +40,48 @@ def test_all_combinations_are_rows_as_in_a_sweep(tmp_path: Path) -> None:
     several: dict[str, Any] = {
         **SMALL, "meanings": "2x3,3x3", "vocab_size": [4, 5], "protocol": "all", "representation": "soft,discr",
     }  # fmt: skip
-    spec = ProbeSpec("sender/FC1L", "perm", out=tmp_path, **several)
+    spec = ProbeRequest("sender/FC1L", "perm", out=tmp_path, **several)
     names = ("meanings", "protocol", "representation")
     found = facts(spec, *names)
     assert len(found) == 2 * 2 * 3 * 2
-    swept = SweepSpec("sender/FC1L", grammar="perm", order="given", out=tmp_path, **several)
+    swept = SweepRequest("sender/FC1L", grammar="perm", order="given", out=tmp_path, **several)
     assert facts(swept, *names) == found
 
 
 @pytest.mark.parametrize("several", ["0.001,0.004", [0.001, 0.004]])
 def test_settings_may_have_several_values(several: Any, tmp_path: Path) -> None:
     rates = {"settings": {"learning_rate": several, "optimizer": "adam"}}
-    spec = ProbeSpec("sender/FC1L", "perm", out=tmp_path, **SMALL, **rates)
-    alone = ProbeSpec("sender/FC1L", "perm", out=tmp_path, **SMALL, settings={"learning_rate": 0.004})
+    spec = ProbeRequest("sender/FC1L", "perm", out=tmp_path, **SMALL, **rates)
+    alone = ProbeRequest("sender/FC1L", "perm", out=tmp_path, **SMALL, settings={"learning_rate": 0.004})
     assert facts(spec, "settings") == [("sender/FC1L", "None"), ("sender/FC1L", "learning_rate=0.004")]
     rows = [make_plan(one).rows[-1].job for one in (spec, alone)]
     assert rows[0].key(rows[0].replicates[0]) == rows[1].key(rows[1].replicates[0])
-    assert len(facts(SweepSpec("sender/FC1L", grammar="perm", out=tmp_path, **SMALL, **rates))) == 2
-    assert len(facts(EndToEndSpec("FC1L", "FC1L", updates=5, out=tmp_path, **SMALL, **rates))) == 2
+    assert len(facts(SweepRequest("sender/FC1L", grammar="perm", out=tmp_path, **SMALL, **rates))) == 2
+    assert len(facts(EndToEndRequest("FC1L", "FC1L", updates=5, out=tmp_path, **SMALL, **rates))) == 2
 
 
 def test_pairs_have_rows_for_each_combination(tmp_path: Path) -> None:
     several = {**SMALL, "hidden": "8,16", "representation": ["soft", "gumb"], "pretrain_representation": "soft,gumb"}
-    scratch = EndToEndSpec("FC1L", "FC1L", updates=5, out=tmp_path, **several)
+    scratch = EndToEndRequest("FC1L", "FC1L", updates=5, out=tmp_path, **several)
     assert len(facts(scratch)) == 4  # runs from scratch have no pre-training
-    assert len(facts(EndToEndSpec("FC1L", "FC1L", "perm", updates=5, out=tmp_path, **several))) == 8
+    assert len(facts(EndToEndRequest("FC1L", "FC1L", "perm", updates=5, out=tmp_path, **several))) == 8
 
 
 def test_a_model_is_left_out_where_it_does_not_work(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    spec = ProbeSpec("sender/TransDecSampling,sender/FC1L", "perm", representation="all", out=tmp_path, **SMALL)
+    spec = ProbeRequest("sender/TransDecSampling,sender/FC1L", "perm", representation="all", out=tmp_path, **SMALL)
     found = facts(spec, "representation")
     assert [name for name, _ in found].count("sender/FC1L") == len(get_args(RepresentationName))
     assert 0 < [name for name, _ in found].count("sender/TransDecSampling") < len(get_args(RepresentationName))
     assert "Left out: " in caplog.text
     with pytest.raises(IncompatibleError, match="sender/TransDecSampling"):
-        facts(ProbeSpec("sender/TransDecSampling", "perm", representation="soft,gumb", out=tmp_path, **SMALL))
+        facts(ProbeRequest("sender/TransDecSampling", "perm", representation="soft,gumb", out=tmp_path, **SMALL))
 
 
 def test_one_value_is_one_spec() -> None:
-    spec = ProbeSpec("sender/FC1L,sender/FC2L", "perm").with_given(["seeds"])
+    spec = ProbeRequest("sender/FC1L,sender/FC2L", "perm").with_given(["seeds"])
     (only,) = combinations(spec)
     assert (only, only.given) == (spec, frozenset(["seeds"]))
-    assert set(KNOWN) <= {*ProbeSpec.axes, *EndToEndSpec.axes}
+    assert set(KNOWN) <= {*ProbeRequest.axes, *EndToEndRequest.axes}
 
 
 # -- rows that differ only in a factor that their model does not have --------------------------------------------------
@@ -89,7 +92,9 @@ QUICK: dict[str, Any] = {"hidden": "8,16", "quick": True, "seeds": 1, "workers":
 
 def _plans(out: Path) -> dict[str, Any]:
     return {
-        "probe": lambda: make_plan(ProbeSpec.asked(model="sender/FC1L,sender/FC2L", grammar="perm", out=out, **QUICK)),
+        "probe": lambda: make_plan(
+            ProbeRequest.asked(model="sender/FC1L,sender/FC2L", grammar="perm", out=out, **QUICK)
+        ),
         "sweep": lambda: make_sweep(sweep_spec(model="sender/FC1L,sender/FC2L", grammar="perm", out=out, **QUICK)),
         "parts": lambda: make_sweep(
             sweep_spec(
@@ -99,9 +104,9 @@ def _plans(out: Path) -> dict[str, Any]:
                 **{**QUICK, "hidden": 4},
             )
         ),
-        "e2e": lambda: make_plan(EndToEndSpec.asked(sender="FC1L", receiver="FC1L", out=out, **QUICK)),
+        "e2e": lambda: make_plan(EndToEndRequest.asked(sender="FC1L", receiver="FC1L", out=out, **QUICK)),
         "chain": lambda: make_plan(
-            ChainSpec.asked(model="sender/FC1L", grammar="perm", hidden="8,16", quick=True, chains=1, out=out)
+            ChainRequest.asked(model="sender/FC1L", grammar="perm", hidden="8,16", quick=True, chains=1, out=out)
         ),
     }
 
@@ -126,7 +131,7 @@ def test_representations_that_a_receiver_ignores(
     model: str, representation: str, named: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     plan = make_plan(
-        ProbeSpec.asked(model=model, grammar="perm", representation=representation, out=tmp_path, quick=True)
+        ProbeRequest.asked(model=model, grammar="perm", representation=representation, out=tmp_path, quick=True)
     )
     warn_of_same_networks(row.job for row in plan.rows)
     assert (f"rows with representation {named} are the same" in caplog.text) is bool(named)

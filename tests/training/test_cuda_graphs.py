@@ -14,7 +14,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from icy.config.settings import TrainingSettings, settings_for
-from icy.config.specs import ProbeSpec
 from icy.core.errors import InvalidSettingError
 from icy.core.noise import Noise
 from icy.core.registry import registry
@@ -25,9 +24,9 @@ from icy.training.engine import train
 from icy.training.gradient import GradientLearner, _products
 from icy.training.job import Job
 from icy.training.learners import make_learner, supervised_loss
+from icy.training.probe_job import ProbeRequest, ProbeSettings
 from icy.training.stack import BLOCK, WARM_UP, CapturedCall, CapturedUpdates, PlainUpdates, _call, choose_issue
 from icy.training.task_models import make_model
-from icy.training.tasks import Task
 
 CPU = torch.device("cpu")
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -95,7 +94,7 @@ def test_calls_are_captured_once_for_every_shape(recording: list[str]) -> None:
 
 
 def learner(graph: bool, model: str = "sender/HierZero:GRU", representation: str = "soft") -> GradientLearner:
-    task = Task(registry.get(model), MeaningSpace(3, 4), 4, 2, 8, representation)
+    task = ProbeSettings.of_model(model, MeaningSpace(3, 4), 4, 2, 8, representation)
     settings, seeds = TrainingSettings(batch_size=8), (1, 2, 3, 4)
     loss = supervised_loss(get_representation(representation), task.side)
     models = [make_model(task, seed, settings) for seed in seeds]
@@ -149,7 +148,7 @@ def test_tf32_is_off_by_default_and_refused_under_published() -> None:
 
 
 def job(model: str, device: str, engine: str = "auto", **changes: Any) -> Job:
-    spec = ProbeSpec.asked(
+    spec = ProbeRequest.asked(
         model=model, grammar=["perm", "rot"], quick=True, device=device, engine=engine, settings=changes
     )
     return make_plan(spec).rows[0].job
@@ -167,7 +166,7 @@ MODELS = ["sender/FC2L", "sender/HierZero:GRU", "sender/RNNAutoReg:LSTM", "sende
 @pytest.mark.parametrize("representation", ["soft", "gumb", "discr"])
 def test_a_graph_gives_the_results_of_single_operations(model: str, representation: str) -> None:
     of = job(model, "cuda", "auto+plain")
-    of = replace(of, task=replace(of.task, representation=representation))
+    of = replace(of, settings=replace(of.settings, representation=representation))
     plain, graph = readings(of), readings(replace(of, engine="auto+graph"))
     for replicate, (curve, accuracy) in plain.items():
         for (steps, before), (same, after) in zip(curve[:3], graph[replicate][0], strict=False):
@@ -208,11 +207,11 @@ class Watch(TorchDispatchMode):
         return out
 
 
-def stackable(representation: str) -> Iterator[tuple[Task, torch.nn.Module]]:
+def stackable(representation: str) -> Iterator[tuple[ProbeSettings, torch.nn.Module]]:
     """Every model of the zoo that works with a representation, learns by gradient and is stacked by broadcasting."""
     for entry in registry.match("*", "sender", "receiver"):
         if entry.works_with(representation):
-            task = Task(entry, MeaningSpace(3, 4), 4, 2, 8, representation)
+            task = ProbeSettings.of_model(entry, MeaningSpace(3, 4), 4, 2, 8, representation)
             model = make_model(task, 1, TrainingSettings())
             if getattr(model, "broadcasts", False):
                 yield task, model
@@ -237,10 +236,10 @@ def test_no_update_of_any_model_waits_for_the_host(representation: str) -> None:
         loss = supervised_loss(get_representation(representation), task.side)
         with Watch() as watch:
             loss(_call(model, parameters, keys, *inputs), y, Noise(keys)).sum().backward()
-        assert not watch.found, task.entry.qualified
+        assert not watch.found, task.model
         tried += 1
     assert tried > 50
 
 
-def _sides(task: Task) -> tuple[str, str]:
+def _sides(task: ProbeSettings) -> tuple[str, str]:
     return ("sender", "receiver") if task.side == "sender" else ("receiver", "sender")

@@ -12,23 +12,20 @@ import torch
 from torch import Tensor
 
 import icy
-from icy.config.protocols import get_protocol
 from icy.config.settings import TrainingSettings, settings_for
-from icy.config.specs import EndToEndSpec, ProbeSpec
 from icy.core.errors import IncompatibleError, UnknownNameError
 from icy.core.noise import Noise
-from icy.core.registry import registry
 from icy.core.representations import get_representation
 from icy.core.representations.samples import UNCOUNTED, counted
 from icy.experiments.e2e import pair_jobs
-from icy.experiments.idle import idle
+from icy.experiments.plan import make_plan
 from icy.experiments.probe import probe_jobs
 from icy.languages.meanings import MeaningSpace
 from icy.training.engine import Run, train
 from icy.training.learners import accuracy, supervised_loss
-from icy.training.probe_job import ProbeJob
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import LanguageJob, ProbeRequest, ProbeSettings
 from icy.training.task_models import make_model
-from icy.training.tasks import Task
 from tests.cores import needs_native
 from tests.helpers import mark_others
 from tests.training.helpers import job, outcomes
@@ -43,10 +40,9 @@ TARGETS = torch.tensor([[0, 1, END, END], [END] * 4, [1, 0, 0, 1]])  # 3 + 1 + 4
 NOISE = Noise(torch.tensor(7))
 
 
-def ending(model: str, replicates: list[tuple[str, int]], representation: str = "soft", **changes: Any) -> ProbeJob:
+def ending(model: str, replicates: list[tuple[str, int]], **changes: Any) -> LanguageJob:
     """A job with words of 1 or 2 tokens."""
-    of = job(model, replicates, protocol=get_protocol("acquire"), **changes)
-    return replace(of, task=replace(of.task, word_lengths="1-2", representation=representation))
+    return job(model, replicates, protocol="acquire", word_lengths="1-2", **changes)
 
 
 def test_the_first_end_token_counts() -> None:
@@ -147,7 +143,7 @@ IN_DEFAULT = [("FC2L", "soft"), ("RNNAutoReg:GRU", "gumb"), ("RNNSampling:GRU", 
 @pytest.mark.parametrize(("name", "representation"), mark_others("slow", SENDERS, lambda case: case in IN_DEFAULT))
 def test_the_start_symbol_is_not_used_and_training_is_finite(name: str, representation: str) -> None:
     space, settings = MeaningSpace(2, 3), TrainingSettings(symbols="V")
-    task = Task(registry.get(name, "sender"), space, 2, 2, 8, representation)
+    task = ProbeSettings.of_model(f"sender/{name}", space, 2, 2, 8, representation)
     model = make_model(task, 1, settings)
     with torch.no_grad():
         for parameter in model.parameters():  # so that the start symbol would be said
@@ -205,23 +201,36 @@ def test_native_cores_train_it_as_pytorch_does_under_soft(tmp_path: Path, name: 
 
 
 def test_keys_of_other_runs_stay() -> None:
-    (usual,) = pair_jobs(EndToEndSpec.asked(sender="FC2L", receiver="FC1L", **SIZES))
-    (named,) = pair_jobs(EndToEndSpec.asked(sender="FC2L", receiver="FC1L", symbols="V+1", **SIZES))
-    (other,) = pair_jobs(EndToEndSpec.asked(sender="FC2L", receiver="FC1L", symbols="V", **SIZES))
-    (same,) = pair_jobs(EndToEndSpec.asked(sender="FC2L", receiver="FC1L", settings={"symbols": "V"}, **SIZES))
+    (usual,) = pair_jobs(EndToEndRequest.asked(sender="FC2L", receiver="FC1L", **SIZES))
+    (named,) = pair_jobs(EndToEndRequest.asked(sender="FC2L", receiver="FC1L", symbols="V+1", **SIZES))
+    (other,) = pair_jobs(EndToEndRequest.asked(sender="FC2L", receiver="FC1L", symbols="V", **SIZES))
+    (same,) = pair_jobs(EndToEndRequest.asked(sender="FC2L", receiver="FC1L", settings={"symbols": "V"}, **SIZES))
     keys = [job.key(job.replicates[0]) for job in (usual, named, other, same)]
     assert keys[0] == keys[1] != keys[2] == keys[3]
     assert "symbols" not in usual.config(usual.replicates[0])["settings"]
-    asked = [ProbeSpec.asked(model="sender/FC2L", symbols=s, grammar="perm", **SIZES) for s in (None, "V+1", "V")]
+    asked = [ProbeRequest.asked(model="sender/FC2L", symbols=s, grammar="perm", **SIZES) for s in (None, "V+1", "V")]
     probes = [probe_jobs(spec)[0] for spec in asked]
     keys = [job.key(job.replicates[0]) for job in probes]
     assert keys[0] == keys[1] != keys[2]
 
 
-def test_other_values_raise_and_idle_settings_warn() -> None:
+def test_other_values_raise() -> None:
     with pytest.raises(UnknownNameError, match="V\\+1, V"):
         settings_for("default", symbols="4")
-    assert "does nothing" in idle(ProbeSpec.asked(model="sender/FC2L", representation="gs", symbols="V"))["symbols"]
-    assert "receivers" in idle(ProbeSpec.asked(model="receiver/FC2L", symbols="V"))["symbols"]
-    assert not idle(ProbeSpec.asked(model="sender/FC2L", symbols="V"))
-    assert not idle(ProbeSpec.asked(model="sender/FC2L", symbols="V+1"))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"model": "sender/FC2L", "representation": "gs", "symbols": "V"}, "does nothing in a probe under 'gs'"),
+        ({"model": "receiver/FC2L", "symbols": "V"}, "does nothing in receivers"),
+        ({"model": "sender/FC2L", "symbols": "V"}, ""),
+        ({"model": "sender/FC2L", "symbols": "V+1"}, ""),
+    ],
+)
+def test_settings_without_effect_warn(
+    given: dict[str, Any], said: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_plan(ProbeRequest.asked(**given, grammar="perm", out=tmp_path, **SIZES))
+    assert said in caplog.text
+    assert ("does nothing" in caplog.text) is bool(said)

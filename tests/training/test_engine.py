@@ -12,10 +12,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from icy.config.protocols import get_protocol
 from icy.config.settings import settings_for
 from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
-from icy.core.registry import registry
 from icy.grammars import make_language
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import SPLITS, Split
@@ -24,23 +22,21 @@ from icy.training.batches import Batches
 from icy.training.engine import train
 from icy.training.job import Outcome, Reading, Replicate
 from icy.training.learners import Learner, make_learner
-from icy.training.probe_job import ProbeJob
+from icy.training.probe_job import LanguageJob, ProbeSettings
 from icy.training.task_models import make_model
-from icy.training.tasks import Task
 from tests.cores import both_engines
 from tests.helpers import mark_others
 from tests.training.helpers import (
     CPU,
-    GENERALISE,
     MODELS,
     SEEDS,
     SETTINGS,
     SMALL,
     Plain,
-    entry,
     holding_out,
     job,
     outcomes,
+    plug_in,
     task,
 )
 
@@ -164,7 +160,7 @@ def test_a_memory_model_knows_its_examples_and_guesses_the_rest() -> None:
 
 def test_generalise_stops_at_the_target_or_the_cap_and_reports_both_accuracies(play: Any) -> None:
     script = {("concat", 1): crosses(20), ("rot", 1): crosses(35, 0.995), ("hol", 1): crosses(999)}
-    ended, _ = play(script, protocol=replace(GENERALISE, cap=3), split=Split())
+    ended, _ = play(script, protocol="generalise", cap=3)
     assert told(ended) == {
         ("concat", 1): ("target", 20, 20),
         ("rot", 1): ("target", 40, 20),
@@ -175,14 +171,11 @@ def test_generalise_stops_at_the_target_or_the_cap_and_reports_both_accuracies(p
 
 def test_a_stopping_reading_uses_training_meanings_and_diverged_replicates_have_none(play: Any) -> None:
     script = {("concat", 1): crosses(20), ("rot", 1): crosses(15, math.nan)}
-    settings = replace(SETTINGS, fresh_reading=False)
-    ended, _ = play(script, protocol=GENERALISE, split=Split(), settings=settings)
+    ended, _ = play(script, protocol="generalise", training=replace(SETTINGS, fresh_reading=False))
     assert {o.replicate.condition: o.extra for o in ended} == {"concat": {"train_accuracy": 1.0}, "rot": {}}
 
 
 # -- when replicates end -----------------------------------------------------------------------------------------------
-
-BUDGET, ACQUIRE = get_protocol("budget"), get_protocol("acquire")
 
 Script = Mapping[tuple[str, int], Callable[[int], float]]
 
@@ -267,7 +260,7 @@ def test_acquire_stops_at_the_target_or_the_cap(play: Any) -> None:
         ("rot", 1): crosses(35),
         ("hol", 1): crosses(999),
     }
-    ended, learner = play(script, protocol=get_protocol("acquire", cap=3))
+    ended, learner = play(script, protocol="acquire", cap=3)
     assert told(ended) == {
         ("concat", 1): ("target", 20, 20),
         ("perm", 1): ("target", 20, 20),
@@ -279,23 +272,23 @@ def test_acquire_stops_at_the_target_or_the_cap(play: Any) -> None:
 
 def test_a_grammar_learned_before_concat_waits_for_its_baseline(play: Any) -> None:
     script = {("concat", 1): crosses(30), ("perm", 1): crosses(10)}
-    ended, _ = play(script, protocol=ACQUIRE)
+    ended, _ = play(script, protocol="acquire")
     assert told(ended) == {("perm", 1): ("target", 10, 30), ("concat", 1): ("target", 30, 30)}
     script = {("concat", 1): crosses(999), ("perm", 1): crosses(10)}
-    ended, _ = play(script, protocol=ACQUIRE, settings=replace(SETTINGS, max_steps=40))
+    ended, _ = play(script, protocol="acquire", training=replace(SETTINGS, max_steps=40))
     assert told(ended) == {("perm", 1): ("no_baseline", 0, None), ("concat", 1): ("max_steps", 40, None)}
     assert all(o.failed for o in ended)
 
 
-@pytest.mark.parametrize("protocol", [BUDGET, ACQUIRE])
-def test_without_a_baseline_replicates_fail(play: Any, protocol: Any) -> None:
+@pytest.mark.parametrize("protocol", ["budget", "acquire"])
+def test_without_a_baseline_replicates_fail(play: Any, protocol: str) -> None:
     script = {
         ("concat", 1): crosses(999),
         ("rot", 1): crosses(999),
         ("concat", 2): crosses(20),
         ("rot", 2): crosses(20),
     }
-    ended, _ = play(script, protocol=protocol, settings=replace(SETTINGS, max_steps=30))
+    ended, _ = play(script, protocol=protocol, training=replace(SETTINGS, max_steps=30))
     assert told(ended)["concat", 1] == ("max_steps", 30, None)
     assert told(ended)["rot", 1] == ("no_baseline", 0, None)
     assert [o.replicate.seed for o in ended if not o.failed] == [2, 2]
@@ -313,7 +306,7 @@ def rises(per_update: float) -> Callable[[int], float]:
 
 def test_the_step_of_the_target_is_interpolated(play: Any) -> None:
     script = {("concat", 1): rises(0.8 / 33.3), ("rot", 1): rises(0.8 / 101.7), ("perm", 1): rises(0.8 / 7.25)}
-    ended, _ = play(script, protocol=ACQUIRE, settings=GEOMETRIC)
+    ended, _ = play(script, protocol="acquire", training=GEOMETRIC)
     found = {o.replicate.condition: o for o in ended}
     assert {name: o.crossing for name, o in found.items()} == pytest.approx(
         {"concat": 33.3, "rot": 101.7, "perm": 7.25}
@@ -329,7 +322,7 @@ def test_a_crossing_beyond_the_cap_is_cut(play: Any) -> None:
     # The cap is at 3 * 33.3 = 99.9, between the checks after 97 and 101 updates.
     settings = replace(GEOMETRIC, max_steps=97 + 4)
     script = {("concat", 1): rises(0.8 / 33.3), ("rot", 1): rises(0.8 / 99.5), ("hol", 1): rises(0.8 / 100.5)}
-    ended, _ = play(script, protocol=get_protocol("acquire", cap=3), settings=settings)
+    ended, _ = play(script, protocol="acquire", cap=3, training=settings)
     found = {o.replicate.condition: (o.reason, o.crossing) for o in ended}
     assert found["rot"] == ("target", pytest.approx(99.5))
     assert found["hol"] == ("cap", None)
@@ -337,20 +330,20 @@ def test_a_crossing_beyond_the_cap_is_cut(play: Any) -> None:
 
 def test_the_budget_is_the_check_at_which_concat_stopped(play: Any) -> None:
     script = {("concat", 1): rises(0.99 / 33.3), ("rot", 1): rises(0.001)}
-    ended, _ = play(script, protocol=BUDGET, settings=GEOMETRIC)
+    ended, _ = play(script, training=GEOMETRIC)
     assert told(ended) == {("concat", 1): ("target", 34, 34), ("rot", 1): ("budget", 34, 34)}
-    ended, _ = play({("rot", 1): rises(0.001)}, protocol=BUDGET, settings=GEOMETRIC, baselines={1: 33.3})
+    ended, _ = play({("rot", 1): rises(0.001)}, training=GEOMETRIC, baselines={1: 33.3})
     assert told(ended) == {("rot", 1): ("budget", 34, 34)}  # the same from a record of concat
 
 
 def test_by_the_clock_every_grammar_ends_at_the_check_after_concats(play: Any) -> None:
     clock = replace(SETTINGS, clock=True, check_growth=0.5)
     script = {("concat", 1): crosses(31), ("rot", 1): crosses(999)}
-    ended, learner = play(script, settings=clock)
+    ended, learner = play(script, training=clock)
     assert told(ended) == {("concat", 1): ("target", 45, 45), ("rot", 1): ("budget", 67, 45)}
     assert [steps for steps, _ in ended[1].curve] == [10, 20, 30, 45, 67]
     assert learner.sizes == [2] * 45 + [1] * 22
-    ended, _ = play({("rot", 1): crosses(999)}, settings=clock, baselines={1: 45})
+    ended, _ = play({("rot", 1): crosses(999)}, training=clock, baselines={1: 45})
     assert told(ended) == {("rot", 1): ("budget", 67, 45)}
 
 
@@ -358,7 +351,7 @@ def test_readings_of_training_batches_are_means_since_the_last_check(play: Any) 
     """Each batch is read before its update, so the mean of updates 11 to 20 is that of 10 to 19 updates."""
     script = {("concat", 1): rises(0.01), ("rot", 1): rises(0.001)}
     settings = replace(SETTINGS, training_readings=True, fresh_reading=False)
-    ended, _ = play(script, settings=settings, protocol=replace(BUDGET, target=0.4))
+    ended, _ = play(script, training=settings, target=0.4)
     assert [o.curve for o in ended] == [
         [(n, pytest.approx(rate * (n - 5.5))) for n in (10, 20, 30, 40, 50)] for rate in (0.01, 0.001)
     ]
@@ -373,21 +366,21 @@ def test_the_first_crossing_counts(play: Any) -> None:
         ("rot", 1): crosses(10),
         ("perm", 1): lambda n: 1.0 if n != 20 else 0.2,
     }
-    ended, _ = play(script, protocol=BUDGET, settings=GEOMETRIC)
+    ended, _ = play(script, training=GEOMETRIC)
     assert {o.replicate.condition: (o.reason, o.steps) for o in ended} == {
         "concat": ("target", 34), "rot": ("budget", 34), "perm": ("budget", 34),
     }  # fmt: skip
 
 
 def test_a_fixed_grid_interpolates_nothing(play: Any) -> None:
-    ended, _ = play({("concat", 1): rises(0.8 / 33.3), ("rot", 1): rises(0.8 / 51)}, protocol=ACQUIRE)
+    ended, _ = play({("concat", 1): rises(0.8 / 33.3), ("rot", 1): rises(0.8 / 51)}, protocol="acquire")
     assert told(ended) == {("concat", 1): ("target", 40, 40), ("rot", 1): ("target", 60, 40)}
     assert [(o.crossing, o.baseline_crossing) for o in ended] == [(None, None)] * 2
 
 
 def test_baselines_on_file_give_the_same_ratio_as_baselines_in_the_stack() -> None:
     both = job(
-        "sender/FC2L", [("concat", 1), ("perm", 1)], protocol=ACQUIRE, settings=replace(GEOMETRIC, batch_size=64)
+        "sender/FC2L", [("concat", 1), ("perm", 1)], protocol="acquire", training=replace(GEOMETRIC, batch_size=64)
     )
     together = outcomes(both)
     known = both.baselines_in([both.record(together["concat", 1])])
@@ -417,9 +410,9 @@ def test_diverging_replicates_end_at_once(play: Any) -> None:
 def test_a_failed_baseline_leaves_the_same_record_whenever_it_became_known(play: Any) -> None:
     script = {("concat", 1): crosses(999), ("perm", 1): crosses(10), ("rot", 1): crosses(20, math.nan)}
     settings = replace(SETTINGS, max_steps=40)
-    beside, _ = play(script, protocol=ACQUIRE, settings=settings)
+    beside, _ = play(script, protocol="acquire", training=settings)
     after = [
-        play({(name, 1): script[name, 1]}, protocol=ACQUIRE, settings=settings, baselines={1: "max_steps"})[0][0]
+        play({(name, 1): script[name, 1]}, protocol="acquire", training=settings, baselines={1: "max_steps"})[0][0]
         for name in ("perm", "rot")
     ]
     found = {o.replicate.condition: replace(o, seconds=0, accuracy=0) for o in beside}
@@ -438,7 +431,7 @@ def test_known_baselines_need_no_concat(play: Any) -> None:
 
 def test_published_steps_count_from_zero(play: Any) -> None:
     script = {("concat", 1): crosses(25), ("rot", 1): crosses(999)}
-    ended, learner = play(script, settings=replace(SETTINGS, steps_from_zero=True))
+    ended, learner = play(script, training=replace(SETTINGS, steps_from_zero=True))
     assert told(ended) == {("concat", 1): ("target", 30, 30), ("rot", 1): ("budget", 30, 30)}
     assert [steps for steps, _ in ended[0].curve] == [0, 10, 20, 30]
     assert learner.updates == 31
@@ -452,7 +445,7 @@ def test_the_reading_that_stopped_a_run_is_reported_only_if_asked(monkeypatch: p
         engine.Run, "_read", lambda run, purpose, *more: purposes.append(purpose) or original(run, purpose, *more)
     )
     settings = replace(SETTINGS, fresh_reading=fresh)
-    outcome = outcomes(job("sender/FC2L", [("rot", 1)], settings=settings, baselines={1: 20}))["rot", 1]
+    outcome = outcomes(job("sender/FC2L", [("rot", 1)], training=settings, baselines={1: 20}))["rot", 1]
     assert purposes == ["check", "check", *(["report"] if fresh else [])]
     assert (outcome.accuracy == outcome.curve[-1][1]) == (not fresh)
 
@@ -472,7 +465,7 @@ def test_every_check_is_reported() -> None:
 def test_a_real_run_from_end_to_end(model: str) -> None:
     replicates = [(g, s) for g in ("concat", "perm", "hol") for s in (1, 2)]
     settings = replace(SETTINGS, max_steps=2000)
-    ended = outcomes(job(model, replicates, protocol=get_protocol("budget", target=0.9), settings=settings))
+    ended = outcomes(job(model, replicates, target=0.9, training=settings))
     assert set(ended) == set(replicates)
     for (grammar, seed), outcome in ended.items():
         assert outcome.reason == ("target" if grammar == "concat" else "budget")
@@ -501,9 +494,9 @@ def test_models_that_cannot_be_trained_are_refused_in_a_sentence() -> None:
             return super().forward(meanings)[..., :-1]
 
     with pytest.raises(IncompatibleError, match="Still has no parameters to train"):
-        list(train(job(entry(Still), [("concat", 1)])))
+        list(train(job(plug_in(Still), [("concat", 1)])))
     with pytest.raises(IncompatibleError, match=r"sender/plug-in outputs scores of shape \(2, 6, 4\).*\(2, 6, 5\)"):
-        list(train(job(entry(Narrow), [("concat", 1)])))
+        list(train(job(plug_in(Narrow), [("concat", 1)])))
     with pytest.raises(UnknownNameError, match="did you mean vmap"):
         list(train(job("sender/FC2L", [("concat", 1)], engine="vmaps")))
 
@@ -519,13 +512,11 @@ def test_models_that_cannot_be_trained_are_refused_in_a_sentence() -> None:
 )
 def test_weights_do_not_depend_on_the_stack(model: str, how: str) -> None:
     """At the papers' size, to the last bit: alone, first of three, last of three."""
-    found = registry.get(model)
-    task = Task(found, MeaningSpace(5, 10))
+    budget = ProbeSettings.of_model(model, MeaningSpace(5, 10), protocol="budget")
 
     def trained(seeds: tuple[int, ...], place: int) -> Tensor:
         replicates = tuple(Replicate("concat", seed) for seed in seeds)
-        job = ProbeJob(task, get_protocol("budget"), settings_for("default"), replicates=replicates, engine=how)
-        run = engine.Run(job)
+        run = engine.Run(LanguageJob(settings=budget, replicates=replicates, engine=how))
         run._update(3)
         return torch.cat([value.flatten() for value in run.learner.weights(place).values()])
 

@@ -1,4 +1,4 @@
-"""Jobs: which protocols take a split."""
+"""Jobs: their keys, their engines and the names of conditions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,11 @@ from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.languages.splits import Split
 from icy.training.job import Replicate, check_engine
 from icy.training.pair_job import PairJob
-from tests.training.helpers import GENERALISE, holding_out, job, outcomes
-from tests.training.pairs.helpers import SETTINGS, SHORT, pair_task
+from tests.training.helpers import holding_out, job, outcomes
+from tests.training.pairs.helpers import SETTINGS, pair_task
 
 
-def test_other_protocols_do_not_take_splits() -> None:
-    with pytest.raises(InvalidSettingError, match="'generalise' needs a split"):
-        job("sender/FC2L", [("concat", 1)], protocol=GENERALISE)
-    with pytest.raises(InvalidSettingError, match="'budget' has no held-out meanings"):
-        job("sender/FC2L", [("concat", 1)], split=Split())
+def test_only_generalise_holds_meanings_out() -> None:
     plain, split = job("sender/FC2L", [("concat", 1)]), holding_out("sender/FC2L", [("concat", 1)], Split())
     assert split.config(Replicate("concat", 1)).keys() - plain.config(Replicate("concat", 1)).keys() == {
         "held_out",
@@ -52,8 +48,8 @@ def test_the_former_name_of_the_condition_gives_a_warning() -> None:
 
 
 def pair_job(**more: Any) -> PairJob:
-    task = replace(pair_task(), pretrain_representation=more.pop("before", "soft"))
-    return PairJob(task, SHORT, replace(SETTINGS, **more))
+    before = more.pop("before", "soft")
+    return PairJob(settings=pair_task(pretrain_representation=before, training=replace(SETTINGS, **more)))
 
 
 def test_settings_of_pre_training_are_part_of_the_key_of_a_pair() -> None:

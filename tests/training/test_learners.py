@@ -18,10 +18,8 @@ from torch.nn import functional as F
 
 import icy
 from icy.config.settings import OPTIMIZERS, TrainingSettings, settings_for
-from icy.core.entry import Entry
 from icy.core.errors import IcyError
 from icy.core.noise import Noise
-from icy.core.registry import registry
 from icy.core.representations import SOFT
 from icy.training import learners
 from icy.training.gradient import REST, Adam, AgedAdam, GradientLearner, OfTorch, count_right
@@ -30,7 +28,7 @@ from icy.training.task_models import make_model
 from tests.cores import both_engines, needs_native
 from tests.helpers import mark_others
 from tests.testing.helpers import Plain, PlainReceiver
-from tests.training.helpers import MODELS, SEEDS, SETTINGS, batches, stacked, step, task, weights
+from tests.training.helpers import MODELS, SEEDS, SETTINGS, batches, plug_in, stacked, step, task, weights
 
 # -- a stack equals separate runs --------------------------------------------------------------------------------------
 
@@ -227,19 +225,16 @@ def test_sizes_without_a_choice_are_no_probabilities() -> None:
 @pytest.mark.slow
 def test_a_probe_warns_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     options: dict[str, Any] = {"meanings": "2x3", "quick": True, "cap": 20, "workers": 1, "out": tmp_path}
-    with registry.holding(Entry("sender", "Softmax", Softmax, "", "")):
-        icy.probe(["sender/Softmax", "sender/FC1L"], "rot", hidden=[4, 8], **options)
+    icy.probe([plug_in(Softmax, name="Softmax"), "sender/FC1L"], "rot", hidden=[4, 8], **options)
     (warning,) = (r.getMessage() for r in caplog.records if "probabilities" in r.getMessage())
     assert warning.startswith("sender/Softmax outputs probabilities (each row sums to 1). It should output scores")
 
 
 @pytest.mark.slow
 def test_a_pair_warns_of_each_side(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with (
-        registry.holding(Entry("sender", "SoftmaxToo", Softmax, "", "")),
-        registry.holding(Entry("receiver", "SoftmaxToo", SoftmaxReceiver, "", "")),
-    ):
-        icy.end_to_end("SoftmaxToo", "SoftmaxToo", meanings="2x3", quick=True, cap=20, workers=1, out=tmp_path)
+    plug_in(Softmax, name="SoftmaxToo")
+    plug_in(SoftmaxReceiver, "receiver", "SoftmaxToo")
+    icy.end_to_end("SoftmaxToo", "SoftmaxToo", meanings="2x3", quick=True, cap=20, workers=1, out=tmp_path)
     warned = [r.getMessage().partition(" outputs")[0] for r in caplog.records if "probabilities" in r.getMessage()]
     assert sorted(warned) == ["receiver/SoftmaxToo", "sender/SoftmaxToo"]
 

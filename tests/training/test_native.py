@@ -20,14 +20,12 @@ from torch import Tensor, nn
 import icy
 from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
-from icy.core.registry import registry
 from icy.core.representations import SOFT, Gumbel, Soft, get_representation
-from icy.languages.meanings import MeaningSpace
 from icy.models.layers import Linear
 from icy.training.gradient import GradientLearner
 from icy.training.learners import Learner, accuracy, make_learner, supervised_loss
+from icy.training.probe_job import ProbeSettings
 from icy.training.task_models import make_model
-from icy.training.tasks import Task
 from tests.cores import needs_native
 from tests.helpers import mark_others
 from tests.training.helpers import CPU, SETTINGS, SPACE, Plain, assert_same_bits, weights
@@ -40,9 +38,9 @@ SIDES = ("sender/FC2L", "sender/HierZero:GRU", "receiver/RNN1L:LSTM", "receiver/
 Batches = tuple[Tensor, Tensor, Tensor]
 
 
-def task(model: str, representation: str = "soft") -> Task:
+def task(model: str, representation: str = "soft") -> ProbeSettings:
     """A task with sizes that are not multiples of a vector's length."""
-    return Task(registry.get(model), SPACE, 4, 2, 20, representation)
+    return ProbeSettings.of_model(model, SPACE, 4, 2, 20, representation)
 
 
 def batches(side: str, updates: int, replicates: int = 3, size: int = 70) -> Batches:
@@ -55,7 +53,7 @@ def batches(side: str, updates: int, replicates: int = 3, size: int = 70) -> Bat
 
 
 def learner(
-    of: Task,
+    of: ProbeSettings,
     how: str = "native",
     seeds: Sequence[int] = SEEDS,
     settings: TrainingSettings = SETTINGS,
@@ -112,7 +110,7 @@ def test_ten_updates_equal_pytorchs(
 
 
 def test_least_squares_leave_out_values_that_an_attribute_does_not_have() -> None:
-    of = replace(task("receiver/RNN1L:GRU", "gumb"), space=MeaningSpace.of_sizes(4, 2, 3))
+    of = replace(task("receiver/RNN1L:GRU", "gumb"), meanings="4,2,3")
     inputs, meanings, keys = batches(of.side, 10)
     data = inputs, meanings % torch.tensor(of.space.sizes), keys
     native, pytorch = (learner(of, how, least_squares=True) for how in ("native", "broadcast"))
@@ -151,7 +149,7 @@ def test_accuracy_is_counted_as_scores_say() -> None:
 company = pytest.mark.parametrize(("representation", "model"), NATIVE)
 
 
-def trained(of: Task, places: Sequence[int], updates: int = 7) -> Learner:
+def trained(of: ProbeSettings, places: Sequence[int], updates: int = 7) -> Learner:
     """Train some replicates of a stack of three without the others."""
     one = learner(of, seeds=[SEEDS[i] for i in places])
     one.train(*some(batches(of.side, updates), slice(None), places))

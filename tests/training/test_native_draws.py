@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from icy.core.errors import IncompatibleError
-from icy.core.registry import registry
 from icy.core.representations import get_representation
 from icy.grammars import make_language
 from icy.languages.meanings import MeaningSpace
@@ -18,8 +17,8 @@ from icy.training.batches import Batches
 from icy.training.engine import Run
 from icy.training.learners import Learner, accuracy, make_learner, supervised_loss
 from icy.training.native import NativeLearner
+from icy.training.probe_job import ProbeSettings
 from icy.training.task_models import make_model
-from icy.training.tasks import Task
 from tests.cores import needs_native
 from tests.helpers import mark_others
 from tests.training.helpers import CPU, SETTINGS, assert_same_bits, job
@@ -32,7 +31,7 @@ MODELS = ("sender/FC2L", "sender/FC1L", "receiver/MeanEmbeddings", "sender/RNNZe
 
 
 def made(model: str, space: MeaningSpace = GRID, vocab: int = 4, how: str = "native", rep: str = "soft") -> Learner:
-    of = Task(registry.get(model), space, vocab, 2, 20, rep)
+    of = ProbeSettings.of_model(model, space, vocab, 2, 20, rep)
     loss = supervised_loss(get_representation(rep), of.side)
     models, sample = [make_model(of, seed, SETTINGS) for seed in SEEDS], torch.zeros(3, 2, 3, dtype=torch.long)
     if of.side == "receiver":

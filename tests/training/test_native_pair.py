@@ -15,21 +15,19 @@ from torch import Tensor, nn
 from icy.config.protocols import SCRATCH
 from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
-from icy.core.registry import registry
 from icy.core.representations import REPRESENTATIONS, SOFT, Codebook, Soft
 from icy.training.gradient import GradientLearner
 from icy.training.job import Replicate
 from icy.training.learners import Learner, make_learner
 from icy.training.native import NativePairLearner
 from icy.training.pair_game import PairStack, PlayingPair, _Tally
-from icy.training.pair_job import PairJob
+from icy.training.pair_job import EndToEndSettings
 from icy.training.task_models import Pair, make_pair
 from icy.training.task_models import link_of as representation_of
-from icy.training.tasks import PairEntry, PairTask
 from tests.cores import needs_native
 from tests.helpers import mark_others
 from tests.training.helpers import CPU, SETTINGS, SPACE, assert_same_bits, weights
-from tests.training.pairs.helpers import SHORT, pair_task
+from tests.training.pairs.helpers import pair_job, pair_task
 
 pytestmark = needs_native
 
@@ -38,10 +36,9 @@ BATCH = 70  # rows in two chunks
 Batches = tuple[Tensor, Tensor, Tensor]
 
 
-def task(sender: str, receiver: str, representation: str) -> PairTask:
+def task(sender: str, receiver: str, representation: str) -> EndToEndSettings:
     """A task with sizes that are not multiples of a vector's length."""
-    entry = PairEntry(registry.get(sender, "sender"), registry.get(receiver, "receiver"))
-    return PairTask(entry, SPACE, 4, 2, 20, representation)
+    return pair_task(sender, receiver, representation, meanings=str(SPACE), hidden=20)
 
 
 def batches(updates: int, replicates: int = 3) -> Batches:
@@ -57,7 +54,7 @@ def some(data: Batches, updates: slice, places: Sequence[int]) -> Batches:
 
 
 def learner(
-    of: PairTask,
+    of: EndToEndSettings,
     how: str = "native",
     seeds: Sequence[int] = SEEDS,
     settings: TrainingSettings = SETTINGS,
@@ -163,7 +160,7 @@ company = pytest.mark.parametrize(
 )
 
 
-def trained(of: PairTask, places: Sequence[int], updates: int = 7) -> Learner:
+def trained(of: EndToEndSettings, places: Sequence[int], updates: int = 7) -> Learner:
     """Train some pairs of a stack of three without the others."""
     one, _ = learner(of, seeds=[SEEDS[i] for i in places])
     one.train(*some(batches(updates), slice(None), places))
@@ -241,11 +238,9 @@ def test_frozen_parameters_stay(link: str, how: str) -> None:
 def test_games_give_the_same_readings_with_both_engines(link: str, tmp_path: Path) -> None:
     readings = []
     for how in ("native", "broadcast"):
-        replicates = tuple(Replicate(SCRATCH, seed) for seed in SEEDS)
-        of = PairJob(
-            pair_task("FC2L", "FC2L", link), SHORT, SETTINGS, replicates=replicates, engine=how, folder=str(tmp_path)
-        )
-        game = PairStack(of, [PlayingPair(r, 30, make_pair(of.task, r.seed, of.settings)) for r in replicates])
+        of, replicates = pair_task("FC2L", "FC2L", link), [Replicate(SCRATCH, seed) for seed in SEEDS]
+        players = [PlayingPair(r, 30, make_pair(of, r.seed, of.training)) for r in replicates]
+        game = PairStack(pair_job(tmp_path, replicates, of, engine=how), players)
         assert isinstance(game.learner, NativePairLearner) == (how == "native")
         game.advance(30)
         readings.append(torch.tensor([row[:4] for row in game._read("check")]))

@@ -14,8 +14,6 @@ import torch
 from torch import nn
 
 import icy
-from icy.config.protocols import get_protocol
-from icy.core.registry import Entry
 from icy.records.store import CHECKPOINTS, RECORDS
 from icy.training import lockstep
 from icy.training.engine import Run, train
@@ -24,10 +22,9 @@ from icy.training.lockstep import Checkpoint, sweep_checkpoints
 from icy.training.native import NativeLearner
 from tests.cores import needs_native
 from tests.helpers import all_numbers
-from tests.training.helpers import SETTINGS, Plain, entry, job
+from tests.training.helpers import SETTINGS, Plain, job, plug_in
 from tests.training.resuming import kill_at_checkpoint, killed, leave_often, numbers, resumed, updates_of
 
-ACQUIRE = get_protocol("acquire")
 REPLICATES = [(grammar, seed) for seed in (1, 2) for grammar in ("concat", "perm", "rot")]
 
 
@@ -42,7 +39,7 @@ REPLICATES = [(grammar, seed) for seed in (1, 2) for grammar in ("concat", "perm
     [pytest.param(1, marks=pytest.mark.process), 7],  # within the first block, and after some evaluations
 )
 def test_a_killed_training_resumes_to_the_same_bits(model: str, after: int, how: str, tmp_path: Path) -> None:
-    of = job(model, REPLICATES, protocol=ACQUIRE, engine=how, keep_models=True, folder=str(tmp_path))
+    of = job(model, REPLICATES, protocol="acquire", engine=how, keep_models=True, folder=str(tmp_path))
     ended = killed(of, Run, after)
     assert updates_of(tmp_path) == [{1: 4, 7: 24}[after]] * len(REPLICATES)
     whole = train(replace(of, folder=str(tmp_path / "whole")))
@@ -53,25 +50,25 @@ def test_a_killed_training_resumes_to_the_same_bits(model: str, after: int, how:
 @pytest.mark.parametrize("growth", [0.1, 0.5])
 def test_the_grid_of_checks_goes_on(growth: float, tmp_path: Path) -> None:
     settings = replace(SETTINGS, check_every=None, check_growth=growth)
-    of = job("sender/FC2L", REPLICATES, protocol=ACQUIRE, settings=settings, folder=str(tmp_path))
+    of = job("sender/FC2L", REPLICATES, protocol="acquire", training=settings, folder=str(tmp_path))
     ended = killed(of, Run, 12)
     whole = train(replace(of, folder=str(tmp_path / "whole")))
     assert numbers(resumed(of, ended)) == numbers(list(whole))
 
 
-def dropping() -> Entry:
+def dropping() -> str:
     """A sender that draws its own random numbers, so that its replicates run one by one."""
-    return entry(Plain, extra=lambda: nn.Sequential(nn.BatchNorm1d(16), nn.Dropout(0.5)))
+    return plug_in(Plain, extra=lambda: nn.Sequential(nn.BatchNorm1d(16), nn.Dropout(0.5)))
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("model", [dropping(), "sender/Hashtable", "receiver/kNN"], ids=["loop", "Hashtable", "kNN"])
-def test_modules_of_all_kinds_resume(model: Entry | str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("model", ["loop", "sender/Hashtable", "receiver/kNN"])
+def test_modules_of_all_kinds_resume(model: str, tmp_path: Path) -> None:
     """What draws, has running averages, or stores examples."""
-    budget = {("concat", 1): 60, ("concat", 2): 60}
-    of = job(model, [("perm", 1), ("rot", 2)], baselines={seed: steps for (_, seed), steps in budget.items()})
-    of = replace(of, keep_models=True, folder=str(tmp_path))
+    model = dropping() if model == "loop" else model
+    replicates, baselines = [("perm", 1), ("rot", 2)], {1: 60, 2: 60}
+    of = job(model, replicates, baselines=baselines, keep_models=True, folder=str(tmp_path))
     ended = killed(of, Run, 5)
     assert updates_of(tmp_path)[0] > 0
     whole = train(replace(of, folder=str(tmp_path / "whole")))
@@ -89,7 +86,7 @@ def test_replicates_that_ended_before_their_baseline_are_trained_separately(
 
     monkeypatch.setattr(Run, "_read", read)
     replicates = [("concat", 1), ("perm", 1), ("rot", 1)]
-    of = job("sender/FC2L", replicates, protocol=ACQUIRE, keep_models=True, folder=str(tmp_path))
+    of = job("sender/FC2L", replicates, protocol="acquire", keep_models=True, folder=str(tmp_path))
     assert killed(of, Run, 10) == []
     assert updates_of(tmp_path) == [18, 34, 34]
     caplog.set_level("INFO")
@@ -104,7 +101,7 @@ def test_replicates_that_ended_before_their_baseline_are_trained_separately(
 
 def test_replicates_ahead_of_their_baseline_wait_for_it(tmp_path: Path, caplog: Any) -> None:
     """As where the file of the baseline was damaged."""
-    of = job("sender/FC2L", REPLICATES, protocol=ACQUIRE, folder=str(tmp_path))
+    of = job("sender/FC2L", REPLICATES, protocol="acquire", folder=str(tmp_path))
     whole = numbers(list(train(replace(of, folder=str(tmp_path / "whole")))))
     assert killed(of, Run, 5) == []
     baseline = next(r for r in of.replicates if of.is_baseline(r))
@@ -117,7 +114,7 @@ def test_replicates_ahead_of_their_baseline_wait_for_it(tmp_path: Path, caplog: 
 
 @pytest.mark.parametrize("damage", ["how", "learner", "own", "file", "other"])
 def test_training_with_an_unusable_checkpoint_starts_again(damage: str, tmp_path: Path, caplog: Any) -> None:
-    of = job("sender/FC2L", REPLICATES, protocol=ACQUIRE, folder=str(tmp_path))
+    of = job("sender/FC2L", REPLICATES, protocol="acquire", folder=str(tmp_path))
     whole = numbers(list(train(replace(of, folder=str(tmp_path / "whole")))))
     assert killed(of, Run, 5) == []
     for path in (tmp_path / CHECKPOINTS).glob("*.pt"):
@@ -136,7 +133,7 @@ def test_training_with_an_unusable_checkpoint_starts_again(damage: str, tmp_path
 
 def test_out_of_memory_while_resuming_is_not_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the job trains it in halves."""
-    of = job("sender/RNNAutoReg:LSTM", REPLICATES, protocol=ACQUIRE, folder=str(tmp_path))
+    of = job("sender/RNNAutoReg:LSTM", REPLICATES, protocol="acquire", folder=str(tmp_path))
     killed(of, Run, 5)
 
     def resume(*_: Any) -> None:
@@ -160,7 +157,7 @@ class Remembers(Plain):
 
 
 def test_a_model_with_an_unknown_store_starts_again(tmp_path: Path, caplog: Any) -> None:
-    of = job(entry(Remembers), [("perm", 1)], baselines={1: 60}, folder=str(tmp_path))
+    of = job(plug_in(Remembers), [("perm", 1)], baselines={1: 60}, folder=str(tmp_path))
     killed(of, Run, 5)
     (ended,) = train(of)
     assert [steps for steps, _ in ended.curve] == [10, 20, 30, 40, 50, 60]
@@ -171,7 +168,7 @@ def test_checks_that_take_long_leave_checkpoints_in_between(tmp_path: Path, monk
     """A large model makes few updates at once, whatever the grid of checks."""
     monkeypatch.setattr(lockstep, "LONGEST", 1e-9)  # every update takes longer
     settings = replace(SETTINGS, check_every=80)
-    run = Run(job("sender/FC2L", [("concat", 1)], settings=settings, folder=str(tmp_path)))
+    run = Run(job("sender/FC2L", [("concat", 1)], training=settings, folder=str(tmp_path)))
     made: list[int] = []
     update = run._update
     monkeypatch.setattr(run, "_update", lambda count: (made.append(count), update(count)))

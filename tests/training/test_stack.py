@@ -25,7 +25,7 @@ from tests.training.helpers import (
     Plain,
     assert_same_bits,
     batches,
-    entry,
+    plug_in,
     stacked,
     step,
     task,
@@ -55,7 +55,7 @@ class Noisy(nn.Module):
 
 
 def run_plain(extra: Any, seeds: Sequence[int] = SEEDS[:3], how: str = "auto") -> Learner:
-    learner = stacked(task(entry(Plain, extra=extra)), seeds, how=how)
+    learner = stacked(task(plug_in(Plain, extra=extra)), seeds, how=how)
     for update in range(4):
         inputs, targets = batches("sender", 5, update)
         places = [SEEDS.index(seed) for seed in seeds]
@@ -124,7 +124,7 @@ def test_a_module_that_vmap_can_run_but_not_differentiate_trains_one_at_a_time(
             scores: Tensor = self.out(hidden).unflatten(-1, self.shape)
             return scores
 
-    learner = stacked(task(entry(WithIcysCell)), SEEDS[:2])
+    learner = stacked(task(plug_in(WithIcysCell)), SEEDS[:2])
     step(learner, *batches("sender", 2))
     assert learner.engine == "loop"
     assert "one at a time" in caplog.text
@@ -137,7 +137,7 @@ def test_frozen_parameters_stay() -> None:
         return model
 
     for how in ("vmap", "loop"):
-        of = task(entry(half_frozen))
+        of = task(plug_in(half_frozen))
         learner = stacked(of, SEEDS[:2], how=how)
         before = {name: value.clone() for name, value in weights(learner).items()}
         for update in range(3):
@@ -209,7 +209,7 @@ def some_of(data: Data, places: Sequence[int], updates: slice = slice(None)) -> 
 
 def untrained(how: str, representation: str, model: str, size: int, places: Sequence[int]) -> Learner:
     """Some of four replicates, of odd sizes, before training."""
-    of = replace(task(model), representation=representation, hidden_size=20)
+    of = replace(task(model), representation=representation, hidden=20)
     settings = replace(SETTINGS, batch_size=size)
     models = [make_model(of, SEEDS[i], settings) for i in places]
     loss = supervised_loss(get_representation(representation), of.side)

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
-from icy.core.registry import Entry
 from icy.models.stock import StockLayers
 from icy.training.learners import Learner
+from icy.training.probe_job import ProbeSettings
 from tests.cores import needs_native
-from tests.training.helpers import SEEDS, Plain, assert_same_bits, batches, entry, stacked, step, task
+from tests.training.helpers import SEEDS, Plain, assert_same_bits, batches, plug_in, stacked, step, task
 from tests.training.test_stack import run_plain
 
 # Scores after four updates, which change them by about 0.5. Adam makes more of the rounding of small gradients.
@@ -139,15 +139,14 @@ def of_models(cases: list[tuple[str, Any, Make]]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("kind", "make"), marked)
 
 
-def entry_of(kind: Any, make: Make) -> Entry:
-    side = "receiver" if kind is StockReceiver else "sender"
-    return Entry(side, "plug-in", kind, "", "", defaults={"make": make})
+def task_of(kind: Any, make: Make) -> ProbeSettings:
+    return task(plug_in(kind, "receiver" if kind is StockReceiver else "sender", make=make))
 
 
-def trained(of: Entry, how: str, places: list[int]) -> Learner:
-    learner = stacked(task(of), [SEEDS[i] for i in places], how=how)
+def trained(of: ProbeSettings, how: str, places: list[int]) -> Learner:
+    learner = stacked(of, [SEEDS[i] for i in places], how=how)
     for update in range(4):
-        inputs, targets = batches(of.kind, 5, update)
+        inputs, targets = batches(of.side, 5, update)
         step(learner, inputs[places], targets[places])
     return learner
 
@@ -156,7 +155,7 @@ def trained(of: Entry, how: str, places: list[int]) -> Learner:
 def test_stock_recurrent_layers_train_stacked_with_the_numbers_of_the_loop(
     kind: Any, make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    of, places = entry_of(kind, make), [0, 1, 2]
+    of, places = task_of(kind, make), [0, 1, 2]
     stack, loop = trained(of, "vmap", places), trained(of, "loop", places)
     assert (stack.engine, loop.engine) == ("vmap+layers", "loop")
     assert_same_numbers(of, stack, loop)
@@ -166,14 +165,14 @@ def test_stock_recurrent_layers_train_stacked_with_the_numbers_of_the_loop(
 @needs_native
 @of_models(NATIVE)
 def test_stock_recurrent_layers_train_natively_with_the_numbers_of_the_loop(kind: Any, make: Make) -> None:
-    of, places = entry_of(kind, make), [0, 1, 2]
+    of, places = task_of(kind, make), [0, 1, 2]
     native, loop = trained(of, "auto", places), trained(of, "loop", places)
     assert native.engine == "native"
     assert_same_numbers(of, native, loop)
 
 
-def assert_same_numbers(of: Entry, one: Learner, other: Learner) -> None:
-    inputs = batches(of.kind, 3, 9)[0]
+def assert_same_numbers(of: ProbeSettings, one: Learner, other: Learner) -> None:
+    inputs = batches(of.side, 3, 9)[0]
     torch.testing.assert_close(one.scores(inputs), other.scores(inputs), **CLOSE)
     losses = one.losses(), other.losses()
     assert losses[0] is not None
@@ -182,7 +181,7 @@ def assert_same_numbers(of: Entry, one: Learner, other: Learner) -> None:
 
 
 def test_a_replicate_with_stock_layers_has_the_same_bits_in_any_stack() -> None:
-    of = entry_of(StockSender, NETS["GRU of two layers, both ways, dropout"])
+    of = task_of(StockSender, NETS["GRU of two layers, both ways, dropout"])
     whole, part = trained(of, "vmap", [0, 1, 2]), trained(of, "vmap", [2, 0])
     assert_same_bits(whole, 2, part, 0)
     inputs, targets = batches("sender", 3, 7)
@@ -317,7 +316,7 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
 def test_models_that_cannot_be_stacked_get_a_remedy(case: str, caplog: pytest.LogCaptureFixture) -> None:
     make, remedy = REFUSED[case]
     with caplog.at_level(logging.WARNING, "icy.training"):
-        learner = stacked(task(entry(Plain, extra=make)), SEEDS[:2])
+        learner = stacked(task(plug_in(Plain, extra=make)), SEEDS[:2])
     step(learner, *batches("sender", 2))
     assert learner.engine == "loop"
     (message,) = (record.message for record in caplog.records)

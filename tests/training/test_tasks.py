@@ -12,6 +12,7 @@ from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.training.tasks import Lengths, Population, length_measures, member_seed
+from tests.training.pairs.helpers import pair_task
 
 # -- populations: pairings, schedules of replacement, and seeds of agents ----------------------------------------------
 
@@ -69,10 +70,11 @@ def test_the_first_agents_have_the_seed_of_the_population() -> None:
 
 
 def test_a_pair_adds_nothing_to_keys() -> None:
-    assert Population().config() == {}
-    assert Population(2, 1).config() == {"senders": 2, "receivers": 1}
-    assert Population(1, 1, 5).config() == {"senders": 1, "receivers": 1, "replace_every": 5, "replacement": "gradual"}
-    assert Population.of({"senders": 2, "receivers": 1, "seed": 3}) == Population(2, 1)
+    pair = pair_task().config()
+    of_population = {"senders": 1, "receivers": 1, "replace_every": 5, "replacement": "gradual"}
+    assert not of_population.keys() & pair.keys()
+    assert pair_task(senders=2).config() == {**pair, "senders": 2, "receivers": 1}
+    assert pair_task(replace_every=5).config() == {**pair, **of_population}
 
 
 # -- lengths of messages that the sender may end early: settings and measures ------------------------------------------
@@ -101,14 +103,18 @@ def test_costs(cost: Any, costs: tuple[float, bool, bool]) -> None:
     lengths = Lengths(6, cost)
     assert lengths.costs == costs
     assert lengths.readings == (6 if costs[2] else 1)
-    assert Lengths.of(lengths.config()) == lengths
-    assert set(lengths.facts()) == set(lengths.config())
 
 
 def test_messages_of_a_fixed_length_have_no_settings() -> None:
     assert not Lengths().vary
-    assert Lengths(None, 0).config() == Lengths(None, "0").facts() == {}
-    assert Lengths(6).config() == Lengths(6, "0.0").config() == {"max_length": 6}
+    fixed, ending = pair_task(length_cost="0"), pair_task(max_length=6)
+    added = {"max_length", "length_cost"}
+    assert not added & {*fixed.config(), *fixed.facts()}
+    assert ending.config() == pair_task(max_length=6, length_cost="0.0").config()
+    assert ending.config()["max_length"] == 6
+    assert added & {*ending.config()} == added & {*ending.facts()} == {"max_length"}
+    lazy = pair_task(max_length=6, length_cost="lazy")
+    assert added <= {*lazy.config()} & {*lazy.facts()}
 
 
 def test_measures_of_equal_frequencies_and_of_a_table() -> None:

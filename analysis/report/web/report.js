@@ -18,12 +18,8 @@ function curvesOf(section, row, y, seeds) {
 function drawCurves(place, row = chosen[place]) {
   const section = data.sections[place], select = document.querySelector(`[data-curve="${place}"]`);
   if (!select) return;
-  const spec = structuredClone(data.charts.curves), { encoding } = spec.layer[1], // the lines, above the band
-    { grammars, colors, dashes } = section.looks;
-  encoding.x.title = encoding.tooltip.find((tip) => tip.field === "x").title = section.counted;
+  const spec = structuredClone(section.charts.curves), { encoding } = spec.layer[1]; // the lines, above the band
   encoding.y.title = section.points[select.value];
-  encoding.color.scale = { domain: grammars, range: colors };
-  encoding.strokeDash.scale = { domain: grammars, range: dashes };
   const levels = encoding.y.title === "accuracy" ? section.levels[row] : []; // lines at the target and at chance
   const seeds = document.querySelector(`[data-seeds="${place}"]`)?.checked, values = curvesOf(section, row, Number(select.value), seeds);
   for (const layer of spec.layer.slice(2)) layer.data = { values: levels };
@@ -60,7 +56,6 @@ function shownRows(place) {
 
 const LEGEND = 150; // pixels beside a heat map
 const MOST_NUMBERS = 2000; // cells of a heat map with numbers
-const RATIOS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]; // named in its legend
 // A chart with a panel per side or setting, at most `columns` next to each other.
 function inPanels({ $schema, description, data: shown, autosize, ...view }, values, columns) {
   const panels = [...new Set(values.map(({ panel }) => panel))];
@@ -69,27 +64,17 @@ function inPanels({ $schema, description, data: shown, autosize, ...view }, valu
 }
 
 function drawPictures(place) {
-  const section = data.sections[place], { columns, domain: [low, high], log } = section, rows = shownRows(place);
-  const of = (values) => values.filter((value) => rows.has(value.row)), room = (name) => document.getElementById(`${name}-${place}`)?.clientWidth ?? 0;
-  const clicked = (datum) => choose(place, datum.row), pointed = (datum) => preview(place, datum.row);
-  const ratios = RATIOS.filter((one) => low <= one && one <= high), cells = of(section.cells), points = of(section.tradeoff);
-  const heat = structuredClone(data.charts[section.chart]), { color } = heat.layer[0].encoding, { x, y } = heat.encoding;
-  x.sort = columns;
-  color.scale.domain = [low, high];
-  if (log) color.legend.values = ratios;
-  y.axis = { labelLimit: Math.max(0.35 * room("heat"), room("heat") - columns.length * heat.width.step - LEGEND) };
-  if (cells.length > MOST_NUMBERS) heat.layer.length = 1;
-  draw(`heat-${place}`, inPanels(heat, cells, 1), cells, clicked, undefined, pointed);
-  const tradeoff = structuredClone(data.charts[`tradeoff${log ? "_log" : ""}`]), count = Math.min(room("tradeoff") < 460 ? 1 : 3, new Set(points.map(({ panel }) => panel)).size);
-  tradeoff.width = Math.max(140, room("tradeoff") / count - 70);
-  for (const [axis, ends] of [["x", ["left", "right"]], ["y", ["low", "high"]]]) {
-    const values = points.flatMap((one) => ends.map((end) => one[end])), least = Math.min(...values), most = Math.max(...values);
-    const pad = 0.08 * (most - least || 1), { scale } = tradeoff.encoding[axis];
-    scale.domain = log ? [Math.max(least, 0.01) / 1.15, most * 1.15] : [least - pad, most + pad];
-    if (log) tradeoff.encoding[axis].axis = { values: RATIOS };
+  const section = data.sections[place], rows = shownRows(place);
+  for (const name of ["heat", "tradeoff"]) {
+    const at = `${name}-${place}`, width = document.getElementById(at)?.clientWidth ?? 0, spec = structuredClone(section.charts[name]);
+    const values = section[name].filter(({ row }) => rows.has(row)), count = new Set(values.map(({ panel }) => panel)).size;
+    const columns = name === "heat" ? 1 : Math.min(width < 460 ? 1 : 3, count), { x, y } = spec.encoding;
+    if (name === "tradeoff") spec.width = Math.max(140, width / columns - 70);
+    else y.axis = { labelLimit: Math.max(0.35 * width, width - x.sort.length * spec.width.step - LEGEND) };
+    if (name === "heat" && values.length > MOST_NUMBERS) spec.layer.length = 1;
+    draw(at, inPanels(spec, values, columns), values, ({ row }) => choose(place, row), undefined, ({ row }) => preview(place, row));
+    drawn.set(at, () => drawPictures(place)); // the room depends on the width
   }
-  draw(`tradeoff-${place}`, inPanels(tradeoff, points, count), points, clicked, undefined, pointed);
-  for (const name of ["heat", "tradeoff"]) drawn.set(`${name}-${place}`, () => drawPictures(place)); // room depends on the width
 }
 
 function showRuns(details, section) {

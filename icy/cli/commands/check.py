@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from icy.cli.exit_codes import DONE, FAILED
-from icy.cli.options import REPRESENTATIONS, ListFormat, Quiet, Several, command, plugin_option
+from icy.cli.options import REPRESENTATIONS, FilePath, ListFormat, Quiet, Several, command, plugin_option
 from icy.cli.output import print_rows, stdout
 from icy.core import native
 from icy.core.machine import available_memory, git_revision, usable_cores
@@ -68,13 +69,18 @@ def check_command(
 
     console = stdout()
     entries = matching(names)
-    representations = along("representation", representation) if representation is not None else []
+    representations = along("representation", representation, REPRESENTATIONS) if representation is not None else []
     for name in representations:
         get_representation(name)  # an unknown name is an error that lists the known names
     if len(entries) == 1 and not _used(entries[0], representations):
         raise cannot_use(entries[0], str(representation))
-    passed = [_check(entry, _used(entry, representations), console, quiet, full) for entry in entries]
-    return DONE if all(passed) else FAILED
+    passed = True
+    for entry in entries:
+        used, end = _used(entry, representations), time.monotonic() + SECONDS
+        for number, one in enumerate(used):
+            left = (end - time.monotonic()) / (len(used) - number)  # equal shares of the remaining time
+            passed &= _check(entry, one, console, quiet, None if full else left)
+    return DONE if passed else FAILED
 
 
 def _used(entry: Entry, names: Sequence[str]) -> Sequence[str | None]:
@@ -84,16 +90,7 @@ def _used(entry: Entry, names: Sequence[str]) -> Sequence[str | None]:
     return [name.lower() for name in names if entry.works_with(name.lower())]
 
 
-def _check(entry: Entry, used: Sequence[str | None], console: Console, quiet: bool, full: bool) -> bool:
-    """Run and print the checks of one plug-in in some representations, and return whether all passed."""
-    end, passed = time.monotonic() + SECONDS, True
-    for number, representation in enumerate(used):
-        left = (end - time.monotonic()) / (len(used) - number)  # equal shares of the remaining time
-        passed &= _check_in(entry, representation, console, quiet, None if full else left)
-    return passed
-
-
-def _check_in(entry: Entry, representation: str | None, console: Console, quiet: bool, seconds: float | None) -> bool:
+def _check(entry: Entry, representation: str | None, console: Console, quiet: bool, seconds: float | None) -> bool:
     """Run and print the checks of one plug-in in one representation, and return whether all passed."""
     from icy.testing import check
     from icy.testing.contracts import message_or_reference
@@ -160,7 +157,7 @@ Fact = tuple[str, str, bool]  # name, value, whether it is fine
 
 @command("doctor")
 def doctor_command(
-    *, out: Annotated[str | None, {"flags": ("--out", "-o")}] = None, format_: ListFormat = "table"
+    *, out: Annotated[str | None, {"flags": ("-o", "--out"), "type": FilePath()}] = None, format_: ListFormat = "table"
 ) -> int:
     """Report versions, devices, threads, memory, plug-ins, and whether results can be written.
 
@@ -173,8 +170,8 @@ def doctor_command(
       icy doctor
       icy doctor --out /scratch/results --format markdown
     """
-    facts = [fact for group in (_versions, _devices, _processor, _native, _memory, _plugins) for fact in _safely(group)]
-    facts += _safely(lambda: _folder(out))
+    groups = (_versions, _devices, _processor, _native, _memory, _plugins, partial(_folder, out))
+    facts = [fact for group in groups for fact in _safely(group)]
     print_rows(["what", "found", ""], [[what, found, "" if good else "!"] for what, found, good in facts], format_)
     return DONE if all(good for _, _, good in facts) else FAILED
 
@@ -185,7 +182,8 @@ def _safely(group: Callable[[], Iterable[Fact]]) -> list[Fact]:
     try:
         facts.extend(group())
     except Exception as error:  # doctor's task is to report a broken driver or library
-        facts.append((group.__name__.strip("_<>"), f"unknown: {type(error).__name__}: {error}", False))
+        name = getattr(group, "__name__", "results").strip("_")
+        facts.append((name, f"unknown: {type(error).__name__}: {error}", False))
     return facts
 
 
@@ -193,44 +191,34 @@ def _versions() -> Iterable[Fact]:
     revision = git_revision()
     yield "icy", __version__ + (f" ({revision[:10]}{'+changes' if '+' in revision else ''})" if revision else ""), True
     yield "python", f"{platform.python_version()} on {platform.platform()}", sys.version_info >= (3, 11)
-    for name in LIBRARIES:
-        version = _version(name)
-        yield name, version or "not installed", version is not None
-    for name in OPTIONAL:
-        yield name, _version(name) or "not installed (optional)", True
-
-
-def _version(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    for name in (*LIBRARIES, *OPTIONAL):
+        try:
+            yield name, importlib.metadata.version(name), True
+        except importlib.metadata.PackageNotFoundError:
+            yield name, "not installed" + " (optional)" * (name in OPTIONAL), name in OPTIONAL
 
 
 def _devices() -> Iterable[Fact]:
     import torch
 
-    if not torch.cuda.is_available():
+    there = torch.cuda.is_available()
+    if not there:
         yield "GPU", "torch cannot use any", True
     for i in range(torch.cuda.device_count()):
         about = torch.cuda.get_device_properties(i)
         yield f"cuda:{i}", f"{about.name}, {about.total_memory / 2**30:.0f} GiB", True
-    if torch.cuda.is_available():
+    if there:
         from icy.models.kernels import triton_steps
 
         yield "cells on a GPU", triton_steps.in_use(), True
-    yield "--device auto", "cuda" if torch.cuda.is_available() else "cpu", True
+    yield "--device auto", "cuda" if there else "cpu", True
 
 
 def _processor() -> Iterable[Fact]:
     import torch
 
-    cores = usable_cores()
-    yield (
-        "cores",
-        f"{cores} usable of {os.cpu_count()}; icy probe runs {counted(cores, 'worker')} with one thread each",
-        True,
-    )
+    cores, workers = usable_cores(), counted(usable_cores(), "worker")
+    yield "cores", f"{cores} usable of {os.cpu_count()}; icy probe runs {workers} with one thread each", True
     yield "torch threads", str(torch.get_num_threads()), True
 
 
@@ -261,9 +249,9 @@ def _plugins() -> Iterable[Fact]:
 
 def _folder(given: str | None) -> Iterable[Fact]:
     """Check that the results folder, or the place for a new folder, is writable; leave no files."""
-    from icy.config.specs import ProbeSpec
+    from icy.training.probe_job import ProbeRequest
 
-    out = Path(given or ProbeSpec.out)
+    out = Path(given or ProbeRequest.out)
     there = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
     state = "exists" if there == out.absolute() else "would be created"
     try:

@@ -9,7 +9,7 @@ import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.options import ListFormat, Paths, Selection, command
-from icy.cli.output import print_data, print_rows
+from icy.cli.output import print_data, print_records
 from icy.core.text import counted, in_a_line
 
 if TYPE_CHECKING:
@@ -47,43 +47,36 @@ def factors_command(results: Paths = (), *, selected: Selection, format_: ListFo
         for family, part in table.groupby(FAMILY, dropna=False, sort=False):
             ratio = part["measure"].eq("ratio").all()
             click.echo(", ".join(str(name) for name in dict.fromkeys(family) if name == name) + "\n")
-            print_rows(*_factor_rows(part, bool(ratio)), format_)
+            print_records([_factor_texts(row, bool(ratio)) for row in part.to_dict("records")], format_)
             click.echo()
         click.echo(_LEGEND.strip() + (_LEGEND_OF_CUT if table["factor"].eq(CUT).any() else ""))
     return DONE
 
 
-def _factor_rows(table: pd.DataFrame, ratio: bool) -> tuple[list[str], list[list[str]]]:
-    """Return headings and texts of the factors of one family."""
+def _factor_texts(row: dict[str, Any], ratio: bool) -> dict[str, str]:
+    """Return the texts of a factor by heading."""
     import pandas as pd
 
     from icy.analysis.table_cells import p_text
     from icy.analysis.tables.factors import CUT, INTERACTIONS
     from icy.analysis.tables.paired import effect_text
 
-    rows = []
-    for row in table.to_dict("records"):
-        low, effect, high = ("" if pd.isna(row[n]) else effect_text(row[n], ratio) for n in ("low", "effect", "high"))
-        bound, below = row["high"] == math.inf, row["low"] in (0, -math.inf)
-        ends = (
-            "" if bound and below else f"{low} or more" if bound else f"{high} or less" if below else f"{low} to {high}"
-        )
-        contrast = {
-            INTERACTIONS: f"{row['larger']} × {row['smaller']}" if isinstance(row["larger"], str) else "",
-            CUT: f"only a bound: {row['larger']}",
-        }.get(row["factor"], f"{row['larger']} over {row['smaller']}" if effect else "")
-        rows.append(
-            [
-                row["factor"],
-                "" if pd.isna(row["levels"]) else f"{row['levels']:.0f}",
-                "" if row["factor"] == CUT else f"{row['share']:.1%}" if row["freedom"] else "-",
-                "" if pd.isna(row["p_holm"]) else p_text(row["p_holm"]),
-                contrast,
-                f"{'>' * bound}{'<' * below} {effect}".strip() if bound != below else "?" if bound else effect,
-                ends if low else "",
-            ]
-        )
-    return ["factor", "levels", "share", "p", "largest contrast", "effect", "95 %"], rows
+    low, effect, high = ("" if pd.isna(row[n]) else effect_text(row[n], ratio) for n in ("low", "effect", "high"))
+    bound, below = row["high"] == math.inf, row["low"] in (0, -math.inf)
+    ends = "" if bound and below else f"{low} or more" if bound else f"{high} or less" if below else f"{low} to {high}"
+    contrast = {
+        INTERACTIONS: f"{row['larger']} × {row['smaller']}" if isinstance(row["larger"], str) else "",
+        CUT: f"only a bound: {row['larger']}",
+    }.get(row["factor"], f"{row['larger']} over {row['smaller']}" if effect else "")
+    return {
+        "factor": row["factor"],
+        "levels": "" if pd.isna(row["levels"]) else f"{row['levels']:.0f}",
+        "share": "" if row["factor"] == CUT else f"{row['share']:.1%}" if row["freedom"] else "-",
+        "p": "" if pd.isna(row["p_holm"]) else p_text(row["p_holm"]),
+        "largest contrast": contrast,
+        "effect": f"{'>' * bound}{'<' * below} {effect}".strip() if bound != below else "?" if bound else effect,
+        "95 %": ends if low else "",
+    }
 
 
 # -- power -------------------------------------------------------------------------------------------------------------
@@ -141,6 +134,7 @@ def power_command(
     """
     from icy.analysis.tables.paired import seeds_needed, two_models
     from icy.records.load import long_of
+    from icy.records.long_table import ROW
 
     long = long_of(selected.read(results))
     table = seeds_needed(long, power=power, alpha=alpha, effect=effect, per_language=per_language)
@@ -150,7 +144,12 @@ def power_command(
         crossed = bool(table["language_share"].notna().any())
         both, unit = f"{in_a_line(one)} and {in_a_line(other)}", "languages" if crossed else "seeds"
         click.echo(f"{both}: {unit} that find {goal} with a power of {power:g} at alpha {alpha:g}\n")
-        print_rows(*_power_table(table, crossed), format_)
+        setting = [name for name in ROW if name in table and table[name].nunique(dropna=False) > 1]
+        rows = [_power_texts(row, setting, crossed) for _, row in table.iterrows()]
+        same = len(table) > 1 and table["remark"].nunique() == 1 and bool(table["remark"].iloc[0])
+        for row in rows if same else ():
+            del row["remark"]  # which is below the table
+        print_records(rows, format_)
         ratios = table["measure"].eq("ratio").all()
         effects = f"{'ratios' if ratios else 'accuracies'} of {one} {'divided by' if ratios else 'minus'} {other}"
         over = "pairs" if per_language == 1 else f"means of {per_language} pairs of a language"
@@ -158,30 +157,15 @@ def power_command(
         click.echo(
             "\n" + "\n".join([f"effect: of the pilot, {effects}; spread: over {over}", which, *_LEGEND_OF_POWER])
         )
-        if _same_remark(table):
+        if same:
             click.echo(f"all rows: {table['remark'].iloc[0]}")
         if effect is None:
             click.echo(_ADVICE.format(table["pairs"].min(), "1.2" if ratios else "0.05"))
     return DONE
 
 
-def _same_remark(table: pd.DataFrame) -> bool:
-    """Return whether all of several rows have one remark, which is then a note below the table."""
-    return len(table) > 1 and table["remark"].nunique() == 1 and bool(table["remark"].iloc[0])
-
-
-def _power_table(table: pd.DataFrame, crossed: bool) -> tuple[list[str], list[list[str]]]:
-    """Return headings and texts of the table."""
-    from icy.records.long_table import ROW
-
-    setting = [name for name in ROW if name in table and table[name].nunique(dropna=False) > 1]
-    needed = ["share", "languages"] if crossed else ["seeds"]
-    headings = [*setting, "grammar", "pairs", "censored", "effect", "spread", *needed, "Holm", "cautious", "remark"]
-    columns = len(headings) - _same_remark(table)
-    return headings[:columns], [_texts(row, setting, crossed)[:columns] for _, row in table.iterrows()]
-
-
-def _texts(row: pd.Series[Any], setting: list[str], crossed: bool) -> list[str]:
+def _power_texts(row: pd.Series[Any], setting: list[str], crossed: bool) -> dict[str, str]:
+    """Return the texts of a row by heading."""
     import pandas as pd
 
     from icy.analysis.order import text_of
@@ -189,18 +173,15 @@ def _texts(row: pd.Series[Any], setting: list[str], crossed: bool) -> list[str]:
 
     ratio = row["measure"] == "ratio"
     effect, spread, share = row["effect"], row["spread"], row["language_share"]
-    shown = "-" if math.isnan(effect) else f"{row['bound']} {effect_text(effect, ratio)}".strip()
-    wide = "-" if math.isnan(spread) else f"×/{math.exp(min(spread, 700)):.2f}" if ratio else f"{spread:.3f}"
     counts = ["-" if pd.isna(row[name]) else str(int(row[name])) for name in NEEDED]
-    cut = row["one_censored"] + row["both_censored"]
-    return [
-        *(text_of(row[n]) for n in setting),
-        row["grammar"],
-        str(row["pairs"]),
-        str(cut),
-        shown,
-        wide,
-        *(["-" if math.isnan(share) else f"{100 * share:.0f} %"] if crossed else []),
-        *counts,
-        row["remark"],
-    ]
+    return {
+        **{name: text_of(row[name]) for name in setting},
+        "grammar": row["grammar"],
+        "pairs": str(row["pairs"]),
+        "censored": str(row["one_censored"] + row["both_censored"]),
+        "effect": "-" if math.isnan(effect) else f"{row['bound']} {effect_text(effect, ratio)}".strip(),
+        "spread": "-" if math.isnan(spread) else f"×/{math.exp(min(spread, 700)):.2f}" if ratio else f"{spread:.3f}",
+        **({"share": "-" if math.isnan(share) else f"{100 * share:.0f} %"} if crossed else {}),
+        **dict(zip(("languages" if crossed else "seeds", "Holm", "cautious"), counts, strict=True)),
+        "remark": row["remark"],
+    }

@@ -4,45 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from icy.cli.options import (
-    PLOT,
-    Assignment,
-    Assignments,
-    ListFormat,
-    OutFile,
-    PlotFile,
-    PluginFiles,
-    Quiet,
-    Spread,
-    TableFormat,
-    agents_where,
-    assigned,
-    choice_of,
-    command,
-    group,
-)
-from icy.cli.output import (
-    checked_file,
-    checked_plot,
-    checked_rows_file,
-    note,
-    print_rows,
-    print_tables,
-    save_figure,
-    stdout,
-    write_rows,
-)
-from icy.cli.session import command_of_kind, set_up_log
+from icy.cli import options
+from icy.cli.output import note, print_rows, save_figure, set_up_log, stdout
+from icy.cli.session import command_of_kind
 from icy.config.specs import option
 from icy.core.conventions import Convention
 from icy.core.files import write_atomically
-from icy.core.progress import silence
-from icy.core.registry import registry
 from icy.core.text import in_a_line
+from icy.core.types import Fields
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +25,6 @@ if TYPE_CHECKING:
 
 AGENTS = {"metavar": "FOLDER|FILE|ideal|literal|holistic|random"}
 TURNS = {"type": click.IntRange(min=2), "flags": ("--turns",), "metavar": "N"}
-SETTING = {"multiple": True, "type": Assignment(), "metavar": "NAME=VALUE"}
 
 
 @dataclass(frozen=True)
@@ -65,26 +38,22 @@ class GameChanges:
             repeatable. See icy.games.TurnSettings.
     """
 
-    where: Annotated[Assignments, agents_where("representation=qt")] = ()
+    where: Fields = option((), **options.agents_where("representation=qt"))
     world: str | None = option(None, metavar="NAME")
-    world_options: Assignments = option((), **SETTING)
-    turn: Assignments = option((), flags=("--game",), **SETTING)
-    plugin: PluginFiles = ()
-    quiet: Quiet = False
+    world_options: Fields = option((), **options.ASSIGNMENTS)
+    turn: Fields = option((), flags=("--game",), **options.ASSIGNMENTS)
 
     def overrides(self, count: int | None = None) -> GameOverrides:
-        """Return the changes, and load plug-in files."""
+        """Return the changes."""
         from icy.games.comparison import GameOverrides
 
-        registry.load_files(self.plugin)
-        turns = assigned("--game", self.turn)
-        return GameOverrides(self.world, assigned("--world-options", self.world_options), turns, count)
+        return GameOverrides(self.world, self.world_options, self.turn, count)
 
     def player(self, agents: str, count: int | None = None) -> GameAgents:
         """Return the agents that a command names."""
         from icy.games.comparison import one_player
 
-        return one_player(agents, self.overrides(count), **choice_of(self.where))
+        return one_player(agents, self.overrides(count), **self.where)
 
 
 # -- train -------------------------------------------------------------------------------------------------------------
@@ -109,15 +78,14 @@ def train_command() -> None:
 # -- eval --------------------------------------------------------------------------------------------------------------
 
 
-@command("eval", short_help="Evaluate agents side by side.")
+@options.command("eval", short_help="Evaluate agents side by side.")
+@options.plugin_option
 def eval_command(
     agents: Annotated[tuple[str, ...], {"metavar": "[FOLDER|FILE|ideal|literal|holistic|random]..."}] = (),
     *,
     count: Annotated[int | None, TURNS] = None,
-    format_: TableFormat = "table",
-    spread: Spread = "sd",
-    out: OutFile = None,
     game: GameChanges,
+    output: options.RowsOutput,
 ) -> None:
     """Evaluate saved agents (--keep-models) and agents that know the rules.
 
@@ -127,7 +95,6 @@ def eval_command(
 
     Args:
         count: number of turns.  [default: the number of the agents' own evaluation, 1000]
-        out: write one row per seed, as csv or parquet.
 
     Examples:
       icy games eval
@@ -139,25 +106,25 @@ def eval_command(
     from icy.analysis.tables.games import evaluation_table, evaluation_tables
     from icy.games.comparison import ORACLES, compare
 
-    target = checked_rows_file(out)
-    set_up_log(game.quiet)
-    with silence(game.quiet):
-        rows = compare(agents or tuple(ORACLES), game.overrides(count), **choice_of(game.where))
-    one_table = format_ in ("csv", "json")
-    print_tables([evaluation_table(rows, spread)] if one_table else evaluation_tables(rows, spread), format_)
-    write_rows(rows, target, game.quiet)
+    rows = compare(agents or tuple(ORACLES), game.overrides(count), **game.where)
+    one_table = output.format_ in ("csv", "json")
+    tables = [evaluation_table(rows, output.spread)] if one_table else evaluation_tables(rows, output.spread)
+    output.print(*tables)
+    output.write(rows)
 
 
 # -- show --------------------------------------------------------------------------------------------------------------
 
 
-@command("show", short_help="Show turns and messages.")
+@options.command("show", short_help="Show turns and messages.")
+@options.plugin_option
 def show_command(
     agents: Annotated[str, AGENTS],
     *,
     count: Annotated[int, {**TURNS, "type": click.IntRange(min=1, max=100)}] = 3,
-    plot: Annotated[str | None, {**PLOT, "old": ("-o", "--out", "--save")}] = None,
+    plot: Annotated[Path | None, {**options.PLOT, "old": ("-o", "--out", "--save")}] = None,
     game: GameChanges,
+    quiet: options.Quiet = False,
 ) -> None:
     """Show some turns: the rule, the message, the most likely meaning of each word, and the chosen objects.
 
@@ -172,7 +139,7 @@ def show_command(
     """
     from icy.games.comparison import show_turns
 
-    figure = checked_plot(plot)
+    set_up_log(quiet)
     player = game.player(agents)
     console = stdout()
     console.print(
@@ -183,8 +150,8 @@ def show_command(
         console.print()
         for line in turn.lines(number):
             console.print(in_a_line(line), markup=False)
-    if figure is not None:
-        save_figure(_draw_turns(player, turns), figure, game.quiet)
+    if plot is not None:
+        save_figure(_draw_turns(player, turns), plot, quiet)
 
 
 def _draw_turns(player: GameAgents, turns: list[ShownTurn]) -> Figure:
@@ -202,15 +169,17 @@ def _draw_turns(player: GameAgents, turns: list[ShownTurn]) -> Figure:
 # -- language ----------------------------------------------------------------------------------------------------------
 
 
-@command("language", short_help="Translate agents' messages.")
+@options.command("language", short_help="Translate agents' messages.")
+@options.plugin_option
 def language_command(
     agents: Annotated[str, AGENTS],
     *,
     count: Annotated[int | None, TURNS] = None,
-    out: OutFile = None,
-    plot: PlotFile = None,
-    format_: ListFormat = "table",
+    out: Annotated[Path | None, options.written("Messages and phrases are", (".jsonl",))] = None,
+    plot: options.PlotFile = None,
+    format_: options.ListFormat = "table",
     game: GameChanges,
+    quiet: options.Quiet = False,
 ) -> None:
     """Print the best matching concept of each word of a language, and how often they match (concept best matching).
 
@@ -229,23 +198,22 @@ def language_command(
     from icy.analysis.plots.translation import plot_translation
     from icy.games.evaluation import matching
 
-    target = None if out is None else checked_file(out, (".jsonl",), "Messages and phrases are")
-    figure = checked_plot(plot)
+    set_up_log(quiet)
     player = game.player(agents, count)
     scores, said = player.evaluate()
     match = matching(said, player.setup.learning.unmatched, player.setup.word_name)
     rows = [[str(cell) for cell in row] for row in match.details["translation"].itertuples(index=False)]
     print_rows(["word", "concept", "together"], rows, format_)
-    if not game.quiet:
+    if not quiet:
         named = Convention("cbm", match.conventions).heading("CBM")
         note(
             f"{player.label}: {named} {match.value:.2f}, where random words have {scores['cbm_floor']:.2f} and a "
             f"random message for every phrase {scores['cbm_holistic']:.2f}; accuracy {scores['accuracy']:.3f}."
         )
-    if target is not None:
-        write_atomically(target, said.to_lines().encode())
-    if figure is not None:
-        save_figure(plot_translation(match, groups=_attributes(player)), figure, game.quiet)
+    if out is not None:
+        write_atomically(out, said.to_lines().encode())
+    if plot is not None:
+        save_figure(plot_translation(match, groups=_attributes(player)), plot, quiet)
 
 
 def _attributes(player: GameAgents) -> dict[Hashable, int]:
@@ -256,7 +224,7 @@ def _attributes(player: GameAgents) -> dict[Hashable, int]:
     return dict(zip(concepts, numbers, strict=True))
 
 
-@group("games", [train_command, eval_command, show_command, language_command])
+@options.group("games", [train_command, eval_command, show_command, language_command])
 def games_command() -> None:
     """Train and evaluate agents in multi-target games (CBM24; MuGoodman21).
 

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import click
 
 from icy.analysis.literature.catalogue import find_published, why_not_measured
 from icy.cli.exit_codes import DONE
-from icy.cli.options import FILE, Quiet, Renamed, TableFormat, Verbose, command, spec_options
-from icy.cli.output import checked_file, note, print_data, print_rows, print_table
+from icy.cli.options import Format, Spread, command, spec_options, written
+from icy.cli.output import note, print_data, print_records, print_rows, write_text
 from icy.cli.session import Output, run_command
-from icy.config.specs import RETRIES, ReproduceSpec
-from icy.core.files import write_atomically
+from icy.config.specs import RETRIES, ReproduceRequest
+from icy.experiments.lists import describe
 from icy.experiments.reproduce import Reproducing
 from icy.experiments.reproduction import Reproduction
 
-from .list import LISTS
+PAGE = written("A reproduction is", (".md", ".csv"), flags=("--page",))
+
+
+@dataclass(frozen=True)
+class ReproduceOutput(Output):
+    """Output of a reproduction; the spread is the standard error, as the papers print."""
+
+    format_: Format = "table"
+    spread: Spread = "sem"
 
 
 @command("reproduce")
@@ -24,18 +34,14 @@ def reproduce_command(
     table: str | None = None,
     *,
     list_: Annotated[bool, {"flags": ("--list",)}] = False,
-    chosen: Annotated[dict[str, Any], spec_options(ReproduceSpec, without=("table", "plugin"))],
-    dry_run: bool = False,
-    format_: TableFormat = "table",
-    page: Annotated[str | None, {**FILE, "cls": Renamed, "old": ("--save",)}] = None,
-    quiet: Quiet = False,
-    verbose: Verbose = 0,
+    chosen: Annotated[dict[str, Any], spec_options(ReproduceRequest, without=("table", "plugin"))],
+    page: Annotated[Path | None, PAGE] = None,
+    output: ReproduceOutput,
 ) -> int:
     """Measure a published table again, and report how far it is reproduced.
 
     Args:
         list_: list the published tables and exit.
-        dry_run: show the planned training and its estimated time; train nothing.
         page: also write the page (.md) or cells (.csv) to FILE.
 
     Examples:
@@ -57,33 +63,30 @@ def reproduce_command(
     prints the same.
     """
     if list_:
-        print_rows(*LISTS["published"](None), "table" if format_ == "latex" else format_)
+        print_records(describe("published"), output.format_)
         return DONE
     if table is None:
         raise click.UsageError("Which table? `icy reproduce --list` shows all.")
-    output = Output(dry_run, format_, "sem", quiet, verbose)  # standard errors, as the papers print
-    path = None if page is None else checked_file(page, (".md", ".csv"), "A reproduction is")
-    if dry_run and (said := why_not_measured(table)):
+    if output.dry_run and (said := why_not_measured(table)):
         click.echo(f"Nothing to train. {said}")
         return DONE
-    request = Reproducing.of(ReproduceSpec.asked(table=table, **chosen))
+    request = Reproducing.of(ReproduceRequest.asked(table=table, **chosen))
 
-    if (name := find_published(table).name) != request.source.id and not quiet:
+    if (name := find_published(table).name) != request.source.id and not output.quiet:
         note(f"{name} is in {request.source.id}: {request.source.title}.")
 
     def show(done: Reproduction) -> None:
-        if path is not None:
-            is_page = path.suffix.lower() == ".md"
+        if page is not None:
+            is_page = page.suffix.lower() == ".md"
             text = done.page() if is_page else done.cells.to_csv(index=False, float_format="%.5g")
-            write_atomically(path, text.encode(), "--page")
-            note(f"Written: {path}.")
-        _print(done, format_)
+            write_text(text, page, "--page")
+        _print(done, output)
 
     if request.trains:
         return run_command(
             request.plan(), output, lambda found: show(request.judge(found)), request.spec.track, RETRIES
         )
-    if dry_run:
+    if output.dry_run:
         seeds = len(request.language_seeds())
         click.echo(f"Nothing to train: {request.source.id} is measured on languages of {seeds} seeds, within a minute.")
     else:
@@ -91,18 +94,18 @@ def reproduce_command(
     return DONE
 
 
-def _print(done: Reproduction, format_: str) -> None:
+def _print(done: Reproduction, output: ReproduceOutput) -> None:
     """Print the table and its verdict; in json and csv, the cells with their verdicts."""
-    if print_data(done.cells, format_, float_format="%.5g"):
+    if print_data(done.cells, output.format_, float_format="%.5g"):
         return
     if not done.result.records and not done.of_languages:
         click.echo(str(done.verdict))
     else:
         if done.cell_by_cell:
             shown = done.shown()
-            print_rows([str(name) for name in shown], shown.to_numpy().tolist(), format_)
+            print_rows([str(name) for name in shown], shown.to_numpy().tolist(), output.format_)
         else:
-            print_table(done.table(), format_)
+            output.print(done.table(output.spread))
         counts = done.cells["verdict"].value_counts()
         summary = f"{done.verdict} Cell by cell: {', '.join(f'{word} {count}' for word, count in counts.items())}."
-        click.echo(f"% {summary}" if format_ == "latex" else f"\n{summary}")
+        click.echo(f"% {summary}" if output.format_ == "latex" else f"\n{summary}")

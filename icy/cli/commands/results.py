@@ -9,40 +9,29 @@ from typing import Annotated, Any
 import click
 
 from icy.analysis.plots import KINDS, plot_function, plot_style
+from icy.cli import options
 from icy.cli.exit_codes import DONE
-from icy.cli.options import (
-    FILE,
-    OUT,
-    SPREADS,
-    STYLE,
-    ListFormat,
-    OutFile,
-    Paths,
-    Quiet,
-    Selection,
-    Spread,
-    command,
-    plugin_option,
-)
-from icy.cli.output import checked_file, checked_plot, note, print_rows, save_figure
+from icy.cli.output import checked_plot, note, print_rows, save_figure
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import write_atomically
 from icy.core.text import counted, size, words
 
+HTML = (".html", ".htm")
+
 # -- report ------------------------------------------------------------------------------------------------------------
 
 
-@command("report")
-@plugin_option
+@options.command("report")
+@options.plugin_option
 def report_command(
-    results: Paths = (),
+    results: options.Paths = (),
     *,
-    out: Annotated[str, OUT] = "report.html",
+    out: Annotated[Path, options.written("A report is", HTML)] = Path("report.html"),
     title: Annotated[str, {"metavar": "TEXT"}] = "",
-    spread: Spread = "sd",
+    spread: options.Spread = "sd",
     compare: Annotated[str | None, {"metavar": "WITH"}] = None,
     methods: bool = False,
-    selected: Selection,
+    selected: options.Selection,
 ) -> None:
     """Write RESULTS as one HTML file: tables, pictures, curves, settings, failures and versions.
 
@@ -64,39 +53,38 @@ def report_command(
     network: it can be sent, archived and printed. It needs the extra icy-toolkit[report].
     """
     if methods:
-        from icy.analysis.report.methods import methods as written
+        from icy.analysis.report.methods import methods as in_sentences
 
-        click.echo(written(selected.read(results)))
+        click.echo(in_sentences(selected.read(results)))
         return
-    path = checked_file(out, [".html", ".htm"], "A report is")
     from icy.analysis.tables.references import compared_with
     from icy.experiments.report import report
 
     chosen = selected.read(results)
-    report(chosen, path, title, spread, compared_with(compare)[0])
-    note(f"Written: {path} ({path.stat().st_size / 1e6:.1f} MB).")
+    report(chosen, out, title, spread, compared_with(compare)[0])
+    note(f"Written: {out} ({out.stat().st_size / 1e6:.1f} MB).")
 
 
 # -- plot --------------------------------------------------------------------------------------------------------------
 
 
-SPREAD_OF_PLOT = {"type": click.Choice(SPREADS), "help": "Spread over seeds.  [default: sem for curves, or sd]"}
+SPREAD_OF_PLOT = {"type": click.Choice(options.SPREADS), "help": "Spread over seeds.  [default: sem for curves, or sd]"}
 
 
-@command("plot")
+@options.command("plot")
 def plot_command(
     kind: Annotated[str | None, {"completes": "plots"}] = None,
-    results: Annotated[Paths, {"metavar": "[RESULTS]..."}] = (),
+    results: Annotated[options.Paths, {"metavar": "[RESULTS]..."}] = (),
     *,
     list_: Annotated[bool, {"flags": ("--list",)}] = False,
-    out: OutFile = None,
-    style: Annotated[str | None, STYLE] = None,
-    selected: Selection,
+    out: Annotated[str | None, options.OUT] = None,
+    style: Annotated[str | None, options.STYLE] = None,
+    selected: options.Selection,
     spread: Annotated[str | None, SPREAD_OF_PLOT] = None,
     measures: Annotated[str | None, {"metavar": "NAME[,...]"}] = None,
     title: Annotated[str | None, {"metavar": "TEXT"}] = None,
     width: Annotated[float | None, {"type": click.FloatRange(1, 40), "metavar": "INCHES"}] = None,
-    quiet: Annotated[Quiet, {"help": "Print no remarks."}] = False,
+    quiet: Annotated[options.Quiet, {"help": "Print no remarks."}] = False,
 ) -> None:
     """Plot RESULTS; KIND is heat, bars, curves, ratios, tradeoff, parameters, e2e, pairings, chain_curves or
     chain_paths.
@@ -136,11 +124,9 @@ def plot_command(
         "title": title,
         "width": width,
     }
-    options = {name: value for name, value in given.items() if value is not None}
-    known = inspect.signature(function).parameters
-    for name in options:
-        if name not in known:
-            raise InvalidSettingError(f"The plot '{kind}' has no --{name}: leave it out.")
+    look = {name: value for name, value in given.items() if value is not None}
+    for name in look.keys() - inspect.signature(function).parameters.keys():
+        raise InvalidSettingError(f"The plot '{kind}' has no --{name}: leave it out.")
     from icy.analysis.order import models_in_order
     from icy.records.load import long_of
 
@@ -149,19 +135,19 @@ def plot_command(
         raise InvalidSettingError("All of these runs failed, so there is nothing to draw; `icy table` says why.")
     order = map(str, long_of(chosen)["model"]) if selected.model else ()
     with plot_style(style), models_in_order(order):
-        figure = function(chosen, **options)
+        figure = function(chosen, **look)
         save_figure(figure, path, quiet)
 
 
 # -- pack --------------------------------------------------------------------------------------------------------------
 
 
-@command("pack")
+@options.command("pack")
 def pack_command(
-    results: Paths,
+    results: options.Paths,
     *,
-    out: Annotated[str, OUT],
-    quiet: Annotated[Quiet, {"help": "Print no remarks."}] = False,
+    out: Annotated[str, options.OUT],
+    quiet: Annotated[options.Quiet, {"help": "Print no remarks."}] = False,
 ) -> int:
     """Pack complete results into one compressed file that runs can resume from.
 
@@ -201,15 +187,15 @@ def pack_command(
 ALWAYS = ("role", "representation", "protocol", "meanings", "target", "models", "grammars", "seeds", "runs", "model")
 
 
-@command("atlas")
+@options.command("atlas")
 def atlas_command(
     file: Annotated[str | None, {"type": click.Path()}] = None,
     *,
     models: bool = False,
-    pack: Annotated[str | None, {**FILE, "metavar": "FOLDER"}] = None,
-    out: OutFile = None,
-    html: Annotated[str | None, FILE] = None,
-    format_: ListFormat = "table",
+    pack: Annotated[str | None, {**options.FILE, "metavar": "FOLDER"}] = None,
+    out: Annotated[str | None, options.OUT] = None,
+    html: Annotated[Path | None, options.written("A page is", HTML, flags=("--html",), old=())] = None,
+    format_: options.ListFormat = "table",
 ) -> int:
     """Show the contents of the atlas and how it was made. FILE is your own atlas.
 
@@ -252,9 +238,8 @@ def atlas_command(
     if html is not None:
         from icy.analysis.report.explorer import explorer_page
 
-        path = checked_file(html, [".html", ".htm"], "A page is")
-        write_atomically(path, explorer_page(atlas).encode(), "--html")
-        note(f"Written: {path} ({path.stat().st_size / 1e6:.1f} MB).")
+        write_atomically(html, explorer_page(atlas).encode(), "--html")
+        note(f"Written: {html} ({html.stat().st_size / 1e6:.1f} MB).")
         return DONE
     table = atlas.coverage() if models else atlas.settings()
     table = table.loc[:, [name for name in table if table[name].nunique(dropna=False) > 1 or name in ALWAYS]]

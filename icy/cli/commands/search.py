@@ -10,8 +10,8 @@ from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.options import command, spec_options
 from icy.cli.output import note, print_rows
 from icy.cli.session import Output, print_plan
-from icy.config.specs import SearchSpec
 from icy.core.text import counted
+from icy.experiments.requests import SearchRequest
 from icy.experiments.search.result import MOST_SHOWN, SearchResult
 from icy.experiments.search.search import first_plan, read_search, run_search
 from icy.experiments.search.setup import SearchSetup, set_up
@@ -20,7 +20,10 @@ from icy.experiments.trackers import watching
 FIRST = ("model", "side", "space", "minimize", "maximize", "trials", "sampler", "sampler_seed", "batch", "keep")
 SECOND = ("finalists", "new_seeds", "larger", "baselines", "people", "instances", "winner")
 SEARCH = spec_options(
-    SearchSpec, (*FIRST, *SECOND), without=("rungs", "word_seeds"), hidden="hidden size E, or several to choose from."
+    SearchRequest,
+    (*FIRST, *SECOND),
+    without=("rungs", "word_seeds"),
+    hidden="hidden size E, or several to choose from.",
 )
 
 
@@ -56,7 +59,7 @@ def search_command(
     "ratio:hol - ratio:shufdet". After Ctrl-C or a crash, the same command continues with the same trials. The report is
     in search.md of the results folder, and the best model in winner.py, for --plugin.
     """
-    setup = set_up(SearchSpec.asked(**{**(read_search(file) if file else {}), **chosen}))
+    setup = set_up(SearchRequest.asked(**{**(read_search(file) if file else {}), **chosen}))
     if output.dry_run:
         return _dry_run(setup, output)
     result = run_search(setup, lambda: watching(output.watcher(), setup.spec.track, setup.spec.out))

@@ -2,72 +2,50 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from icy.analysis.tables.printed_table import SUFFIXES, format_of
+from icy.cli import options
 from icy.cli.exit_codes import DONE, FAILED
-from icy.cli.options import (
-    FORMATS,
-    Assignment,
-    ListFormat,
-    OutFile,
-    Paths,
-    PlotFile,
-    Selection,
-    Several,
-    Spread,
-    TableFormat,
-    command,
-)
-from icy.cli.output import (
-    checked_file,
-    checked_plot,
-    for_paper,
-    note,
-    print_data,
-    print_rows,
-    print_tables,
-    save_figure,
-)
-from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
-from icy.core.files import write_atomically
-from icy.experiments.report import by_protocol
-from icy.experiments.results import table_of
-from icy.records.kinds import kind_of_rows
-from icy.records.versions import at_revision, revision_of
+from icy.cli.output import print_data, print_rows, print_tables, save_figure, write_text
+from icy.experiments.report import render_tables, result_tables
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from icy.analysis import ResultsComparison
-    from icy.analysis.tables.printed_table import BiasTable
-    from icy.records.load import Results
 
 
 # -- table -------------------------------------------------------------------------------------------------------------
 
 
-@command("table")
+@dataclass(frozen=True)
+class PageOutput(options.TableOutput):
+    """How the table is printed.
+
+    Attributes:
+        out: write the table to FILE, in the format of its suffix.
+    """
+
+    format_: Annotated[options.Format, {"type": click.Choice([*options.FORMATS, "html"])}] = "table"
+    out: Annotated[Path | None, options.written("A table is", SUFFIXES)] = None
+
+
+@options.command("table")
 def table_command(
-    results: Paths = (),
+    results: options.Paths = (),
     *,
-    by: Annotated[str, {"cls": Several, "metavar": "NAMES"}] = "representation",
+    by: Annotated[str, {"cls": options.Several, "metavar": "NAMES"}] = "representation",
     sort: Annotated[str, {"metavar": "[-]ORDER"}] = "given",
     compare: Annotated[str | None, {"metavar": "WITH"}] = None,
     diff: Annotated[str | None, {"metavar": "RUN|MODEL|each"}] = None,
-    selected: Selection,
-    spread: Spread = "sd",
+    selected: options.Selection,
     decimals: Annotated[int, {"type": click.IntRange(0, 6)}] = 2,
     no_log: bool = False,
     no_marks: bool = False,
-    format_: Annotated[TableFormat, {"type": click.Choice([*FORMATS, "html"])}] = "table",
-    out: OutFile = None,
+    output: PageOutput,
 ) -> int:
     """Print results as a bias table: one row per model, one column per grammar.
 
@@ -81,7 +59,6 @@ def table_command(
         decimals: decimal places.
         no_log: leave out the lines below ratios: log scale and updates.
         no_marks: leave out arrows and the marks of the best and the worst.
-        out: write the table to FILE, in the format of its suffix.
 
     Examples:
       icy table icy-results
@@ -98,150 +75,34 @@ def table_command(
     composition is good: shuf and shufdet should be easy to learn, and proj, pairsum, rot and hol hard. They need at
     least three rows. Rows are in the order of --model, if given. In LaTeX the table needs booktabs and graphicx.
     """
-    from icy.analysis.tables.printed_table import SUFFIXES, format_of
-    from icy.records.load import long_of
-
-    path = None if out is None else checked_file(out, SUFFIXES, "A table is")
-    if diff and compare:
-        raise InvalidSettingError(
-            "--compare shows two numbers side by side, and --diff subtracts them; give only one of these options."
-        )
-    long = long_of(selected.read(results))
-    look = {"by": by, "sort": sort, "decimals": decimals}
-    if diff is not None:
-        tables = _differences(long, diff, spread, look)
+    look: dict[str, Any] = {"by": by, "sort": sort, "decimals": decimals}
+    if diff is None:
+        look |= {"mark": not no_marks, "log": not no_log}
+    tables = result_tables(selected.read(results), output.spread, compare=compare, diff=diff, **look)
+    tables = dict(zip(tables, output.for_paper(*tables.values()), strict=True))
+    if output.out is not None:
+        write_text(render_tables(tables, format_of(output.out)) + "\n", output.out)
+    elif output.format_ in ("json", "csv"):
+        click.echo(render_tables(tables, output.format_))
     else:
-        tables = _tables(long, spread, compare, {**look, "mark": not no_marks, "log": not no_log})
-    tables = dict(zip(tables, for_paper(*tables.values()), strict=True))
-    if path is not None:
-        write_atomically(path, (_rendered(tables, format_of(path)) + "\n").encode())
-        note(f"Written: {path}.")
-    elif format_ in ("json", "csv"):
-        click.echo(_rendered(tables, format_))
-    else:
-        print_tables(list(tables.values()), format_)
+        print_tables(list(tables.values()), output.format_)
     return DONE
-
-
-def _rendered(tables: dict[str, BiasTable], format_: str) -> str:
-    """Render several tables as one text; json and csv are one list or table with a column `protocol`."""
-    if format_ == "json":
-        records = [{"protocol": name, **record} for name, table in tables.items() for record in table.to_records()]
-        return json.dumps(records, indent=1)
-    if format_ != "csv" or len(tables) == 1:
-        return "\n\n".join(table.render(format_) for table in tables.values())
-    import pandas as pd
-
-    from icy.analysis.tables.printed_table import flat
-
-    parts = [flat(table).assign(protocol=name) for name, table in tables.items()]
-    return str(pd.concat(parts).to_csv(index=False)).rstrip("\n")
-
-
-def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str, Any]) -> dict[str, BiasTable]:
-    """Return one table per protocol, because protocols measure different things."""
-    from icy.analysis.tables.bias import bias_table
-    from icy.analysis.tables.references import compared_with
-
-    other, name = compared_with(compare)
-    found: dict[str, BiasTable] = {}
-    groups = by_protocol(long)
-    for protocol, part in groups:
-        kind = kind_of_rows(part)
-        about = _about(other, kind.name) if isinstance(other, str) else other
-        if kind.table is not None:
-            if (look["by"], look["sort"]) != ("representation", "given"):
-                raise InvalidSettingError(
-                    f"Rows of {kind.noun} cannot be grouped or sorted; leave out --by and --sort."
-                )
-            if not isinstance(about, str | None) and len(groups) > 1:  # other games can be compared
-                note(f"Games of {kind.noun} can only be compared with published results.")
-                about = None
-            found[protocol] = table_of(kind, part, spread, compare=about)
-        else:
-            found[protocol] = bias_table(part, spread, compare=about, compared=name, **look)
-    return found
-
-
-def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any]) -> dict[str, BiasTable]:
-    """Return a table of differences per protocol, except for protocols without results to compare."""
-    from icy.analysis.tables.bias import difference_table
-
-    found: dict[str, BiasTable] = {}
-    alone: list[tuple[str, IcyError]] = []
-    for protocol, part in by_protocol(long):
-        if (kind := kind_of_rows(part)).table is not None:
-            raise InvalidSettingError(
-                f"Games of {kind.noun} cannot be subtracted; select models that trained alone, with --model."
-            )
-        try:
-            found[protocol] = difference_table(part, diff, Path(diff).stem, spread, **look)
-        except (IncompatibleError, StoreError) as error:  # the protocol may have no results of this model
-            alone.append((protocol, error))
-    for protocol, reason in alone:
-        if not found:
-            raise reason
-        note(f"The protocol {protocol} has no results to compare with {diff}.")
-    return found
-
-
-def _about(compare: str | None, kind: str) -> str | None:
-    """Return the published table to compare with; None if the table is about another kind of run."""
-    if compare in (None, "published"):
-        return compare
-    from icy.analysis.literature.catalogue import find_table
-
-    assert compare is not None
-    found = find_table(compare)
-    if found.reproduce == kind:
-        return compare
-    note(f"{found.id} has no values to compare with these results: {found.title}.")
-    return None
 
 
 # -- compare -----------------------------------------------------------------------------------------------------------
 
-CHOICE = re.compile(r":(?=[A-Za-z_-]+=)")
 
-
-@dataclass(frozen=True)
-class Place:
-    """Results folder or file, and the selection of its results."""
-
-    text: str
-    path: str
-    revision: str | None
-    where: dict[str, Any]
-
-    @classmethod
-    def read(cls, text: str) -> Place:
-        """Read `PATH[@REVISION][:COLUMN=VALUE,...]`; an existing path is not split."""
-        parts = [text] if Path(text).exists() else CHOICE.split(text, maxsplit=1)
-        chosen = re.split(r",(?=[A-Za-z_-]+=)", parts[1]) if len(parts) > 1 else []
-        where = dict(Assignment(plain=True).convert(one, None, None) for one in chosen)
-        return cls(text, *revision_of(parts[0]), where)
-
-    def results(self, measure: str | None) -> Results:
-        """Read all results of the place."""
-        from icy.experiments.results import read_results
-
-        if self.revision is None:
-            return read_results([self.path], measure)
-        with at_revision(self.path, self.revision) as path:
-            return read_results([path], measure)
-
-
-@command("compare")
+@options.command("compare")
 def compare_command(
     a: Annotated[str, {"metavar": "A"}],
     b: Annotated[str, {"metavar": "B"}],
     *,
-    selected: Selection,
+    selected: options.Selection,
     seeds: bool = False,
-    plot: PlotFile = None,
-    out: OutFile = None,
+    plot: options.PlotFile = None,
+    out: Annotated[Path | None, options.written("Differences are", [".md"])] = None,
     exit_code: bool = False,
-    format_: ListFormat = "table",
+    format_: options.ListFormat = "table",
 ) -> int:
     """Show the differences between the results A and B, seed by seed: ratios or differences, intervals and tests.
 
@@ -264,63 +125,19 @@ def compare_command(
     PLACE@REVISION reads a file or folder from a commit of git. An effect above 1 (of ratios, compared on the log scale)
     or above 0 means a larger value in B. A pair that was cut at the cap on both sides gives no information.
     """
-    drawn = checked_plot(plot)
-    saved = None if out is None else checked_file(out, [".md"], "Differences are")
-    found = _compared(Place.read(a), Place.read(b), selected)
-    if saved is not None:
-        write_atomically(saved, (found.markdown() + "\n").encode())
-        note(f"Written: {saved}.")
-    if drawn is not None:
+    from icy.analysis import compare
+
+    how: dict[str, Any] = {"models": selected.model, "grammars": selected.grammar, "where": selected.where}
+    found = compare(a, b, **how, measure=selected.measure)
+    if out is not None:
+        write_text(found.markdown() + "\n", out)
+    if plot is not None:
         from icy.analysis.plots.error_bars import differences
 
-        save_figure(differences(found), drawn)
+        save_figure(differences(found), plot)
     _print(found, seeds, format_)
     differs = any(found.lone) or found.identical < len(found.runs)
     return FAILED if exit_code and differs else DONE
-
-
-def _compared(first: Place, second: Place, selected: Selection) -> ResultsComparison:
-    from icy.analysis import compare
-    from icy.records.load import long_of, select
-    from icy.records.long_table import column_of
-
-    tables = [long_of(place.results(selected.measure)) for place in (first, second)]
-    first, second = (
-        replace(place, where={column_of(name, long): value for name, value in place.where.items()})
-        for place, long in zip((first, second), tables, strict=True)
-    )
-    differing = {name for name in (*first.where, *second.where) if first.where.get(name) != second.where.get(name)}
-
-    def chosen(place: Place, long: pd.DataFrame) -> pd.DataFrame:
-        own = dict(place.where)
-        models, grammars = (
-            [str(own.pop(name))] if name in own else list(others)
-            for name, others in (("model", selected.model), ("grammar", selected.grammar))
-        )
-        return long_of(select(long, models, grammars, {**selected.chosen, **own}))
-
-    one, other = (chosen(place, long) for place, long in zip((first, second), tables, strict=True))
-    return compare(one, other, _names(first, second, differing), sorted(differing))
-
-
-def _names(first: Place, second: Place, differing: Collection[str]) -> tuple[str, str]:
-    """Return short names that distinguish two places.
-
-    Raises:
-        InvalidSettingError: both places have the same results.
-    """
-    if first.text == second.text:
-        raise InvalidSettingError("A and B are the same results; give two different results.")
-    if differing and (first.path, first.revision) == (second.path, second.revision):
-        return _chosen(first, differing), _chosen(second, differing)
-    if first.path == second.path:
-        return first.revision or "now", second.revision or "now"
-    stems = [Path(place.path).name for place in (first, second)]
-    return (stems[0], stems[1]) if stems[0] != stems[1] and all(stems) else (first.text, second.text)
-
-
-def _chosen(place: Place, differing: Collection[str]) -> str:
-    return ", ".join(str(value) for name, value in place.where.items() if name in differing) or "all"
 
 
 def _print(found: ResultsComparison, seeds: bool, format_: str) -> None:

@@ -10,13 +10,16 @@ import click
 
 from icy.cli.options import PlotFile, command, spec_options
 from icy.cli.output import checked_plot, note, save_figure
-from icy.cli.session import Output, print_by_protocol, run_command
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, SweepSpec
+from icy.cli.session import Output, run_command
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.text import printable
 from icy.experiments.plan import Plan, make_plan
+from icy.experiments.requests import SweepRequest
 from icy.experiments.results import EndToEndResult, ProbeResult
 from icy.records.load import ATLAS
+from icy.training.chain_job import ChainRequest
+from icy.training.pair_job import EndToEndRequest
+from icy.training.probe_job import ProbeRequest
 
 if TYPE_CHECKING:
     from icy.analysis.atlas.atlas import Atlas
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 @command("probe")
 def probe_command(
     *,
-    chosen: Annotated[dict[str, Any], spec_options(ProbeSpec, last=("preset", "settings"))],
+    chosen: Annotated[dict[str, Any], spec_options(ProbeRequest)],
     output: Output,
     compare: Annotated[str | None, {"metavar": "WITH"}] = None,
     plot: PlotFile = None,
@@ -61,7 +64,7 @@ def probe_command(
     Concat is always trained, as the baseline. Finished runs are saved in the results folder: after Ctrl-C, a crash, or
     with more grammars or seeds, the same command trains only missing runs.
     """
-    spec = ProbeSpec.asked(**chosen)
+    spec = ProbeRequest.asked(**chosen)
     plan = make_plan(spec)
     comparison = _Comparison.asked(compare, plot, plan, output.format_)
     return run_command(plan, output, lambda result: comparison.show(result, output), spec.track)
@@ -82,7 +85,7 @@ class _Comparison:
     plot: Path | None
 
     @classmethod
-    def asked(cls, compare: str | None, plot: str | None, plan: Plan, format_: str) -> _Comparison:
+    def asked(cls, compare: str | None, plot: Path | None, plan: Plan, format_: str) -> _Comparison:
         """Return the comparison of a command line. Check it before the training, which may take hours.
 
         Raises:
@@ -106,7 +109,7 @@ class _Comparison:
 
     def show(self, result: ProbeResult, output: Output) -> None:
         """Print the results with their comparison."""
-        print_by_protocol(result, output.format_, output.spread, **self.look)
+        output.show(result, **self.look)
         if self.atlas is None or all(record["failed"] for record in result.records):
             return
         placements = self.atlas.places(result)
@@ -139,21 +142,12 @@ def _atlas_for(compare: str, plan: Plan) -> Atlas:
 
 # -- sweep -------------------------------------------------------------------------------------------------------------
 
-FIRST_OF_SWEEP = (
-    *("model", "grammar", "side", "protocol", "representation", "symbols", "hidden", "meanings", "vocab_size"),
-    *("word_length", "draws", "seeds", "word_seeds", "preset"),
-)
-LAST_OF_SWEEP = ("settings", "quick", "plugin", "order", "shard", "retries")
-SWEEP = spec_options(
-    *(SweepSpec, FIRST_OF_SWEEP, LAST_OF_SWEEP), without=("kind", "parts"), hidden="hidden size E, one or several."
-)
-
 
 @command("sweep")
 def sweep_command(
     file: Annotated[str | None, {"type": click.Path()}] = None,
     *,
-    chosen: Annotated[dict[str, Any], SWEEP],
+    chosen: Annotated[dict[str, Any], spec_options(SweepRequest, without=("kind", "parts"))],
     output: Output,
 ) -> int:
     """Probe many models under many settings: one row per combination.
@@ -187,15 +181,11 @@ def sweep_command(
 
 # -- e2e ---------------------------------------------------------------------------------------------------------------
 
-PAIRS = spec_options(
-    EndToEndSpec,
-    ("sender", "receiver", "pretrain", "representation", "symbols"),
-    ("sender_options", "receiver_options", "preset", "settings"),
-)
-
 
 @command("e2e")
-def e2e_command(*, chosen: Annotated[dict[str, Any], PAIRS], output: Output, plot: PlotFile = None) -> int:
+def e2e_command(
+    *, chosen: Annotated[dict[str, Any], spec_options(EndToEndRequest)], output: Output, plot: PlotFile = None
+) -> int:
     """Train a sender and a receiver together, from scratch or after both have learned a grammar.
 
     Prints the accuracy of the pair, the topographic similarity of its messages and, after pre-training, how far both
@@ -219,7 +209,7 @@ def e2e_command(*, chosen: Annotated[dict[str, Any], PAIRS], output: Output, plo
     in Python, icy.EndToEndResult.load(FOLDER).language(...) reads a language.
     """
     figure = checked_plot(plot)
-    spec = EndToEndSpec.asked(**chosen)
+    spec = EndToEndRequest.asked(**chosen)
 
     def show(result: ProbeResult) -> None:
         output.show(result)
@@ -235,15 +225,11 @@ def e2e_command(*, chosen: Annotated[dict[str, Any], PAIRS], output: Output, plo
 
 # -- iterate -----------------------------------------------------------------------------------------------------------
 
-FIRST_OF_CHAINS = (
-    *("model", "receiver", "grammar", "generations", "chains", "bottleneck", "transmission", "target", "updates"),
-    *("interaction", "population", "replacement", "scheme"),
-)
-CHAINS = spec_options(ChainSpec, FIRST_OF_CHAINS, ("options", "receiver_options", "preset", "settings"))
-
 
 @command("iterate")
-def iterate_command(*, chosen: Annotated[dict[str, Any], CHAINS], output: Output, plot: PlotFile = None) -> int:
+def iterate_command(
+    *, chosen: Annotated[dict[str, Any], spec_options(ChainRequest)], output: Output, plot: PlotFile = None
+) -> int:
     """Pass languages from learner to learner, and measure how much of the first language survives.
 
     Each learner is a new sender, receiver or pair. It trains on the messages of the learner before it for a part of the
@@ -265,7 +251,7 @@ def iterate_command(*, chosen: Annotated[dict[str, Any], CHAINS], output: Output
     which `icy metrics` reads.
     """
     figure = checked_plot(plot)
-    spec = ChainSpec.asked(**chosen)
+    spec = ChainRequest.asked(**chosen)
 
     def show(result: ProbeResult) -> None:
         output.show(result)

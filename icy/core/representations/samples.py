@@ -76,6 +76,18 @@ class Representation(Protocol):
         """Return the number of words, without the start symbol, which senders may emit in some representations."""
 
 
+@traceable
+def linked(scores: Scores, link: Representation, codes: Float[Tensor, "code size"] | None) -> Scores:
+    """Return the message of a representation in training, as one operation of a native program.
+
+    Args:
+        scores: scores of the sender.
+        link: the representation.
+        codes: its parameters, if it has any.
+    """
+    return link.message(scores, current_noise(scores.device))
+
+
 # -- make symbols from scores: samples, argmax, one-hot vectors --------------------------------------------------------
 
 

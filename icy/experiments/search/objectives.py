@@ -23,9 +23,9 @@ import numpy as np
 
 from icy.analysis.people import PeopleAccuracies, people_distance
 from icy.analysis.statistics import Interval, log_summary, student
-from icy.config.specs import SearchSpec
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.text import listed, words
+from icy.experiments.requests import SearchRequest
 from icy.grammars import canonical_name
 from icy.records.kinds import kind_of
 from icy.records.record import Record, value_of
@@ -179,7 +179,7 @@ def distance_of(records: Iterable[Record], people: PeopleAccuracies) -> Value:
 # -- from text ---------------------------------------------------------------------------------------------------------
 
 
-def objectives_of(spec: SearchSpec) -> list[Objective]:
+def objectives_of(spec: SearchRequest) -> list[Objective]:
     """Return the objectives of a search: first those to minimize.
 
     Raises:

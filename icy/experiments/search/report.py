@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import logging
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icy.analysis import style
+from icy.analysis.picture import Panel, Picture, plot
 from icy.config.settings import settings_for
 from icy.core.checks import FIRST_SEED
 from icy.core.errors import InvalidSettingError
@@ -25,12 +27,12 @@ from .setup import HIDDEN, WINNERS, Point, SearchSetup
 
 if TYPE_CHECKING:
     from jaxtyping import Integer
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
     from torch import Tensor, nn
 
 log = logging.getLogger(__name__)
 PAGE, FIGURE, WINNER = "search.md", "search.png", "winner.py"
-HEIGHT, DPI = 3.4, 200  # of the figure, in inches
+HEIGHT, DPI = 2.8, 200  # height of the axes, in inches
 NAME = "<!-- search "  # the beginning of the last line of a report, before the name of the search
 
 
@@ -151,17 +153,26 @@ def _problems(measured: Mapping[str, Measured | None]) -> str:
 # -- picture -----------------------------------------------------------------------------------------------------------
 
 
-@style.with_own_settings
-def picture(result: SearchResult) -> Figure:
+@plot
+def picture(result: SearchResult) -> Picture:
     """Draw the first two objectives with the Pareto front, or the values of one objective by trial."""
-    from matplotlib.ticker import MaxNLocator
-
     from icy.analysis.plots.panels import place_labels
 
+    labels, front = [one.label for one in result.objectives], sorted(map(_place, result.front))
+    avoided = [*([_place(trial)] for trial in result.trials if trial.last.known), *([front] if len(labels) > 1 else [])]
+    points = [*map(_place, result.front)]
+    names = [f"trial {trial.number}" for trial in result.front]
+    x, y = labels[:2] if len(labels) > 1 else ("trial", labels[0])
+    finish = partial(place_labels, points=points, texts=names, lines=avoided)
+    return Picture([Panel(partial(_draw, result, front), height=HEIGHT, x=x, y=y, grid="both", finish=finish)])
+
+
+def _draw(result: SearchResult, front: Sequence[tuple[float, float]], axes: Axes) -> None:
+    """Draw a mark per trial, and the front of two objectives."""
+    from matplotlib.ticker import MaxNLocator
+
     trials = sorted((trial for trial in result.trials if trial.last.known), key=lambda trial: len(trial.rungs))
-    rungs, front = len(trials[-1].rungs), sorted(map(_place, result.front))
-    figure = style.figure(None, HEIGHT)
-    axes = figure.add_subplot()
+    rungs = len(trials[-1].rungs)
     marks: dict[str, Any] = {"marker": "o", "markersize": 4, "linestyle": ""}
     for rung in range(1, rungs + 1):
         color = style.COLORS[0] if rung == rungs else style.GRAY
@@ -170,19 +181,11 @@ def picture(result: SearchResult) -> Figure:
             axes.plot(*_place(trial), color=color, markerfacecolor="white" if _is_cut(trial) else color, **marks)
     if any(map(_is_cut, trials)):
         axes.plot([], [], color="black", markerfacecolor="white", label="cut at the cap", **marks)
-    labels = [one.label for one in result.objectives]
-    if len(labels) == 1:
-        axes.set(xlabel="trial", ylabel=labels[0])
+    if len(result.objectives) == 1:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     else:
         axes.plot(*zip(*front, strict=True), "--", color="black", linewidth=0.8, label="Pareto front")
-        axes.set(xlabel=labels[0], ylabel=labels[1])
-    style.tidy(axes, "both")
     axes.legend(fontsize=style.SMALL, frameon=False)
-    named = [f"trial {trial.number}" for trial in result.front]
-    avoided = [*([_place(trial)] for trial in trials), *([front] if len(labels) > 1 else [])]
-    place_labels(axes, [*map(_place, result.front)], named, avoided)
-    return figure
 
 
 def _place(trial: SearchTrial) -> tuple[float, float]:
@@ -226,8 +229,8 @@ def parts_table(setup: SearchSetup, best: Point) -> str:
     from icy.training.task_models import make_model
 
     (job,) = probe_jobs(setup.probe_of(best, setup.rungs[-1]))
-    model = make_model(job.task, FIRST_SEED, settings_for("default")).eval()
-    places = job.task.space.attributes if job.task.side == "sender" else job.task.message_length
+    model = make_model(job.settings, FIRST_SEED, settings_for("default")).eval()
+    places = job.settings.space.attributes if job.settings.side == "sender" else job.settings.message_length
     inputs = torch.zeros(2, places, dtype=torch.int64, device="cpu")
     return markdown_table(["part", "class", "parameters"], parts_of(model, inputs), numbers=[2])
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 from filelock import FileLock, Timeout
 
 from icy.config.options import SearchOptions
-from icy.config.specs import RETRIES, SearchSpec, spell_out
+from icy.config.specs import RETRIES, spell_out
 from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError, StoreError, what_and_where
 from icy.core.processes import NOTHING, interrupt_text, interrupt_with, interrupted_with
 from icy.core.streams import stream_key
@@ -31,6 +31,7 @@ from icy.core.types import Fields
 from icy.experiments.display import callbacks_of
 from icy.experiments.plan import Plan, Row, plan_rows, planned, store_of
 from icy.experiments.progress import Watcher
+from icy.experiments.requests import SearchRequest
 from icy.experiments.run import require_engine, run_plan
 from icy.experiments.sweep_file import read_search as read_search
 from icy.experiments.user_models import Models, with_model_names
@@ -75,7 +76,7 @@ def search(
         file: a search in TOML or YAML; the other arguments override its options.
         watcher: callbacks that observe each run.
         progress: whether to show the progress of each run; see `icy.probe`.
-        **options: the other fields of SearchSpec.
+        **options: the other fields of SearchRequest.
 
     Returns:
         The trials, and the finalists with their second measurement. The report is in search.md of the results folder,
@@ -94,11 +95,11 @@ def search(
         ['FC1L', 'FC2L']
     """
     given = {**(read_search(file) if file is not None else {}), **({"model": model} if model else {}), **options}
-    spec = with_model_names(SearchSpec.asked(**given), "model")
+    spec = with_model_names(SearchRequest.asked(**given), "model")
     return run_search(set_up(spec), lambda: callbacks_of(spec, watcher, progress))
 
 
-spell_out(search, SearchSpec, SearchResult)
+spell_out(search, SearchRequest, SearchResult)
 
 
 def first_plan(setup: SearchSetup) -> tuple[Plan, int]:

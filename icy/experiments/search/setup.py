@@ -15,7 +15,7 @@ import numpy as np
 
 from icy.analysis.people import PeopleAccuracies, grammars_of, published_accuracies, study_accuracies
 from icy.config.settings import SamplerName
-from icy.config.specs import RUNNING, ProbeSpec, RunSpec, SearchSpec, names
+from icy.config.specs import RUNNING, RunSpec, names
 from icy.core.checks import LARGEST_SEED, hidden_list, parse_whole, real_number, seed_list, whole_number
 from icy.core.choices import distinct, split_name, typed_text
 from icy.core.entry import Entry
@@ -24,12 +24,14 @@ from icy.core.registry import SIDES, registry
 from icy.core.text import counted, listed, several, words
 from icy.core.types import Choices, Fields
 from icy.experiments.probe import usable_models
+from icy.experiments.requests import SearchRequest
 from icy.experiments.sweep_file import by_field
 from icy.grammars import canonical_name
 from icy.languages.meanings import spaces_in
 from icy.models.creation import count_parameters, create
 from icy.study.rows import read_rows
-from icy.study.study_job import StudySpec
+from icy.study.study_job import StudyRequest
+from icy.training.probe_job import ProbeRequest
 
 from .objectives import RATIO, Objective, objectives_of
 
@@ -149,7 +151,7 @@ class SearchSetup:
         baselines: models that are measured with the finalists.
     """
 
-    spec: SearchSpec
+    spec: SearchRequest
     space: Space
     objectives: tuple[Objective, ...]
     people: PeopleAccuracies | None
@@ -205,13 +207,13 @@ class SearchSetup:
             )
         return {**changes, "seeds": seeds, "list_seed": LATER}
 
-    def probe_of(self, point: Point, changes: Fields) -> ProbeSpec:
+    def probe_of(self, point: Point, changes: Fields) -> ProbeRequest:
         """Return the spec of a probe of a point; arguments as for `specs_of`."""
-        own = {name: getattr(self.spec, name) for name in names(ProbeSpec)}
+        own = {name: getattr(self.spec, name) for name in names(ProbeRequest)}
         own |= {name: value for name, value in changes.items() if name in IN_A_RUNG}
         own |= {"model": [point.entry.qualified], "grammar": self.grammars or ["concat"], "hidden": point.hidden}
         own |= {"options": dict(point.options), "quick": False}
-        return ProbeSpec(**own).with_given({*self.spec.given, *changes} & set(own))
+        return ProbeRequest(**own).with_given({*self.spec.given, *changes} & set(own))
 
     def specs_of(self, point: Point, changes: Fields) -> list[RunSpec]:
         """Return the specs of the jobs that measure a point.
@@ -230,11 +232,11 @@ class SearchSetup:
             games |= {"player": [point.entry.name], "hidden": point.hidden, "options": dict(point.options)}
             games |= {"dataset": datasets, "protocol": CONVERGED, "quick": False, "keep_models": False}
             games["grammar"] = list(dict.fromkeys(name for dataset in datasets for name in by_dataset[dataset]))
-            found.append(StudySpec(**games))
+            found.append(StudyRequest(**games))
         return found
 
 
-def set_up(spec: SearchSpec) -> SearchSetup:
+def set_up(spec: SearchRequest) -> SearchSetup:
     """Return the setup of a search.
 
     Raises:
@@ -273,7 +275,7 @@ def set_up(spec: SearchSpec) -> SearchSetup:
     return setup
 
 
-def _baselines(spec: SearchSpec, space: Space) -> Iterator[Point]:
+def _baselines(spec: SearchRequest, space: Space) -> Iterator[Point]:
     """Return the baselines; those with a hidden size of their own have it among their dimensions."""
     for text in BASELINES[space.side] if spec.baselines is None else words(spec.baselines):
         name, of_size, size = text.partition(f" {HIDDEN}=")
@@ -282,7 +284,7 @@ def _baselines(spec: SearchSpec, space: Space) -> Iterator[Point]:
             yield Point(entry, hidden, params={HIDDEN: hidden} if of_size else {})
 
 
-def _check_numbers(spec: SearchSpec) -> None:
+def _check_numbers(spec: SearchRequest) -> None:
     """Raise if a setting of the search is not accepted."""
     require_known("sampler", spec.sampler, get_args(SamplerName))
     for name, least in (("trials", 1), ("batch", 1), ("finalists", 0), ("new_seeds", 2), ("instances", 1)):
@@ -325,7 +327,7 @@ def _check_axes(axes: Sequence[str], settings: Fields) -> None:
 # -- space -------------------------------------------------------------------------------------------------------------
 
 
-def space_of(spec: SearchSpec) -> Space:
+def space_of(spec: SearchRequest) -> Space:
     """Return the space of a search.
 
     Raises:
@@ -361,7 +363,7 @@ def space_of(spec: SearchSpec) -> Space:
     return space
 
 
-def _options(spec: SearchSpec, entries: Sequence[Entry]) -> tuple[dict[str, tuple[Any, ...]], Choices]:
+def _options(spec: SearchRequest, entries: Sequence[Entry]) -> tuple[dict[str, tuple[Any, ...]], Choices]:
     """Return the options to choose with their values, and the options with a single value.
 
     They are the options in `space`. If all of these have a single value, a single model's other options are chosen too,

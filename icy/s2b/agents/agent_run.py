@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, cast
 
+from icy.core.checks import FIRST_SEED
 from icy.core.errors import IncompatibleError
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
 from icy.training.lockstep import Checkpoint, sweep_checkpoints
 
 from .acquisition import ease_of_acquisition
-from .agent_job import FINAL_SEED, AgentJob
 from .saved_networks import packed_networks
 from .training import AgentTraining, GameTraining
 
 log = logging.getLogger(__name__)
+FINAL_SEED = FIRST_SEED  # seed of the final evaluation episodes, the same as in `evaluate` with one seed
 READ_SEED = 99  # seed of the evaluation episodes during training
 READ_EPISODES = 200
 REHEARSED_EPISODES = 20  # episodes of an evaluation that is timed
@@ -24,7 +25,6 @@ REHEARSED_EPISODES = 20  # episodes of an evaluation that is timed
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
     """Train the replicates of a job one after the other, and yield their outcomes; see Job.train."""
-    job = cast(AgentJob, job)
     if job.checkpoints:
         sweep_checkpoints(job.folder)
     for replicate in job.replicates:
@@ -36,9 +36,9 @@ def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
 class AgentRun:
     """One training, from its start or its last checkpoint to its end."""
 
-    def __init__(self, job: AgentJob, replicate: Replicate) -> None:
-        self.job, self.replicate = job, replicate
-        self.training = job.task.training(replicate.seed)
+    def __init__(self, job: Job, replicate: Replicate) -> None:
+        self.job, self.settings, self.replicate = job, job.settings, replicate
+        self.training: AgentTraining = self.settings.training(replicate.seed)
         label = f"{job.name}, seed {replicate.seed}"
         self.checkpoint = Checkpoint(job.folder, job.key(replicate), label, job.checkpoints)
         self.curve: list[list[float | None]] = []  # columns: `JobKind.curve`
@@ -55,7 +55,7 @@ class AgentRun:
             self.loss = self.training.run(1)
             self.seconds += time.perf_counter() - began
             self.cpu_seconds += time.process_time() - used
-            if self.training.updates % self.job.report_every == 0 or self.over:
+            if self.training.updates % self.settings.report_every == 0 or self.over:
                 self._read(report)
             if self.checkpoint.due:
                 self.save()
@@ -66,7 +66,7 @@ class AgentRun:
     @property
     def over(self) -> bool:
         """Whether training has ended."""
-        limit = self.job.task.observations
+        limit = self.settings.observations
         return self.training.done or (limit is not None and self.training.observations >= limit)
 
     def _read(self, report: Report | None) -> None:
@@ -79,10 +79,10 @@ class AgentRun:
             report([Reading(self.replicate, updates, scores["zsct"])])
 
     def _evaluated(self) -> Outcome:
-        job, training = self.job, self.training
+        job, settings, training = self.job, self.settings, self.training
         began = time.perf_counter()
-        scores = training.read(job.episodes, FINAL_SEED)
-        extra = {job.early: scores["support"], **job.floors()}
+        scores = training.read(settings.episodes, FINAL_SEED)
+        extra = {settings.early: scores["support"], **settings.floors()}
         extra |= {name: scores[name] for name in ("reconstructed",) if name in scores}
         extra["observations"] = training.observations
         self.seconds += time.perf_counter() - began
@@ -96,11 +96,11 @@ class AgentRun:
 
     def _acquired(self) -> dict[str, float]:
         """Return the ease of acquisition of the trained speaker, if requested."""
-        if not self.job.eoa:
+        if not self.settings.eoa:
             return {}
         training = cast(GameTraining, self.training)
         try:
-            table = ease_of_acquisition(training.speaker(), training.game, episodes=self.job.eoa, seed=FINAL_SEED)
+            table = ease_of_acquisition(training.speaker(), training.game, episodes=self.settings.eoa, seed=FINAL_SEED)
         except IncompatibleError as error:  # keep the other results of the training
             log.warning("Ease of acquisition was not measured: %s", error)
             return {}
@@ -128,17 +128,19 @@ class AgentRun:
             self.training.load(state["training"])
         except Exception as error:  # treated like an unreadable checkpoint
             self.checkpoint.refuse(error)
-            self.training = self.job.task.training(self.replicate.seed)
+            self.training = self.settings.training(self.replicate.seed)
             return
         self.curve, self.loss = state["curve"], state["loss"]
         self.seconds, self.cpu_seconds = state["seconds"], state["cpu_seconds"]
         log.info("%s, seed %s: resumed after update %s.", self.job.name, self.replicate.seed, self.training.updates)
 
 
-def seconds_per_update(job: AgentJob, updates: int) -> float:
+def seconds_per_update(job: Job, updates: int) -> float:
     """Return the seconds of an update of all agents, which train one after another, with its share of evaluations."""
-    settings = {**job.task.settings, **({"least": 0} if "least" in job.task.settings else {})}  # no replay to fill
-    training: AgentTraining = replace(job.task, settings=settings).training(0)
+    settings = job.settings
+    if hasattr(settings.learning, "learning_starts"):  # no replay buffer to fill
+        settings = replace(settings, learning=replace(settings.learning, learning_starts=0))
+    training: AgentTraining = settings.training(0)
     training.run(1)  # also deals the episodes
     began = time.perf_counter()
     for _ in range(updates):
@@ -147,6 +149,6 @@ def seconds_per_update(job: AgentJob, updates: int) -> float:
     began = time.perf_counter()
     training.read(REHEARSED_EPISODES, READ_SEED, training.practice)
     evaluation = (time.perf_counter() - began) / REHEARSED_EPISODES
-    evaluations = job.task.updates / job.report_every + 1
-    share = evaluation * (evaluations * READ_EPISODES + job.episodes) / job.task.updates
-    return (update + share) * len(job.replicates)
+    evaluations = job.settings.updates / job.settings.report_every + 1
+    share = evaluation * (evaluations * READ_EPISODES + settings.episodes) / job.settings.updates
+    return float((update + share) * len(job.replicates))

@@ -13,27 +13,27 @@ from icy.core.errors import IncompatibleError, StoreError
 from icy.core.machine import git_revision, software
 from icy.core.registry import LISTENER
 from icy.core.types import Fields
+from icy.records.kinds import job_kind
 from icy.records.record import Record, as_json
 from icy.s2b.players.interface import Player, Seat
 from icy.s2b.settings import GameSettings
-from icy.training.job import Replicate
+from icy.training.job import Job, Replicate
 from icy.training.weights import SavedModel, code_for_card, pack_weights, restore, state_of
 
-from .agent_job import AgentJob, AgentTask
 from .memories.attention import MemoryListener, MemoryPlayer
 from .training import AgentTraining, GameTraining
 
 Weights = Mapping[str, Shaped[Tensor, "..."]]
 
 
-def packed_networks(job: AgentJob, replicate: Replicate, training: AgentTraining, scores: Fields) -> bytes:
+def packed_networks(job: Job, replicate: Replicate, training: AgentTraining, scores: Fields) -> bytes:
     """Pack the networks of a training, with a card, as the content of a .safetensors file."""
     card = {
         "kind": job.kind,
         "model": job.name,
         "grammar": replicate.condition,
         "seed": replicate.seed,
-        "setup": job.task.config(),
+        "setup": job.settings.setup(),
         "updates": training.updates,
         "scores": dict(scores),
         "software": software(),
@@ -45,14 +45,20 @@ def packed_networks(job: AgentJob, replicate: Replicate, training: AgentTraining
 
 def kept_networks(record: Record, weights: Weights) -> nn.Module:
     """Load the trained networks of a record. Raises the errors of `restore`."""
-    setup = AgentTask.of_config(record["config"]["settings"]["setup"])
-    return nn.ModuleDict(restored(setup, record["seed"], weights).networks()).eval()
+    settings = settings_of(record["kind"], record["config"]["settings"]["setup"])
+    return nn.ModuleDict(restored(settings, record["seed"], weights).networks()).eval()
 
 
-def restored(setup: AgentTask, seed: int, weights: Weights) -> AgentTraining:
-    """Create the training of a task, and load saved weights. Raises the errors of `restore`."""
-    training = setup.training(seed)
-    restore(nn.ModuleDict(training.networks()), weights, setup.model)
+def settings_of(kind: str, setup: Fields) -> Any:
+    """Return the settings of trained agents from the part "setup" of a record or card; see `of_config`."""
+    settings: Any = job_kind(kind).settings
+    return settings.of_config(setup)
+
+
+def restored(settings: Any, seed: int, weights: Weights) -> AgentTraining:
+    """Create the training of a row, and load saved weights. Raises the errors of `restore`."""
+    training: AgentTraining = settings.training(seed)
+    restore(nn.ModuleDict(training.networks()), weights, settings.name)
     return training
 
 
@@ -60,13 +66,13 @@ def restored(setup: AgentTask, seed: int, weights: Weights) -> AgentTraining:
 class SavedAgent(SavedModel):
     """A trained agent in a file."""
 
-    kind = AgentJob.kind
+    kind = "s2b"
     what = "agent"
 
     @property
     def game(self) -> GameSettings:
         """Settings of the game that the agent was trained on."""
-        game: GameSettings = AgentTask.of_config(self.card["setup"]).game_settings()
+        game: GameSettings = settings_of(self.kind, self.card["setup"]).game
         return game
 
     def player(self, role: str) -> Player:
@@ -78,8 +84,8 @@ class SavedAgent(SavedModel):
         Raises:
             StoreError: the file is damaged or from another version, or a speaker is requested and did not learn.
         """
-        setup = AgentTask.of_config(self.card["setup"])
-        training = cast(GameTraining, restored(setup, self.card["seed"], self.weights()))
+        settings = settings_of(self.kind, self.card["setup"])
+        training = cast(GameTraining, restored(settings, self.card["seed"], self.weights()))
         player = training.listener() if role == LISTENER else training.speaker()
         if isinstance(player, str):
             raise StoreError(

@@ -15,8 +15,8 @@ from icy.models.creation import count_parameters
 from icy.study.game.settings import Dataset
 from icy.training.batches import MeaningPool
 from icy.training.learners import Learner, make_learner, supervised_loss
+from icy.training.probe_job import ProbeSettings
 from icy.training.task_models import make_model, representation_of
-from icy.training.tasks import Task
 
 from .player import Item, StudyPlayer, StudySeat
 
@@ -62,7 +62,7 @@ class ZooPlayer(StudyPlayer):
         """Initialize the sender's weights from the seed."""
         super().begin(seat)
         content = seat.content
-        self.task = self._task(content)
+        self.task = self.model_settings(content)
         self.updates = 0
         self.known: list[int] = []  # meanings shown so far, in the order of first appearance
         self._messages = torch.zeros(content.space.size, content.length, dtype=torch.long, device="cpu")
@@ -77,10 +77,11 @@ class ZooPlayer(StudyPlayer):
         loss = supervised_loss(representation_of(self.task, training), "sender")
         self._learner: Learner = make_learner([model], [self.seat.seed], loss, training, CPU, sample)
 
-    def _task(self, content: Dataset) -> Task:
+    def model_settings(self, content: Dataset) -> ProbeSettings:
+        """Return the settings of the sender for a dataset."""
         chosen = self.settings
         sizes = (content.space, content.vocab_size, content.word_length, chosen.hidden)
-        return Task(self.entry, *sizes, chosen.representation, chosen.options)
+        return ProbeSettings.of_model(self.entry, *sizes, chosen.representation, chosen.options)
 
     def parameters(self, content: Dataset) -> dict[str, int]:
         """Return the sender's number of parameters for a dataset, under each counting convention.
@@ -88,7 +89,7 @@ class ZooPlayer(StudyPlayer):
         Raises:
             IcyError: the sender cannot be created.
         """
-        return count_parameters(make_model(self._task(content), 0, self.settings.training))
+        return count_parameters(make_model(self.model_settings(content), 0, self.settings.training))
 
     def learn(self, item: Item, code: str) -> None:
         """Add a card to the training set."""

@@ -24,7 +24,7 @@ from icy.analysis.literature.retraining import (
     with_names,
 )
 from icy.analysis.literature.verdicts import Verdict
-from icy.games.settings import GamesSpec
+from icy.games.settings import GamesRequest
 
 # -- published agents: jobs that train them again, and verdicts on their cells -----------------------------------------
 
@@ -176,7 +176,7 @@ def test_rows_have_names_of_their_own(table: str, rows: int) -> None:
 @pytest.mark.parametrize("table", list(GAMES))
 def test_parts_are_arguments_of_the_kind_of_job(table: str) -> None:
     parts = game_parts(table, cells(table))
-    assert [GamesSpec.asked(**part).seeds for part in parts] == [3] * len(parts)
+    assert [GamesRequest.asked(**part).seeds for part in parts] == [3] * len(parts)
     assert {(p["representation"], p["word_size"]) for p in parts} >= {("gs", 17 if table.endswith("1") else 8)}
     assert all(p["targets"] == (20 if table.endswith("1") else 8) for p in parts)
     assert game_parts(table, cells(table).head(1), seeds=5)[0]["seeds"] == 5

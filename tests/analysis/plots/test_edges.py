@@ -15,7 +15,7 @@ from matplotlib.transforms import Bbox
 from icy.analysis import compare
 from icy.analysis.atlas.atlas import Atlas
 from icy.analysis.atlas.placement import plot_placements
-from icy.analysis.plots import chain_curves, chain_paths, pairings, plot_style
+from icy.analysis.plots import chain_curves, chain_paths, plot_style
 from icy.analysis.plots.error_bars import differences
 from icy.analysis.plots.games import draw_study, plot_stimuli, plot_turns_of_images, plot_turns_of_values
 from icy.analysis.plots.metric_bars import plot_metrics
@@ -25,7 +25,6 @@ from results.study_report.__main__ import draw_course
 from tests.analysis.atlas.test_placement import ABOUT, ZOO_OF_TWO, spread
 from tests.analysis.plots.helpers import written
 from tests.analysis.plots.test_error_bars import CUT, EASY
-from tests.analysis.plots.test_heat_map import populations
 from tests.analysis.plots.test_plots import few_chains
 from tests.analysis.tables.test_paired import ratios
 from tests.analysis.tables.test_study import VALUES, rows
@@ -65,7 +64,6 @@ MADE: dict[str, Callable[[], Figure]] = {
     **PLOTS,
     "metrics by chance": lambda: plot_metrics(by_chance(), NAMES),
     "metrics of one language": lambda: plot_metrics(by_chance().assign(name=LONG), NAMES),
-    "pairings": lambda: pairings(populations()),
     "study": lambda: draw_study(study_report(rows("model", "FC2L", VALUES))),
     "course": course,
     "design": design,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import colormaps
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from icy.analysis import plots, style
@@ -64,6 +61,11 @@ def test_heat_hatches_missing_cells_and_labels_failed_cells() -> None:
     assert not [ax for ax in plots.heat(budget()).axes if ax.get_legend()]  # nothing is hatched
 
 
+def test_cells_of_a_partly_finished_sweep_show_their_seeds() -> None:
+    half = [r for r in budget(seeds=2).records if (r["model"], r["grammar"], r["seed"]) != (MODELS[1], "hol", 124)]
+    assert [text for text in texts(plots.heat(ProbeResult(half)).axes[0]) if " of " in text] == ["0.18\n(1 of 2)"]
+
+
 def test_numbers_are_black_on_bright_and_white_on_dark() -> None:
     assert (style.ink(colormaps["viridis"](1.0)), style.ink(colormaps["viridis"](0.0))) == ("black", "white")
     assert {text.get_color() for text in plots.heat(budget()).axes[0].texts} == {"black", "white"}
@@ -78,20 +80,6 @@ def test_representations_have_a_panel_each_and_share_their_colours() -> None:
     assert first.images[0].get_clim() == second.images[0].get_clim()
     mixed = plots.heat(both + acquire())
     assert [ax.get_title(loc="left") for ax in mixed.axes][:3] == ["acquire, soft", "budget, soft", "budget, discr"]
-
-
-@pytest.mark.slow
-def test_two_measures_have_a_colour_bar_each_that_do_not_overlap() -> None:
-    figure = plots.heat(budget() + acquire() + budget(["receiver/CNN"]) + acquire(["receiver/CNN"]))
-    assert len(figure.axes) == 4 + 2
-    assert overlapping(figure) == []
-    bars = [ax for ax in figure.axes if not ax.get_yticklabels()]
-    assert {ax.get_xlabel() for ax in bars} == {"ratio to concat", "accuracy"}
-    boxes = [ax.get_tightbbox() for ax in figure.axes]
-    assert not [pair for pair in itertools.combinations(boxes, 2) if pair[0].overlaps(pair[1])]
-    own = Figure(figsize=(12, 8)).subplots(2, 2)
-    beside = plots.heat(budget() + acquire() + budget(["receiver/CNN"]) + acquire(["receiver/CNN"]), axes=own)
-    assert len(beside.axes) == 4 + 2
 
 
 @pytest.mark.slow
@@ -163,14 +151,6 @@ def test_rows_of_several_sizes_and_settings() -> None:
     assert overlapping(figure) == []
     heights = [ax.get_window_extent().height for ax in figure.axes]
     assert heights[2] > 1.2 * heights[0]
-
-
-def test_on_given_axes() -> None:
-    axes = Figure().subplots(1, 2)
-    figure = plots.pairings(populations(), axes=axes)
-    assert figure is axes[0].figure
-    with pytest.raises(InvalidSettingError, match="2 panels"):
-        plots.pairings(populations(), axes=axes[0])
 
 
 def test_results_without_populations() -> None:

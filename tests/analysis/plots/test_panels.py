@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from icy.analysis import plots
-from icy.analysis.plots.panels import blocks, describe, lines_of, place_labels
+from icy.analysis.plots.panels import blocks, describe
 from icy.analysis.statistics import student
 from icy.analysis.tables.bias import bias_table
 from icy.core.errors import InvalidSettingError
@@ -37,12 +37,6 @@ def test_labels_have_the_settings_in_which_panels_differ() -> None:
         ("acquire", ["A, E=8"]),
         ("budget", ["A, E=16"]),
     ]
-
-
-def test_lines_are_sorted_by_model_then_in_the_order_of_tables() -> None:
-    rows = [("b10", "soft"), ("b2", "discr"), ("b2", "soft"), ("b2", "gumb")]
-    found = lines_of(pd.DataFrame(rows, columns=["model", "representation"]), ["representation"], sides=True)
-    assert [line.label for line in found] == ["b2, soft", "b2, gumb", "b2, discr", "b10, soft"]
 
 
 RATIO = {"protocol": "acquire", "measure": "ratio", "cap": 20.0}
@@ -84,6 +78,12 @@ def test_figures_show_the_centre_of_the_table(kind: str) -> None:
     ends = {round(float(end), 3) for end in [*tops, *(x for line in axes.lines for x in line.get_xdata())]}
     assert {round(84 ** (1 / 3), 3), 20.0} <= ends
     assert bias_table(table, "ci95").groups()[0][1][0][-2:] == ["4.38×/12.81", "> 20†"]
+
+
+def test_other_results_have_the_same_interval_of_a_ratio() -> None:
+    table = long_table({"A": {"rot": [2.0, 3.0, 14.0]}}, **RATIO)
+    ((_, lines),) = bias_table(table, "ci95", compare=table).groups()
+    assert [line[-1] for line in lines[:2]] == ["4.38×/12.81", "4.38×/12.81 (+0.0)"]
 
 
 @pytest.mark.slow
@@ -178,15 +178,5 @@ def test_a_failed_run_may_have_any_value() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*KINDS, "curves"])
 def test_a_plot_that_has_no_room_says_so(kind: str) -> None:
-    with pytest.raises(InvalidSettingError, match=r"leave no room for it in 1 by [\d.]+ inches: make it wider"):
+    with pytest.raises(InvalidSettingError, match=r"leave no room for the plot in a width of 1 inches: make it wider"):
         plots.plot_function(kind)(acquire(), width=1).draw_without_rendering()
-
-
-# -- labels that do not overlap ----------------------------------------------------------------------------------------
-
-
-def test_labels_at_one_place_are_set_apart() -> None:
-    ax = Figure(figsize=(4, 3)).subplots()
-    ax.set(xlim=(0, 1), ylim=(0, 1))
-    found = place_labels(ax, [(0.5, 0.5)] * 6, ["a name"] * 6)
-    assert len({text.xyann for text in found}) == 6

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 import icy
 from icy.analysis import plots, style
 from icy.analysis.order import models_in_order
-from icy.analysis.plots.panels import LARGEST
+from icy.analysis.picture import LARGEST
 from icy.core.errors import InvalidSettingError
 from icy.experiments.results import ProbeResult
 from icy.records.load import select

@@ -11,7 +11,7 @@ import pytest
 
 from icy.analysis.order import ORDER
 from icy.analysis.report import page
-from icy.analysis.report.page import MOST_POINTS, Section, charts, thinned
+from icy.analysis.report.page import MOST_POINTS, Section, thinned
 from icy.analysis.style import grammar_looks
 from icy.analysis.tables.bias import bias_table
 from icy.analysis.tables.references import numbered
@@ -26,11 +26,11 @@ def test_cells_are_those_of_the_table() -> None:
     found = section(long(THREE))
     table = bias_table(long(THREE))
     expected = [
-        (labels[0].removeprefix("sender/"), name, cell.mean, cell.text(2).partition(" (")[0])
+        (labels[0].removeprefix("sender/"), name, cell.mean, cell.text(2))
         for labels, cells in table.rows
         for name, cell in cells.items()
     ]
-    assert sorted((c["label"], c["column"], c["mean"], c["text"]) for c in found.data()["cells"]) == sorted(expected)
+    assert sorted((c["label"], c["column"], c["mean"], c["text"]) for c in found.data()["heat"]) == sorted(expected)
 
 
 def test_every_line_of_the_table_knows_its_row() -> None:
@@ -126,17 +126,23 @@ def test_both_sides_have_panels_and_the_grammars_that_theirs_can_use() -> None:
 def test_curves_have_the_colors_of_the_plots_and_lines_at_target_and_chance() -> None:
     table = long(THREE).assign(vocab_size=4, kind="probe", target=0.8)
     data = section(table).data()
-    looks = grammar_looks(data["looks"]["grammars"])
-    assert data["looks"]["colors"] == [look.color for look in looks.values()]
-    assert data["looks"]["grammars"] == [name for name in ORDER if name in set(table["grammar"])]
+    scale = data["charts"]["curves"]["layer"][1]["encoding"]["color"]["scale"]
+    assert scale["domain"] == [name for name in ORDER if name in set(table["grammar"])]
+    assert scale["range"] == [look.color for look in grammar_looks(scale["domain"]).values()]
     assert data["levels"] == [[{"y": 0.8, "name": "target"}, {"y": 0.25, "name": "chance"}]] * 3
 
 
-def test_colours_have_the_ends_of_icy_plot_heat() -> None:
-    assert section(long(THREE)).data()["domain"] == (0.0, 1.0)
-    ratios = {"protocol": "acquire", "measure": "ratio"}
-    assert section(long({"A": {"rot": 1.1}}, **ratios)).data()["domain"] == (1.0, 2.0)
-    assert section(long({"A": {"rot": 0.5, "hol": 20.0}}, **ratios)).data()["domain"] == (0.5, 20.0)
+RATIO = {"protocol": "acquire", "measure": "ratio"}
+
+
+@pytest.mark.parametrize(
+    ("table", "ends"),
+    [(long(THREE), (0.0, 1.0)), (long({"A": {"rot": 1.1}}, **RATIO), (1.0, 2.0)),
+     (long({"A": {"rot": 0.5, "hol": 20.0}}, **RATIO), (0.5, 20.0))],
+)  # fmt: skip
+def test_colours_have_the_ends_of_icy_plot_heat(table: pd.DataFrame, ends: tuple[float, float]) -> None:
+    scale = section(table).specs()["heat"]["layer"][0]["encoding"]["color"]["scale"]
+    assert (scale["domain"], "log" in scale.values()) == (ends, ends[1] > 1)
 
 
 def test_settings_that_a_kind_lacks_are_left_out() -> None:
@@ -158,7 +164,8 @@ def test_scores_are_coloured_within_their_column() -> None:
     )
     found = Section("games", "agents", renamed, numbered(table))
     assert [cell["shade"] for cell in found.cells()] == [0.0, 1.0]
-    assert json.loads(json.dumps(found.data()))["chart"] == "heat_scores"
+    color = json.loads(json.dumps(found.data()))["charts"]["heat"]["layer"][0]["encoding"]["color"]
+    assert color["title"] == "within its column"
 
 
 @pytest.mark.parametrize(("kind", "counted"), [("probe", "updates"), ("study", "trials"), ("unknown", "updates")])
@@ -172,12 +179,11 @@ def test_the_unit_of_curves_of_a_plug_in_is_its_first_name() -> None:
 
 @pytest.mark.parametrize("log", [True, False])
 def test_a_logarithmic_scale_has_no_zero_to_leave_out(log: bool) -> None:
-    encoding = charts()["tradeoff_log" if log else "tradeoff"]["encoding"]
+    table = long({"A": {"shufdet": 1.5} | NOISE_OF_A}, **(RATIO if log else {}))
+    encoding = section(table).specs()["tradeoff"]["encoding"]
     scales = [encoding[axis]["scale"] for axis in "xy"]
-    assert scales[0] == scales[1]
-    assert ("zero" in scales[0], scales[0].get("type")) == (
-        (False, "log") if log else (True, None)
-    )  # Vega warns of both
+    expected = (False, "log") if log else (True, None)  # Vega warns of both
+    assert [("zero" in scale, scale.get("type")) for scale in scales] == [expected] * 2
 
 
 def test_there_are_curves_if_any_run_has_one() -> None:

@@ -16,20 +16,20 @@ from icy.analysis.tables.games import SCORES, evaluation_table, games_table
 from icy.analysis.tables.s2b import training_table
 from icy.core.errors import InvalidSettingError, StoreError, UnknownNameError
 from icy.games.comparison import TRAINING, compare, one_player
-from icy.games.jobs import game_jobs
 from icy.games.playing import kept_agents
-from icy.games.settings import GamesSpec
 from icy.records.record import Record
 from icy.training.job import Outcome
+from tests.games.helpers import jobs
 
 # -- tables of games, with published values ----------------------------------------------------------------------------
 
 
 def records(**given: Any) -> list[Record]:
     found = []
-    for job in game_jobs(GamesSpec.asked(**given)):
+    for job in jobs(**given):
         for place, replicate in enumerate(job.replicates):
-            extra = {name: 0.25 + place / 100 for name in SCORES if name != "accuracy"} | job.sizes | {"best_step": 6}
+            scores = {name: 0.25 + place / 100 for name in SCORES if name != "accuracy"}
+            extra = {**scores, **job.settings.sizes, "best_step": 6}
             found.append(job.record(Outcome(replicate, "steps", 12, 0.7 + place / 10, [], extra=extra)))
     return found
 

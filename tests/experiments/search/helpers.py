@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from icy.config.specs import SearchSpec
+from icy.experiments.requests import SearchRequest
 from icy.experiments.search.setup import SearchSetup, set_up
 from tests.helpers import TINY
 
@@ -45,4 +45,4 @@ def plugin_file(folder: Path, fields: str = "") -> Path:
 
 def setup_of(**given: Any) -> SearchSetup:
     """Return the setup of a small search."""
-    return set_up(SearchSpec.asked(**{**SMALL, **given}))
+    return set_up(SearchRequest.asked(**{**SMALL, **given}))

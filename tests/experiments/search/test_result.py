@@ -15,8 +15,8 @@ import icy
 from icy.analysis import style
 from icy.analysis.people import PeopleAccuracies
 from icy.analysis.statistics import log_summary, student
-from icy.config.specs import SearchSpec
 from icy.core.errors import IcyError
+from icy.experiments.requests import SearchRequest
 from icy.experiments.search.objectives import Value, objectives_of, parse
 from icy.experiments.search.report import page, parts_of, picture, write_report
 from icy.experiments.search.result import Finalist, Measured, SearchResult, SearchTrial, fronts
@@ -146,11 +146,11 @@ def test_a_difference_needs_no_spaces() -> None:
 )
 def test_wrong_objectives_are_explained(given: dict[str, Any], said: str) -> None:
     with pytest.raises(IcyError, match=said):
-        objectives_of(SearchSpec(model="FC1L", **given))
+        objectives_of(SearchRequest(model="FC1L", **given))
 
 
 def test_accuracy_at_a_common_number_of_updates_is_an_objective() -> None:
-    assert objectives_of(SearchSpec(maximize="accuracy:perm", max_updates=100))[0].maximize
+    assert objectives_of(SearchRequest(maximize="accuracy:perm", max_updates=100))[0].maximize
 
 
 # -- results of a search: the front of its trials ----------------------------------------------------------------------

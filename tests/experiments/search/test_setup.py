@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError
 from icy.experiments.search.search import Measuring, open_trials
 from icy.study.rows import COLUMNS, frame_of
-from icy.study.study_job import StudySpec
+from icy.study.study_job import StudyRequest
+from icy.training.probe_job import ProbeRequest
 
 from .helpers import CHOICES, plugin_file, setup_of
 
@@ -106,18 +106,18 @@ def test_finalists_get_seeds_that_no_rung_used() -> None:
 def test_a_point_is_measured_by_ordinary_jobs() -> None:
     setup = setup_of(minimize=["ratio:perm", "people:eng"], grammar="rot", instances=4)
     probe, games = setup.specs_of(setup.space.point({"model": "FC2L"}), {"meanings": "2x2", "seeds": 2})
-    assert isinstance(probe, ProbeSpec)
+    assert isinstance(probe, ProbeRequest)
     assert (list(probe.model), probe.grammar, probe.meanings, probe.seeds) == (
         ["sender/FC2L"],
         ["perm", "rot"],
         "2x2",
         2,
     )
-    assert isinstance(games, StudySpec)
+    assert isinstance(games, StudyRequest)
     assert (games.player, games.dataset, games.protocol, games.instances) == (["FC2L"], ["eng"], "converged", 4)
     assert (games.representation, games.settings) == ("soft", {"check_every": 20})
     _, games = setup.specs_of(setup.space.point({"model": "FC2L"}), {"settings": {"learning_rate": 0.1}, "seeds": 2})
-    assert isinstance(games, StudySpec)
+    assert isinstance(games, StudyRequest)
     assert games.settings == {"learning_rate": 0.1}
     assert not setup_of(minimize=["people", "parameters"]).grammars
     assert setup_of(minimize=["updates"]).grammars == ["concat"]

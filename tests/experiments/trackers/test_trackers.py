@@ -14,7 +14,6 @@ from click.testing import CliRunner, Result
 
 import icy
 from icy.cli import main
-from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.experiments.plan import make_plan
 from icy.experiments.progress import Watcher, Watchers
@@ -33,6 +32,7 @@ from icy.experiments.trackers import (
 from icy.records.long_table import LONG, to_long
 from icy.records.record import Record
 from icy.records.store import Store
+from icy.training.probe_job import ProbeRequest
 from tests.experiments.trackers.helpers import ONE, assert_all_there, assert_is, runs
 from tests.helpers import on_file
 
@@ -74,7 +74,7 @@ def test_numbers_have_the_names_and_values_that_they_have_in_the_table(variety: 
 
 
 def test_a_result_that_raised_has_its_configuration_and_no_numbers(tmp_path: Path) -> None:
-    plan = make_plan(ProbeSpec.asked(model="sender/FC1L", grammar="perm", out=tmp_path, **ONE))
+    plan = make_plan(ProbeRequest.asked(model="sender/FC1L", grammar="perm", out=tmp_path, **ONE))
     job = plan.rows[0].job
     record = job.failure(job.replicates[0], ValueError("no"))
     assert metrics_of(record) == {}
@@ -133,7 +133,7 @@ def test_a_row_that_was_not_written_to_its_end_is_written_again(
 
 def test_nothing_of_it_is_in_the_keys_or_the_records(tmp_path: Path) -> None:
     given: Any = {"model": "sender/FC1L", "grammar": "perm", "out": tmp_path, **ONE}
-    plain, tracked = make_plan(ProbeSpec.asked(**given)), make_plan(ProbeSpec.asked(**given, track="mlflow"))
+    plain, tracked = make_plan(ProbeRequest.asked(**given)), make_plan(ProbeRequest.asked(**given, track="mlflow"))
     (row,), (other,) = plain.rows, tracked.rows
     assert [row.job.key(r) for r in row.job.replicates] == [other.job.key(r) for r in other.job.replicates]
 

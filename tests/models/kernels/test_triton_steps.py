@@ -15,12 +15,11 @@ import torch
 from torch import Tensor
 
 from icy.config.settings import TrainingSettings
-from icy.core.registry import registry
 from icy.languages.meanings import MeaningSpace
 from icy.models.kernels import cell_steps, triton_steps
+from icy.training.probe_job import ProbeSettings
 from icy.training.stack import Stack
 from icy.training.task_models import make_model
-from icy.training.tasks import Task
 
 ON_GPU = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if ON_GPU else "cpu")
@@ -164,7 +163,7 @@ def test_a_model_of_a_stack_gets_the_numbers_that_it_gets_alone(rows: int, launc
 def test_a_model_has_the_gradients_that_pytorch_gives_it(model: str, launched: list[str]) -> None:
     """Of a stack of two; two levels, so that every step is there."""
     side = model.partition("/")[0]
-    task = Task(registry.get(model), MeaningSpace(2, 3), 4, 2, 8, "soft")
+    task = ProbeSettings.of_model(model, MeaningSpace(2, 3), 4, 2, 8, "soft")
     models = [make_model(task, seed, TrainingSettings()) for seed in (1, 2)]
     stack = Stack(models, DEVICE, [1, 2])
     given = torch.randint(3, (2, 5, 2 if side == "sender" else 4), generator=torch.Generator().manual_seed(0)).to(

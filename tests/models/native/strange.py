@@ -71,11 +71,6 @@ def residual(m: Any, x: Tensor) -> Tensor:
     return m.wide(h).unflatten(-1, (L, V + 1))
 
 
-def view(m: Any, x: Tensor) -> Tensor:
-    h = tanh(m.embed(x))
-    return m.wide(h).unflatten(-1, (L, V + 1))
-
-
 def read_everywhere(m: Any, x: Tensor) -> Tensor:
     """Every state is read by the next step, by a layer, and by all that come later."""
     h = m.embed(x)
@@ -173,12 +168,6 @@ def soft_twice(m: Any, x: Tensor) -> Tensor:
     return m.steps(hidden)
 
 
-def softmax_by_name(m: Any, x: Tensor) -> Tensor:
-    h = m.embed(x)
-    symbol = m.out(h).softmax(dim=-1)
-    return m.wide(tanh(m.feedback(symbol))).unflatten(-1, (L, V + 1))
-
-
 def cat_by_name(m: Any, x: Tensor) -> Tensor:
     h = m.embed(x)
     both = torch.cat([m.out(h) for _ in range(L)], dim=-1)
@@ -204,11 +193,6 @@ def stack_last(m: Any, x: Tensor) -> Tensor:
 
 def places_and_choices_swapped(m: Any, x: Tensor) -> Tensor:
     return m.wide(m.embed(x)).unflatten(-1, (V + 1, L)).transpose(-1, -2)
-
-
-def column(m: Any, x: Tensor) -> Tensor:
-    h = m.embed(x)
-    return m.wide(h + h[..., 0].unsqueeze(-1)).unflatten(-1, (L, V + 1))
 
 
 def some_columns(m: Any, x: Tensor) -> Tensor:
@@ -243,16 +227,6 @@ def places_mixed(m: Any, x: Tensor) -> Tensor:
     return m.out(torch.stack(hidden).reshape(len(x), L, E))
 
 
-def examples_turned(m: Any, x: Tensor) -> Tensor:
-    """Every example reads the one before it."""
-    h = m.embed(x)
-    return m.wide(h + torch.cat([h[-1:], h[:-1]])).unflatten(-1, (L, V + 1))
-
-
-def softmax_over_examples(m: Any, x: Tensor) -> Tensor:
-    return m.wide(tanh(m.feedback(m.out(m.embed(x)).softmax(0)))).unflatten(-1, (L, V + 1))
-
-
 def reversed_places(m: Any, x: Tensor) -> Tensor:
     h, hidden = m.embed(x), []
     for _ in range(L):
@@ -284,42 +258,8 @@ def reshaped_tokens(m: Any, x: Tensor) -> Tensor:
     return m.out(torch.cat([hidden, hidden, hidden], 1))
 
 
-def batch_norm(m: Any, x: Tensor) -> Tensor:
-    h = m.embed(x)
-    return m.wide(h - h.mean(0)).unflatten(-1, (L, V + 1))
-
-
-def first_example(m: Any, x: Tensor) -> Tensor:
-    h = m.embed(x)
-    return m.wide(h + h[:1]).unflatten(-1, (L, V + 1))
-
-
 def shifted_tokens(m: Any, x: Tensor) -> Tensor:
     return m.wide(m.embed((x + x) // 2)).unflatten(-1, (L, V + 1))
-
-
-def constant_per_example(m: Any, x: Tensor) -> Tensor:
-    h = m.embed(x) + torch.arange(len(x)).unsqueeze(-1) * 0.01
-    return m.wide(h).unflatten(-1, (L, V + 1))
-
-
-def constant_row(m: Any, x: Tensor) -> Tensor:
-    h = m.embed(x) + torch.linspace(-1, 1, E)
-    return m.wide(tanh(h)).unflatten(-1, (L, V + 1))
-
-
-def scaled_and_negated(m: Any, x: Tensor) -> Tensor:
-    return m.wide(-m.embed(x) * 2 / 3).unflatten(-1, (L, V + 1))
-
-
-def alpha(m: Any, x: Tensor) -> Tensor:
-    h = m.embed(x)
-    return m.wide(torch.add(h, m.first(h), alpha=2)).unflatten(-1, (L, V + 1))
-
-
-def rounded_division(m: Any, x: Tensor) -> Tensor:
-    h = m.embed(x)
-    return m.wide(torch.div(h, 2, rounding_mode="floor")).unflatten(-1, (L, V + 1))
 
 
 def in_place(m: Any, x: Tensor) -> Tensor:
@@ -340,41 +280,10 @@ def activations_of_pytorch(m: Any, x: Tensor) -> Tensor:
     return m.wide(nn.ReLU()(h) + torch.relu(m.second(h)).tanh()).unflatten(-1, (L, V + 1))
 
 
-def relu_in_place(m: Any, x: Tensor) -> Tensor:
-    return m.wide(nn.ReLU(inplace=True)(m.embed(x))).unflatten(-1, (L, V + 1))
-
-
-def mixed_by_scores(m: Any, x: Tensor) -> Tensor:
-    h = m.embed(x)
-    s = torch.sigmoid(m.out(h)[..., :1])
-    return m.wide(mix(h, m.first(h), s)).unflatten(-1, (L, V + 1))
-
-
-def mean_over_columns(m: Any, x: Tensor) -> Tensor:
-    h = m.embed(x)
-    return m.wide(h + h.mean(-1, keepdim=True)).unflatten(-1, (L, V + 1))
-
-
-def mean_of_steps(m: Any, x: Tensor) -> Tensor:
-    h = m.embed(x)
-    hidden = torch.stack([m.first(h), m.second(h), h])
-    return m.wide(hidden.mean(0)).unflatten(-1, (L, V + 1))
-
-
 def two_chunks(m: Any, x: Tensor) -> Tensor:
     """Gates taken apart by hand, in an order of one's own."""
     a, b = m.lstm.project(m.embed(x)).unflatten(-1, (4, E)).unbind(-2)[1:3]
     return m.wide(tanh(a) + b).unflatten(-1, (L, V + 1))
-
-
-def transposed_weight(m: Any, x: Tensor) -> Tensor:
-    h = linear(m.embed(x), m.first.weight.mT)
-    return m.wide(linear(h, m.first.weight, m.first.bias)).unflatten(-1, (L, V + 1))
-
-
-def product_of_weights(m: Any, x: Tensor) -> Tensor:
-    h = linear(m.embed(x), linear(m.second.weight, m.first.weight))
-    return m.wide(h).unflatten(-1, (L, V + 1))
 
 
 def weighted_symbols(m: Any, x: Tensor) -> Tensor:
@@ -396,12 +305,6 @@ def scores_twice(m: Any, x: Tensor) -> Tensor:
 def same_scores_everywhere(m: Any, x: Tensor) -> Tensor:
     s = m.out(m.embed(x))
     return time_last([s] * L)
-
-
-def nothing_trained_in_between(m: Any, x: Tensor) -> Tensor:
-    h = m.embed(x)
-    h = tanh(linear(h, torch.eye(E) * 0.5))
-    return m.wide(h).unflatten(-1, (L, V + 1))
 
 
 def sru_cell_read_once(m: Any, x: Tensor) -> Tensor:
@@ -514,8 +417,36 @@ def noise_of_its_own(m: Any, x: Tensor) -> Tensor:
     return m.wide(m.embed(x) + torch.randn(E)).unflatten(-1, (L, V + 1))
 
 
+# What models do with the embedding of meanings, before a layer gives the scores of all places.
+OF_EMBEDDING: dict[str, Callable[[Any, Tensor], Tensor]] = {
+    "view": lambda m, h: tanh(h),
+    "softmax_by_name": lambda m, h: tanh(m.feedback(m.out(h).softmax(dim=-1))),
+    "column": lambda m, h: h + h[..., 0].unsqueeze(-1),
+    "examples_turned": lambda m, h: h + torch.cat([h[-1:], h[:-1]]),
+    "softmax_over_examples": lambda m, h: tanh(m.feedback(m.out(h).softmax(0))),
+    "batch_norm": lambda m, h: h - h.mean(0),
+    "first_example": lambda m, h: h + h[:1],
+    "constant_per_example": lambda m, h: h + torch.arange(len(h)).unsqueeze(-1) * 0.01,
+    "constant_row": lambda m, h: tanh(h + torch.linspace(-1, 1, E)),
+    "scaled_and_negated": lambda m, h: -h * 2 / 3,
+    "alpha": lambda m, h: torch.add(h, m.first(h), alpha=2),
+    "rounded_division": lambda m, h: torch.div(h, 2, rounding_mode="floor"),
+    "relu_in_place": lambda m, h: nn.ReLU(inplace=True)(h),
+    "mixed_by_scores": lambda m, h: mix(h, m.first(h), torch.sigmoid(m.out(h)[..., :1])),
+    "mean_over_columns": lambda m, h: h + h.mean(-1, keepdim=True),
+    "mean_of_steps": lambda m, h: torch.stack([m.first(h), m.second(h), h]).mean(0),
+    "transposed_weight": lambda m, h: linear(linear(h, m.first.weight.mT), m.first.weight, m.first.bias),
+    "product_of_weights": lambda m, h: linear(h, linear(m.second.weight, m.first.weight)),
+    "nothing_trained_in_between": lambda m, h: tanh(linear(h, torch.eye(E) * 0.5)),
+}
+
+
+def of_embedding(function: Callable[[Any, Tensor], Tensor]) -> Callable[[Any, Tensor], Tensor]:
+    return lambda m, x: m.wide(function(m, m.embed(x))).unflatten(-1, (L, V + 1))
+
+
 ALL = {
     name: function
     for name, function in list(globals().items())
-    if callable(function) and getattr(function, "__module__", "") == __name__ and name not in ("Strange", "_projected")
-}
+    if getattr(function, "__module__", "") == __name__ and name not in ("Strange", "_projected", "of_embedding")
+} | {name: of_embedding(function) for name, function in OF_EMBEDDING.items()}

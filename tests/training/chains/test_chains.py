@@ -16,7 +16,6 @@ from click.testing import CliRunner
 import icy
 from icy.cli import main
 from icy.config.settings import SCHEMES
-from icy.config.specs import ChainSpec
 from icy.core.errors import InvalidSettingError
 from icy.experiments.iterate import chain_jobs
 from icy.languages.language import Language
@@ -24,7 +23,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.records.kinds import job_kind
 from icy.records.store import CHECKPOINTS
 from icy.training import chain_training, lockstep
-from icy.training.chain_job import ChainProtocol, bottleneck_share
+from icy.training.chain_job import ChainRequest, ChainSettings, bottleneck_share
 from icy.training.job import Outcome
 from icy.training.lockstep import FORMAT, Lockstep, checkpoint_of
 from tests.pages import code, shell_commands, text
@@ -157,7 +156,7 @@ def test_a_chain_has_the_same_numbers_alone_and_in_a_stack(learner: str, tmp_pat
 @of_learners
 def test_a_chain_killed_within_a_generation_resumes_to_the_same_bits(learner: str, tmp_path: Path) -> None:
     options = {name: value for name, value in TINY.items() if name not in ("workers", "progress")}
-    (job,) = chain_jobs(ChainSpec.asked(**LEARNERS[learner], grammar="rot", **options))
+    (job,) = chain_jobs(ChainRequest.asked(**LEARNERS[learner], grammar="rot", **options))
     whole = list(replace(job, folder=str(tmp_path / "whole")).train())
     moments = 0
 
@@ -180,7 +179,7 @@ def test_a_chain_killed_within_a_generation_resumes_to_the_same_bits(learner: st
 
 def test_a_killed_chain_resumes_from_its_last_generation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     options = {name: value for name, value in TINY.items() if name not in ("workers", "progress")}
-    (job,) = chain_jobs(ChainSpec.asked(model="FC2L", grammar="rot", **options))
+    (job,) = chain_jobs(ChainRequest.asked(model="FC2L", grammar="rot", **options))
     whole = list(replace(job, folder=str(tmp_path / "whole")).train())
     trained: list[int] = []
     train = chain_training._next_generation
@@ -207,7 +206,7 @@ def test_a_killed_chain_resumes_from_its_last_generation(monkeypatch: pytest.Mon
 def test_the_checkpoint_of_another_version_is_not_used(
     state: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (job,) = chain_jobs(ChainSpec.asked(model="FC2L", grammar="rot", quick=True, chains=1, generations=1, updates=5))
+    (job,) = chain_jobs(ChainRequest.asked(model="FC2L", grammar="rot", quick=True, chains=1, generations=1, updates=5))
     job = replace(job, folder=str(tmp_path))
     checkpoint_of(job, job.replicates[0]).save(state)
     (outcome,) = job.train()
@@ -352,15 +351,15 @@ def test_a_scheme_sets_options_that_are_not_given(tmp_path: Path) -> None:
 )
 def test_schemes_have_the_options_of_their_papers(scheme: str, given: dict[str, Any], expected: dict[str, Any]) -> None:
     for quick in (False, True):
-        spec = ChainSpec.asked(model="FC2L", grammar="perm", scheme=scheme, quick=quick, **given)
+        spec = ChainRequest.asked(model="FC2L", grammar="perm", scheme=scheme, quick=quick, **given)
         (job,) = chain_jobs(spec)
-        assert {name: getattr(job.protocol, name) for name in expected} == expected
+        assert {name: getattr(job.settings, name) for name in expected} == expected
 
 
 def test_every_scheme_is_in_the_help_and_the_docs() -> None:
     page = text("docs/iterated-learning.md")
     for name in SCHEMES:
-        assert f'"{name}"' in (ChainSpec.__doc__ or "")
+        assert f'"{name}"' in (ChainRequest.__doc__ or "")
         assert f"| `{name}` |" in page
 
 
@@ -371,7 +370,7 @@ def test_a_bottleneck_is_a_share_or_a_number_of_meanings() -> None:
     space = MeaningSpace(2, 3)
     assert bottleneck_share(0.5, space) == 0.5
     assert bottleneck_share("6", space) == pytest.approx(6 / 9)
-    split = ChainProtocol(bottleneck=bottleneck_share(6, space)).split(space)
+    split = ChainSettings(model="sender/FC2L", meanings="2x3", bottleneck=bottleneck_share(6, space)).split()
     assert split is not None
     assert len(split.held_out(space, 1)) == 3
     with pytest.raises(InvalidSettingError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from icy.config.protocols import SCRATCH, EndToEndProtocol
+from icy.config.protocols import SCRATCH
 from icy.core.noise import Noise
 from icy.core.representations import SOFT, one_hot, with_ends
 from icy.languages.language import Language
@@ -19,19 +20,18 @@ from icy.records.store import CHECKPOINTS
 from icy.training import pair_training as pairs_training
 from icy.training.job import Outcome, Replicate
 from icy.training.pair_game import PairStack, PlayingPair, _Tally
-from icy.training.pair_job import PairJob
+from icy.training.pair_job import EndToEndSettings, PairJob
 from icy.training.task_models import make_pair
-from icy.training.tasks import Lengths, PairTask, Population
 from tests.cores import both_engines
-from tests.training.pairs.helpers import SETTINGS, SHORT, assert_same_curve, pair_task, run
+from tests.training.pairs.helpers import SETTINGS, assert_same_curve, pair_job, pair_task, run
 from tests.training.resuming import killed, numbers, resumed, updates_of
 
 REPLICATES = tuple(Replicate(SCRATCH, seed) for seed in (1, 2, 3))
 LINKS = ("soft", "gumb", "discr")
 
 
-def task(representation: str = "soft", cost: float | str = "lazimpa", **changes: Any) -> PairTask:
-    return replace(pair_task(representation=representation), lengths=Lengths(5, cost), **changes)
+def task(representation: str = "soft", cost: float | str = "lazimpa", **more: Any) -> EndToEndSettings:
+    return pair_task(representation=representation, max_length=5, length_cost=cost, **more)
 
 
 def spoken(outcome: Outcome) -> Language:
@@ -62,11 +62,9 @@ def test_engines_agree(representation: str, tmp_path: Path) -> None:
 
 @pytest.mark.process
 @both_engines
-@pytest.mark.parametrize("population", [Population(), Population(2, 2, 4)])
-def test_a_killed_training_resumes_to_the_same_bits(population: Population, how: str, tmp_path: Path) -> None:
-    of = PairJob(
-        task(population=population), SHORT, SETTINGS, replicates=REPLICATES[:2], folder=str(tmp_path), engine=how
-    )
+@pytest.mark.parametrize("population", [{}, {"senders": 2, "receivers": 2, "replace_every": 4}])
+def test_a_killed_training_resumes_to_the_same_bits(population: dict[str, int], how: str, tmp_path: Path) -> None:
+    of = pair_job(tmp_path, REPLICATES[:2], task(**population), engine=how)
     whole = numbers(list(of.train()))
     assert killed(of, PairStack, 3) == []
     assert updates_of(tmp_path)
@@ -76,14 +74,14 @@ def test_a_killed_training_resumes_to_the_same_bits(population: Population, how:
 def test_messages_that_never_end_have_the_curve_of_messages_of_a_fixed_length(tmp_path: Path) -> None:
     """Over a representation with sampled tokens, where the end token is one of the symbols of both."""
     fixed = pair_task(representation="discr")
-    ending = replace(fixed, lengths=Lengths(fixed.message_length))
+    ending = replace(fixed, max_length=fixed.message_length)
     both = []
     for of in (fixed, ending):
         pair = make_pair(of, 1, SETTINGS)
         with torch.no_grad():
             pair.sender.out.bias[-1] = -100  # type: ignore[union-attr, index, operator]
-        job = PairJob(of, SHORT, SETTINGS, replicates=REPLICATES[:1], folder=str(tmp_path))
-        (outcome,) = PairStack(job, [PlayingPair(REPLICATES[0], 12, pair)]).play(None)
+        game = PairStack(pair_job(tmp_path, REPLICATES[:1], of), [PlayingPair(REPLICATES[0], 12, pair)])
+        (outcome,) = game.play(None)
         both.append(outcome)
     assert_same_curve(*both)
     assert both[1].extra["mean_length"] == fixed.message_length
@@ -91,9 +89,8 @@ def test_messages_that_never_end_have_the_curve_of_messages_of_a_fixed_length(tm
 
 
 def test_lengths_are_of_greedy_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    of = task()
-    job = PairJob(of, SHORT, SETTINGS, replicates=REPLICATES[:1], folder=str(tmp_path))
-    game = PairStack(job, [PlayingPair(REPLICATES[0], 12, make_pair(of, 1, SETTINGS))])
+    of, (replicate, *_) = task(), REPLICATES
+    game = PairStack(pair_job(tmp_path, [replicate], of), [PlayingPair(replicate, 12, make_pair(of, 1, SETTINGS))])
 
     def scores(meanings: Tensor, messages: Tensor) -> list[Tensor]:
         sent = one_hot(torch.tensor([0, 1, 4, 2, 2]).expand(*meanings.shape[:2], 5), 5)  # ends after two tokens
@@ -114,10 +111,10 @@ def test_the_accuracy_of_training_batches_is_that_of_whole_messages() -> None:
 
 @pytest.mark.slow
 def test_a_cost_shortens_messages(tmp_path: Path) -> None:
-    protocol = replace(SHORT, steps=300, report_every=300)
     means = {
-        cost: np.mean([o.extra["mean_length"] for o in run(tmp_path, REPLICATES, task(cost=cost), protocol).values()])
+        cost: np.mean([o.extra["mean_length"] for o in run(tmp_path, REPLICATES, of).values()])
         for cost in (0.0, 1.0)
+        for of in [task(cost=cost, updates=300, report_every=300)]
     }
     assert means[1.0] < 0.2 < 2 < means[0.0]
 
@@ -125,13 +122,12 @@ def test_a_cost_shortens_messages(tmp_path: Path) -> None:
 # -- games of pairs that resume from checkpoints -----------------------------------------------------------------------
 
 
-LONGER = EndToEndProtocol(steps=24, report_every=10, target=0.5)
 LEARNERS = tuple(Replicate(g, s) for g in (SCRATCH, "concat", "perm") for s in (1, 2))
 
 
-def long_job(folder: Path, **changes: Any) -> PairJob:
-    of = PairJob(pair_task(), LONGER, SETTINGS, replicates=LEARNERS, folder=str(folder), keep_models=True)
-    return replace(of, **changes)
+def long_job(folder: Path, replicates: Sequence[Replicate] = LEARNERS, engine: str = "auto", **more: Any) -> PairJob:
+    of = pair_task(**{"updates": 24, "report_every": 10, "target": 0.5, **more})
+    return pair_job(folder, replicates, of, engine=engine, keep_models=True)
 
 
 @pytest.mark.process
@@ -143,7 +139,7 @@ def test_a_killed_game_resumes_to_the_same_bits(
 ) -> None:
     """And learns no language again."""
     settings = replace(SETTINGS, training_readings=readings == "training")
-    of = long_job(tmp_path, engine=how, settings=settings)
+    of = long_job(tmp_path, engine=how, training=settings)
     whole = numbers(list(of.train()))
     assert killed(of, PairStack, after) == []
     assert updates_of(tmp_path) == [{1: 4, 3: 10}[after]] * len(LEARNERS)
@@ -155,8 +151,7 @@ def test_a_killed_game_resumes_to_the_same_bits(
 @pytest.mark.slow
 def test_games_with_a_length_relative_to_concat_resume(tmp_path: Path) -> None:
     """Some had ended, some resume from their checkpoints, and others are new."""
-    protocol = EndToEndProtocol(steps=None, cap=2.0, most=80, report_every=10, target=0.5)
-    of = long_job(tmp_path, protocol=protocol, replicates=LEARNERS[2:], settings=replace(SETTINGS, check_every=2))
+    of = long_job(tmp_path, LEARNERS[2:], updates=None, cap=2.0, most=80, training=replace(SETTINGS, check_every=2))
     whole = list(of.train())
     steps = [outcome.steps for outcome in whole]
     assert len(set(steps)) > 1
@@ -169,7 +164,7 @@ def test_games_with_a_length_relative_to_concat_resume(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_game_of_fixed_length_goes_on_without_concat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which is asked for later, and trained first."""
-    of = long_job(tmp_path, replicates=(Replicate("concat", 1), Replicate("perm", 1)))
+    of = long_job(tmp_path, [Replicate("concat", 1), Replicate("perm", 1)])
     whole = numbers(list(of.train()))
     killed(replace(of, replicates=of.replicates[1:]), PairStack, 3)
     begun: list[tuple[str, ...]] = []

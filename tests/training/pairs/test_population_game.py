@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from icy.config.protocols import SCRATCH, EndToEndProtocol
+from icy.config.protocols import SCRATCH
 from icy.core.noise import Noise, drawing_from
-from icy.core.registry import registry
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.metrics import topsim
@@ -26,10 +25,11 @@ from icy.training.pair_job import PairJob
 from icy.training.population_game import PopulationLearner, PopulationStack, agreement
 from icy.training.task_models import link_of as representation_of
 from icy.training.task_models import make_pair
-from icy.training.tasks import PairEntry, Population, member_seed
+from icy.training.tasks import Population, member_seed
 from tests.cores import both_engines
 from tests.helpers import mark_others
-from tests.training.pairs.helpers import SETTINGS, SHORT, SPACE, pair_task
+from tests.training.helpers import plug_in
+from tests.training.pairs.helpers import SETTINGS, SPACE, pair_job, pair_task
 from tests.training.resuming import killed, numbers, resumed, updates_of
 from tests.training.test_cuda_graphs import Watch
 
@@ -39,19 +39,21 @@ REPLICATES = tuple(Replicate(SCRATCH, seed) for seed in SEEDS)
 UPDATES = 7
 
 
-def job(folder: Path, population: Population, representation: str = "soft", **changes: Any) -> PairJob:
-    task = replace(pair_task("FC2L", "RNN1L:GRU", representation), population=population)
-    return replace(PairJob(task, SHORT, SETTINGS, replicates=REPLICATES, folder=str(folder)), **changes)
+def job(
+    folder: Path, population: Population, representation: str = "soft", engine: str = "auto", **more: Any
+) -> PairJob:
+    task = pair_task("FC2L", "RNN1L:GRU", representation, **asdict(population), **more)
+    return pair_job(folder, REPLICATES, task, engine=engine)
 
 
 def stack_of(of: PairJob) -> PopulationStack:
-    players = [PlayingPair(r, 12, make_pair(of.task, r.seed, of.settings)) for r in of.replicates]
+    players = [PlayingPair(r, 12, make_pair(of.settings, r.seed, of.training)) for r in of.replicates]
     return PopulationStack(of, players)
 
 
 def plain_loop(of: PairJob, seed: int, updates: int) -> dict[str, list[nn.Module]]:
     """Train a population by a loop over updates and pairings, with an optimizer per agent; return the agents."""
-    population, task, settings = of.task.population, of.task, of.settings
+    population, task, settings = of.settings.population, of.settings, of.training
     agents: dict[str, list[nn.Module]] = {}
     optimizers: dict[str, list[torch.optim.Optimizer]] = {}
 
@@ -131,8 +133,8 @@ def test_a_population_equals_a_plain_loop_over_pairings(
 
 def test_a_population_of_one_pair_equals_the_pair(tmp_path: Path) -> None:
     """To the bit, but for the norm of clipping, which is of each agent."""
-    of = job(tmp_path, Population(), settings=replace(SETTINGS, clip_norm=None), engine="broadcast")
-    pairs = PairStack(of, [PlayingPair(r, 12, make_pair(of.task, r.seed, of.settings)) for r in REPLICATES])
+    of = job(tmp_path, Population(), engine="broadcast", training=replace(SETTINGS, clip_norm=None))
+    pairs = PairStack(of, [PlayingPair(r, 12, make_pair(of.settings, r.seed, of.training)) for r in REPLICATES])
     game = stack_of(of)
     for stack in (pairs, game):
         stack.advance(UPDATES)
@@ -171,8 +173,7 @@ def test_populations_together_equal_populations_alone(
     ),
 )
 def test_a_killed_population_resumes_to_the_same_bits(population: Population, how: str, tmp_path: Path) -> None:
-    longer = EndToEndProtocol(steps=24, report_every=10)
-    of = job(tmp_path, population, "gumb", engine=how, protocol=longer, keep_models=True)
+    of = replace(job(tmp_path, population, "gumb", how, updates=24, report_every=10), keep_models=True)
     whole = numbers(list(of.train()))
     assert killed(of, PopulationStack, 3) == []
     assert updates_of(tmp_path) == [10] * len(REPLICATES)
@@ -204,14 +205,11 @@ def listener(space: MeaningSpace, message_length: int, vocab_size: int, hidden_s
 
 
 def test_plain_modules_are_a_population_by_vmap_and_one_by_one(tmp_path: Path) -> None:
-    of, curves = job(tmp_path, Population(2, 3, 5), replicates=REPLICATES[:1]), []
-    entries = [
-        replace(registry.get(name, side), name="Plain", factory=factory)
-        for name, side, factory in (("FC1L", "sender", speaker), ("FC2L", "receiver", listener))
-    ]
-    task = replace(of.task, entry=PairEntry(*entries))
+    plug_in(speaker)
+    plug_in(listener, "receiver")
+    task, curves = pair_task("plug-in", "plug-in", senders=2, receivers=3, replace_every=5), []
     for how in ("vmap", "loop"):
-        (outcome,) = replace(of, task=task, engine=how).train()
+        (outcome,) = pair_job(tmp_path, REPLICATES[:1], task, engine=how).train()
         assert outcome.engine == how
         curves.append(np.array(outcome.curve, float))
     np.testing.assert_allclose(*curves, atol=2e-3, equal_nan=True)
@@ -222,8 +220,8 @@ def test_plain_modules_are_a_population_by_vmap_and_one_by_one(tmp_path: Path) -
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    of = job(tmp_path_factory.mktemp("population"), Population(3, 2), replicates=REPLICATES[:1], keep_models=True)
-    (found,) = of.train()
+    of = job(tmp_path_factory.mktemp("population"), Population(3, 2))
+    (found,) = replace(of, replicates=REPLICATES[:1], keep_models=True).train()
     return found
 
 
@@ -249,8 +247,8 @@ def test_agreement_is_the_mean_share_of_equal_tokens_over_pairs_of_senders() -> 
 
 def test_the_accuracy_of_each_pairing_is_of_this_sender_and_this_receiver(tmp_path: Path) -> None:
     """The matrix of a stack after a few updates equals accuracies of agents in a plain loop."""
-    of = job(tmp_path, Population(2, 3), replicates=REPLICATES[:1])
-    game = stack_of(of)
+    of = job(tmp_path, Population(2, 3))
+    game = stack_of(replace(of, replicates=REPLICATES[:1]))
     game.advance(UPDATES)
     game._read("check")
     drawn, _ = game.draws.batches("check", FAR + UPDATES, 1, SETTINGS.evaluation_size)
@@ -268,7 +266,7 @@ def test_the_accuracy_of_each_pairing_is_of_this_sender_and_this_receiver(tmp_pa
 @pytest.mark.parametrize("representation", mark_others("slow", REPRESENTATIONS, lambda name: name == "gumb"))
 def test_no_update_of_a_population_waits_for_the_host(representation: str) -> None:
     """All of an update stays on its device, as a captured update must; "meta" replaces the GPU."""
-    task = replace(pair_task("FC2L", "RNN1L:GRU", representation), population=Population(2, 3, 5))
+    task = pair_task("FC2L", "RNN1L:GRU", representation, senders=2, receivers=3, replace_every=5)
     pairs = [make_pair(task, seed, SETTINGS) for seed in range(3)]
     loss, device = representation_of(task, SETTINGS).pair_loss, torch.device("meta")
     learner = PopulationLearner(

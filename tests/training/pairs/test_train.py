@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from icy.config.protocols import SCRATCH, EndToEndProtocol
+from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError
 from icy.core.noise import Noise
-from icy.core.registry import registry
 from icy.core.representations import SOFT, LearnedCodebook, one_hot
 from icy.languages.language import Language
 from icy.training.job import Outcome, Reading, Replicate
 from icy.training.pair_game import PairStack, PlayingPair, _Tally
-from icy.training.pair_job import PairJob
+from icy.training.pair_job import EndToEndSettings
 from icy.training.pair_training import train_pairs
 from icy.training.task_models import Pair, make_pair, try_pair
-from icy.training.tasks import PairEntry
 from icy.training.weights import restore, unpack_weights
 from tests.cores import both_engines
 from tests.helpers import mark_others
-from tests.training.helpers import Plain
-from tests.training.pairs.helpers import SETTINGS, SHORT, SPACE, assert_same_curve, pair_task, run
+from tests.training.helpers import Plain, plug_in
+from tests.training.pairs.helpers import SETTINGS, SPACE, assert_same_curve, pair_job, pair_task, run
 
 REPRESENTATIONS = ("soft", "gumb", "discr")
 
@@ -67,8 +66,8 @@ def test_pre_trained_pairs_together_equal_pairs_alone(tmp_path: Path) -> None:
 
 
 def test_a_strangers_plain_modules_play(tmp_path: Path) -> None:
-    speaker = replace(registry.get("FC1L", "sender"), factory=Plain, defaults={"extra": nn.SiLU})
-    task = replace(pair_task("FC1L", "FC2L", "gumb"), entry=PairEntry(speaker, registry.get("FC2L", "receiver")))
+    plug_in(Plain, extra=nn.SiLU)
+    task = pair_task("plug-in", "FC2L", "gumb")
     replicates = [Replicate(SCRATCH, seed) for seed in (1, 2)]
     found = run(tmp_path, replicates, task)
     assert {o.engine for o in found.values()} <= {"vmap", "loop"}
@@ -80,9 +79,7 @@ def test_a_strangers_plain_modules_play(tmp_path: Path) -> None:
 
 def test_readings_are_reported(tmp_path: Path) -> None:
     seen: list[Reading] = []
-    protocol, replicates = EndToEndProtocol(steps=10, report_every=5), (Replicate(SCRATCH, 1),)
-    job = PairJob(pair_task(), protocol, SETTINGS, replicates=replicates, folder=str(tmp_path))
-    list(train_pairs(job, seen.extend))
+    list(train_pairs(pair_job(tmp_path, [Replicate(SCRATCH, 1)], pair_task(updates=10)), seen.extend))
     assert [r.steps for r in seen] == [5, 10]
     assert isinstance(make_pair(pair_task(), 1, SETTINGS), Pair)
 
@@ -92,8 +89,8 @@ def test_readings_are_reported(tmp_path: Path) -> None:
 
 def test_nothing_is_trained_after_a_known_failure_of_concat(tmp_path: Path) -> None:
     seen: list[Reading] = []
-    about = {"replicates": (Replicate("perm", 1),), "baselines": {1: "not_learnt"}, "folder": str(tmp_path)}
-    (outcome,) = train_pairs(PairJob(pair_task(), EndToEndProtocol(), SETTINGS, **about), seen.extend)  # type: ignore[arg-type]
+    job = pair_job(tmp_path, [Replicate("perm", 1)], pair_task(updates=None), baselines={1: "not_learnt"})
+    (outcome,) = train_pairs(job, seen.extend)
     assert (outcome.reason, outcome.steps, seen) == ("no_baseline", 0, [])
 
 
@@ -103,29 +100,21 @@ def test_nothing_is_trained_after_a_known_failure_of_concat(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_other_lengths_of_the_game_do_not_disturb(tmp_path: Path) -> None:
     """Games of different lengths: the longer game continues as if alone."""
-    protocol = EndToEndProtocol(cap=0.5, most=None, report_every=5, target=0.9)
+    task = pair_task(updates=None, cap=0.5, most=None)
     replicates = [Replicate("perm", seed) for seed in (1, 2)]
-    both = run(tmp_path, replicates, pair_task(), protocol, baselines={1: 10, 2: 30})
+    both = run(tmp_path, replicates, task, baselines={1: 10, 2: 30})
     assert [both[r].steps for r in replicates] == [5, 15]
-    alone = run(tmp_path, replicates[1:], pair_task(), protocol, baselines={2: 30})
+    alone = run(tmp_path, replicates[1:], task, baselines={2: 30})
     assert_same_curve(alone[replicates[1]], both[replicates[1]])
 
 
 @pytest.mark.slow
 def test_a_pair_that_ends_between_checks_adds_no_point_to_other_curves(tmp_path: Path) -> None:
     """Under `published` the accuracy is a mean since the last reading: it must not depend on a neighbour's end."""
-    protocol = EndToEndProtocol(cap=1, most=None, report_every=10, target=0.9)
     published = replace(SETTINGS, training_readings=True, fresh_reading=False)
+    task = pair_task(updates=None, cap=1, most=None, report_every=10, training=published)
     replicates = [Replicate("perm", 1), Replicate("perm", 2)]
-
-    def play(some: list[Replicate]) -> dict[Replicate, Outcome]:
-        baselines: dict[int, int | str] = {1: 17, 2: 23}
-        pairs = PairJob(
-            pair_task(), protocol, published, replicates=tuple(some), baselines=baselines, folder=str(tmp_path)
-        )
-        return {outcome.replicate: outcome for outcome in train_pairs(pairs)}
-
-    both, alone = play(replicates), play(replicates[1:])
+    both, alone = (run(tmp_path, some, task, baselines={1: 17, 2: 23}) for some in (replicates, replicates[1:]))
     assert [row[0] for row in both[replicates[1]].curve] == [0, 10, 20, 23]
     assert_same_curve(both[replicates[1]], alone[replicates[1]])
     assert both[replicates[1]].extra["end_to_end_accuracy"] == pytest.approx(
@@ -146,8 +135,7 @@ def wrong_at(places: list[int], targets: Tensor, choices: int) -> Tensor:
 def test_accuracies_of_a_pair_are_of_single_values_and_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The three accuracies are separate: of the pair, of the sender's words, of the receiver on the language."""
     replicate, task = Replicate("perm", 1), pair_task()
-    job = PairJob(task, SHORT, SETTINGS, replicates=(replicate,), folder=str(tmp_path))
-    game = PairStack(job, [PlayingPair(replicate, 12, make_pair(task, 1, SETTINGS))])
+    game = PairStack(pair_job(tmp_path, [replicate], task), [PlayingPair(replicate, 12, make_pair(task, 1, SETTINGS))])
 
     def scores(meanings: Tensor, messages: Tensor) -> list[Tensor]:
         return [wrong_at([2], messages, 5), wrong_at([1], meanings, 3), wrong_at([], meanings, 3)]
@@ -169,24 +157,25 @@ def test_published_accuracies_of_a_pair_are_means_over_batches_of_single_values(
 
 
 CHANNELS = ("gs", "qt", "cb")
-FAR = EndToEndProtocol(steps=12, report_every=12, target=0.95)
 
 
-def played(folder: Path, task: object, replicate: Replicate) -> tuple[Outcome, Language, Pair]:
+def far(channel: str, **more: Any) -> EndToEndSettings:
+    return pair_task(representation=channel, report_every=12, target=0.95, **more)
+
+
+def played(folder: Path, task: EndToEndSettings, replicate: Replicate) -> tuple[Outcome, Language, Pair]:
     """What came of a short game: its outcome, the language that emerged, and the pair."""
-    job = PairJob(task, FAR, SETTINGS, replicates=(replicate,), folder=str(folder), keep_models=True)  # type: ignore[arg-type]
-    (outcome,) = train_pairs(job)
+    (outcome,) = run(folder, [replicate], task, keep_models=True).values()
     (folder / "said.npz").write_bytes(outcome.files[outcome.extra["language"]])
     language = Language.load(folder / "said.npz")
     (weights,) = (content for name, content in outcome.files.items() if name != outcome.extra["language"])
-    pair = restore(make_pair(task, replicate.seed, SETTINGS), unpack_weights(weights), "pair")  # type: ignore[arg-type]
+    pair = restore(make_pair(task, replicate.seed, SETTINGS), unpack_weights(weights), "pair")
     return outcome, language, pair  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_the_language_that_emerged_has_the_words_that_the_receiver_reads(channel: str, tmp_path: Path) -> None:
-    task = pair_task(representation=channel)
-    outcome, language, pair = played(tmp_path, task, Replicate(SCRATCH, 1))
+    outcome, language, pair = played(tmp_path, far(channel), Replicate(SCRATCH, 1))
     read: list[torch.Tensor] = []
     pair.receiver.register_forward_hook(lambda module, inputs, output: read.append(inputs[0]))
     with torch.no_grad():
@@ -203,7 +192,7 @@ def test_the_language_that_emerged_has_the_words_that_the_receiver_reads(channel
 @pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_sides_that_know_a_language_start_from_its_words(channel: str, tmp_path: Path) -> None:
-    task = replace(pair_task(representation=channel), pretrain_representation=channel)
+    task = far(channel, pretrain_representation=channel)
     outcome, _, pair = played(tmp_path, task, Replicate("concat", 1))
     _, accuracy, *_, of_sender, of_receiver = outcome.curve[0]
     assert min(of_sender, of_receiver) > 0.85  # type: ignore[type-var]
@@ -215,7 +204,7 @@ def test_sides_that_know_a_language_start_from_its_words(channel: str, tmp_path:
 
 
 def test_a_codebook_learns_and_is_kept(tmp_path: Path) -> None:
-    task = pair_task(representation="cb")
+    task = far("cb")
     _, _, pair = played(tmp_path, task, Replicate(SCRATCH, 1))
     start = make_pair(task, 1, SETTINGS).link
     assert isinstance(start, LearnedCodebook)
@@ -229,12 +218,12 @@ def test_a_codebook_learns_and_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_a_stack_of_pairs_is_each_alone(channel: str, tmp_path: Path) -> None:
     replicates = [Replicate(SCRATCH, seed) for seed in (1, 2)]
-    together = run(tmp_path, replicates, pair_task(representation=channel), SHORT, engine="broadcast")
-    (alone,) = run(tmp_path, replicates[1:], pair_task(representation=channel), SHORT, engine="loop").values()
+    together = run(tmp_path, replicates, pair_task(representation=channel), engine="broadcast")
+    (alone,) = run(tmp_path, replicates[1:], pair_task(representation=channel), engine="loop").values()
     assert together[replicates[1]].engine == "broadcast"
     assert_same_curve(together[replicates[1]], alone)
 
 
 def test_too_many_words_are_refused_early() -> None:
     with pytest.raises(InvalidSettingError, match="too many for 64-bit numbers"):
-        try_pair(replace(pair_task(representation="qt"), vocab_size=70), SETTINGS)
+        try_pair(pair_task(representation="qt", vocab_size=70), SETTINGS)

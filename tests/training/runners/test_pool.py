@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import icy
-from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError
 from icy.experiments.plan import make_plan
 from icy.experiments.progress import Watcher
 from icy.experiments.run import run_plan
 from icy.training.job import Job
+from icy.training.probe_job import ProbeRequest
 from icy.training.runners import base as work
 from icy.training.runners import pool
 from tests.helpers import SMALL, numbers
@@ -124,7 +124,7 @@ def test_a_job_that_is_killed_repeatedly_is_recorded_as_failed(
 @pytest.mark.process
 def test_a_probe_stops_at_a_worker_that_is_killed(tmp_path: Path, held: dict[str, Any], killing: Any) -> None:
     killer = killing(1)
-    plan = make_plan(ProbeSpec.asked(**{**held, "workers": 2, "out": str(tmp_path / "out")}))
+    plan = make_plan(ProbeRequest.asked(**{**held, "workers": 2, "out": str(tmp_path / "out")}))
     with pytest.raises(IcyError, match="A worker process was killed"):
         run_plan(plan, killer)
 

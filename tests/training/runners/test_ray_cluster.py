@@ -148,13 +148,13 @@ print(entry.full_version, entry.origin, entry.load().__module__)
 def test_models_of_a_notebook_are_refused_with_a_remedy() -> None:
     script = f"""
 import icy
-from icy.config.specs import ProbeSpec
+from icy.training.probe_job import ProbeRequest
 from icy.experiments.plan import make_plan
 {MODEL}
 given = dict(model="sender/OfAFile", grammar="perm", quick=True)
-print(make_plan(ProbeSpec.asked(**given)).total)
+print(make_plan(ProbeRequest.asked(**given)).total)
 try:
-    make_plan(ProbeSpec.asked(**given, runner="ray"))
+    make_plan(ProbeRequest.asked(**given, runner="ray"))
 except icy.IcyError as error:
     print(error)
 """

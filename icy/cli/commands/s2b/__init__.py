@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from icy.cli.options import Assignment, group
+from icy.cli.options import group
 from icy.cli.session import command_of_kind
 
 from .eval import eoa_command, eval_command, language_command, stimuli_command
 from .play import play_command, record_command
 from .players import Values
 from .text import text_command
-
-
-class GameAssignment(Assignment):
-    """A setting of the game."""
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
-        """Return name and value."""
-        if value == "recall":
-            self.fail("The recall task has its own command: icy s2b recall.", param, ctx)
-        return super().convert(value, param, ctx)
 
 
 def _set_values(ctx: click.Context, param: click.Parameter, value: tuple[int, int] | None) -> None:
@@ -44,7 +32,6 @@ def train_command() -> None:
     """
 
 
-next(option for option in train_command.params if option.name == "game").type = GameAssignment()
 _values = click.option(
     *("--values", "_values"),
     type=Values(),

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import click
 import numpy as np
 
-from icy.cli.options import OUT, Quiet, command, plugin_option
-from icy.cli.output import note
+from icy.cli.options import Quiet, command, plugin_option, written
+from icy.cli.output import note, set_up_log
 from icy.core.checks import parse_whole
-from icy.core.errors import StoreError
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
+from icy.experiments.measuring import save_rows
+from icy.experiments.players import ChosenPlayer, player_of, tables_of
 from icy.s2b.settings import GameSettings
 
-from .players import (
-    ChosenPlayer,
-    Game,
-    Listener,
-    Speaker,
-    Where,
-    counting,
-    player_of,
-    progress,
-    settings_of,
-    tables_of,
-)
+from .players import Game, Listener, Speaker, Where, settings_of
 
 ME = "me"
 
@@ -38,7 +29,7 @@ def play_command(
     *,
     speaker: Speaker = "posdis",
     listener: Listener = "binding",
-    where: Where = (),
+    where: Where = None,
     seed: int = 123,
     pause: bool | None = None,
     latents: bool | None = None,
@@ -65,13 +56,14 @@ def play_command(
     from icy.s2b.players.interface import seated
     from icy.s2b.transcript import Transcript
 
+    set_up_log(quiet)
     names = {SPEAKER: speaker, LISTENER: listener}
     mine = [role for role in PLAYERS if names[role] == ME]
     players = tuple(
         ChosenPlayer(ME, person(role), role) if names[role] == ME else player_of(names[role], role, where)
         for role in (SPEAKER, LISTENER)
     )
-    ((_, settings),) = tables_of([players], settings_of(chosen), quiet)
+    ((_, settings),) = tables_of([players], settings_of(chosen))
     game = BatchedGame(settings)
     waits = (sys.stdin.isatty() and not mine) if pause is None else pause
     turn = game.reset(seeds=[seed])
@@ -146,11 +138,11 @@ def record_command(
     *,
     speaker: Speaker = "posdis",
     listener: Listener = "binding",
-    where: Where = (),
+    where: Where = None,
     episodes: int = 64,
     seed: int = 123,
     chosen: Game,
-    out: Annotated[str, OUT],
+    out: Annotated[Path, written("Games are", (".parquet",))],
     quiet: Quiet = False,
 ) -> None:
     """Play episodes with two players, and write one row per game: stimuli, messages and decisions.
@@ -163,16 +155,12 @@ def record_command(
     Examples:
       icy s2b record --listener binding --episodes 100 -o games.parquet
     """
-    from icy.s2b.evaluation import checked_target, record, write
+    from icy.s2b.evaluation import record
 
-    target = checked_target(out)
+    set_up_log(quiet)
     pair = player_of(speaker, SPEAKER, where), player_of(listener, LISTENER, where)
-    (((speaks, listens), game),) = tables_of([pair], settings_of(chosen), quiet)
-    with progress(episodes, quiet) as advance:
-        games = record(speaks.player, listens.player, game, episodes=episodes, seed=seed, progress=counting(advance))
-    try:
-        write(games, target)
-    except OSError as error:
-        raise StoreError(f"Cannot write {target}: {error.strerror or error}.") from error
+    (((speaks, listens), game),) = tables_of([pair], settings_of(chosen))
+    games = record(speaks.player, listens.player, game, episodes=episodes, seed=seed)
+    save_rows(games, out)
     if not quiet:
-        note(f"Written: {target}, {counted(len(games), 'game')} of {counted(episodes, 'episode')}.")
+        note(f"Written: {out}, {counted(len(games), 'game')} of {counted(episodes, 'episode')}.")

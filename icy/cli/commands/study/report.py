@@ -8,22 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
+from icy.cli import options
 from icy.cli.exit_codes import DONE
-from icy.cli.options import (
-    FILE,
-    Assignment,
-    Assignments,
-    ListFormat,
-    OutFile,
-    Paths,
-    PlotFile,
-    Several,
-    assigned,
-    command,
-)
-from icy.cli.output import checked_plot, print_rows, save_figure
+from icy.cli.output import print_rows, save_figure
 from icy.cli.session import command_of_kind
 from icy.core.errors import InvalidSettingError
+from icy.core.types import Fields
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,22 +26,22 @@ VALUES = (
 )
 
 
-@command("report")
+@options.command("report")
 def report_command(
-    results: Paths = (),
+    results: options.Paths = (),
     *,
-    rows: Annotated[Paths, {"metavar": "FILE"}] = (),
+    rows: Annotated[options.Paths, {"metavar": "FILE"}] = (),
     published: bool = False,
     value: Annotated[str, {"type": click.Choice(VALUES)}] = "accuracy",
     least_score: float = 0.0,
     attention: bool = False,
     degenerate: bool = True,
     sensitivity: bool = False,
-    acquisition: Annotated[str | None, {**FILE, "metavar": "RESULTS"}] = None,
+    acquisition: Annotated[str | None, {**options.FILE, "metavar": "RESULTS"}] = None,
     contrasts: bool = False,
-    plot: PlotFile = None,
-    out: OutFile = None,
-    format_: ListFormat = "table",
+    plot: options.PlotFile = None,
+    out: Annotated[Path | None, options.OUT] = None,
+    format_: options.ListFormat = "table",
 ) -> int:
     """Show people, simulated players and senders of the zoo in one table, with their intervals and contrasts.
 
@@ -87,7 +77,6 @@ def report_command(
     from icy.core.text import csv_table
     from icy.study.rows import Filter
 
-    figure = checked_plot(plot)
     found = all_rows(results, rows, published)
     kept = Filter(least_score, attention, degenerate).select(found)
     if not len(kept):
@@ -108,11 +97,11 @@ def report_command(
 
         _print_frame(acquisition_order(report, read_long(acquisition)), format_)
     if out:
-        write_atomically(Path(out), csv_table(report).to_csv(index=False).encode())
-    if figure is not None:
+        write_atomically(out, csv_table(report).to_csv(index=False).encode())
+    if plot is not None:
         from icy.analysis.plots.games import draw_study
 
-        save_figure(draw_study(report), figure)
+        save_figure(draw_study(report), plot)
     return DONE
 
 
@@ -156,18 +145,18 @@ def all_rows(results: tuple[str, ...], rows: tuple[str, ...], published: bool) -
 # -- power -------------------------------------------------------------------------------------------------------------
 
 
-@command("power")
+@options.command("power")
 def power_command(
     *,
-    persons: Annotated[int | str, {"cls": Several, "metavar": "N[,N...]"}] = "16,40,80",
-    means: Annotated[Assignments, {"flags": ("--mean",), "multiple": True, "type": Assignment()}],
+    persons: Annotated[int | str, {"cls": options.Several, "metavar": "N[,N...]"}] = "16,40,80",
+    means: Annotated[Fields, {**options.ASSIGNMENTS, "flags": ("--mean",)}],
     spread: float = 0.35,
     items: int = 3,
     baseline: str = "concat",
     alpha: float = 0.05,
     studies: int = 500,
     seed: int = 0,
-    format_: ListFormat = "table",
+    format_: options.ListFormat = "table",
 ) -> int:
     """Estimate by simulation how often a study of a given size would find the differences between grammars.
 
@@ -192,8 +181,8 @@ def power_command(
     from icy.core.text import several
 
     how = {"spread": spread, "items": items, "baseline": baseline, "alpha": alpha, "studies": studies, "seed": seed}
-    found = {count: power_of_study(assigned("--mean", means), count, **how) for count in several(persons)}  # type: ignore[arg-type]
-    grammars = [name for name, _ in means if name != baseline]
+    found = {count: power_of_study(means, count, **how) for count in several(persons)}  # type: ignore[arg-type]
+    grammars = [name for name in means if name != baseline]
     rows = [[str(count), *(f"{power[name]:.2f}" for name in (*grammars, "all"))] for count, power in found.items()]
     print_rows(["persons", *grammars, "all"], rows, format_)
     return DONE

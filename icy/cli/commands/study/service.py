@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import click
 
 from icy.cli.exit_codes import DONE, FAILED
-from icy.cli.options import FILE, ListFormat, command
+from icy.cli.options import FILE, FilePath, ListFormat, command
 from icy.cli.output import note, print_rows
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
@@ -270,7 +270,7 @@ def _undecided(study: Study) -> list[str]:
 def export_command(
     study: StudyName,
     *,
-    out: Annotated[str | None, {"flags": ("--out", "-o"), "type": click.Path(), "metavar": "FOLDER|FILE.zip"}] = None,
+    out: Annotated[str | None, {"flags": ("--out", "-o"), "type": FilePath(), "metavar": "FOLDER|FILE.zip"}] = None,
     format_: Annotated[Literal["csv", "parquet", "json"], {"flags": ("--format",)}] = "csv",
     pilot: Pilot = None,
     with_ids: bool = False,

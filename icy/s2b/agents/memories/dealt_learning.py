@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from icy.core.errors import IncompatibleError
 from icy.core.fields import CheckedFields, setting
 from icy.core.streams import stream_key
 from icy.s2b.agents.dealt import (
@@ -67,6 +68,13 @@ class DealtLearningSettings(CheckedFields):
         decay: fraction of the updates, at the end, in which the learning rate falls to 0.
         clip_norm: largest norm of a gradient.
         query: query games in training episodes; see `icy.s2b.agents.training.practice`.
+        games_per_shot: in the recall task, the largest number of games in a shot of a training episode; None for all
+            stimuli of the space.
+        baseline: baseline of PPO: "phase": the mean reward of the phase; "value": a state value that the network
+            learns. This and the other settings below are for listeners with a core.
+        discount: discount of later rewards per decision in PPO, with the baseline "value".
+        trace: lambda of generalized advantage estimation, with the baseline "value".
+        value_weight: weight of the squared error of values.
     """
 
     learner: str = setting("ppo", among=("ppo", "supervised"))
@@ -82,6 +90,16 @@ class DealtLearningSettings(CheckedFields):
     decay: float = setting(0.3, least=0, most=1)
     clip_norm: float = setting(1.0, above=0)
     query: Query | None = None
+    games_per_shot: int | None = setting(24, least=1)
+    baseline: str = setting("phase", among=("phase", "value"))
+    discount: float = setting(0.0, least=0, most=1)
+    trace: float = setting(0.95, least=0, most=1)
+    value_weight: float = setting(0.5, least=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.discount and self.baseline == "phase":
+            raise IncompatibleError("The baseline 'phase' ignores later rewards; take discount=0, or baseline='value'.")
 
     @classmethod
     def usual(cls, game: GameSettings) -> Self:

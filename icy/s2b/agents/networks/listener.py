@@ -15,10 +15,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from icy.core.errors import IncompatibleError
-from icy.core.fields import setting
 from icy.core.registry import LISTENER
 from icy.s2b.agents.dealt import DealtGames, generalized_advantages, log_of, normalised, of_like_length, rewards
-from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, Sampled
+from icy.s2b.agents.memories.dealt_learning import DealtLearning, Sampled
 from icy.s2b.game import REWARDS
 from icy.s2b.settings import GameSettings
 
@@ -183,39 +182,15 @@ class _Part:
 # -- training ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class CoreLearningSettings(DealtLearningSettings):
-    """Settings for training a listener with a core. They add to DealtLearningSettings.
-
-    Attributes:
-        baseline: baseline of PPO: "phase": the mean reward of the phase; "value": a state value that the network
-            learns.
-        discount: discount of later rewards per decision in PPO, with the baseline "value".
-        trace: lambda of generalized advantage estimation, with the baseline "value".
-        value_weight: weight of the squared error of values.
-    """
-
-    baseline: str = setting("phase", among=("phase", "value"))
-    discount: float = setting(0.0, least=0, most=1)
-    trace: float = setting(0.95, least=0, most=1)
-    value_weight: float = setting(0.5, least=0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.discount and self.baseline == "phase":
-            raise IncompatibleError("The baseline 'phase' ignores later rewards; take discount=0, or baseline='value'.")
-
-
-@dataclass(frozen=True)
-class SupervisedCoreSettings(CoreLearningSettings):
-    """Settings with defaults for supervised learning. Batches are small, because cores then learn more per game."""
-
-    learner: str = setting("supervised", among=("ppo", "supervised"))
-    updates: int = setting(6000, least=1)
-    episodes: int = setting(16, least=1)
-    minibatch: int = setting(16, least=1)
-    learning_rate: float = setting(2e-3, above=0)
-    decay: float = setting(0.5, least=0, most=1)
+# Settings of supervised learning that differ from the defaults. Batches are small: cores then learn more per game.
+SUPERVISED: dict[str, Any] = {
+    "learner": "supervised",
+    "updates": 6000,
+    "episodes": 16,
+    "minibatch": 16,
+    "learning_rate": 2e-3,
+    "decay": 0.5,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,22 +205,9 @@ class Valued(Sampled):
 
 
 class CoreLearning(DealtLearning):
-    """Training of a listener with a core on dealt episodes; see DealtLearning.
-
-    Args:
-        model: the listener.
-        game: settings of the game.
-        settings: settings of the training.
-        **options: seed and speaker, see DealtLearning.
-    """
+    """Training of a listener with a core on dealt episodes; see DealtLearning."""
 
     model: CoreListener
-    settings: CoreLearningSettings
-
-    def __init__(
-        self, model: CoreListener, game: GameSettings, settings: CoreLearningSettings | None = None, **options: Any
-    ) -> None:
-        super().__init__(model, game, settings or CoreLearningSettings.usual(game), **options)
 
     def listener(self) -> NetworkPlayer:
         """Return a player with the listener in its current state."""

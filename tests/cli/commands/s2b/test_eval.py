@@ -9,8 +9,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from icy.experiments.players import AcquisitionScores, PlayerScores, SpeakerScores
+from icy.experiments.text_models import TextModelScores
 from icy.s2b import AcquisitionSettings, ease_of_acquisition
 from tests.cli.commands.s2b.helpers import QUICK, run
+
+QUICK_EOA = ("--episodes", "2", "--seeds", "2", "--epochs", "3", "--learning-rate", "0.01", "--values", "2-3")
+
 
 # -- `icy s2b eval`, `language` and `stimuli` --------------------------------------------------------------------------
 
@@ -48,10 +53,24 @@ def test_beside_a_score_stands_what_silence_is_worth(tmp_path: Path) -> None:
     assert "ignores all messages" in run("eval", *QUICK).stdout
 
 
-def test_an_interrupted_evaluation_keeps_what_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from icy.cli.commands.s2b import eval as measuring
-
-    real, calls = measuring._evaluated, []
+@pytest.mark.parametrize(
+    ("kind", "words", "said"),
+    [
+        (PlayerScores, ("eval", *QUICK, "--shots", "1,2,4"), "1 of 3 rows measured."),
+        (AcquisitionScores, ("eoa", *QUICK_EOA, "--shots", "1,2"), "1 of 2 rows measured."),
+        (SpeakerScores, ("language", "--episodes", "2", "--speaker", "pos*,hol*"), "1 of 2 rows measured."),
+        (
+            TextModelScores,
+            ("text", *QUICK, "--shots", "1,2", "--model", "scripted-yes"),
+            "1 of 2 rows measured; run the same command again to continue from the answers in icy-text.",
+        ),
+    ],
+)
+def test_an_interrupted_measurement_keeps_its_rows(
+    kind: Any, words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    real, calls = kind.measure_part, []
 
     def interrupted(*given: Any) -> Any:
         calls.append(given)
@@ -59,13 +78,12 @@ def test_an_interrupted_evaluation_keeps_what_is_there(monkeypatch: pytest.Monke
             raise KeyboardInterrupt
         return real(*given)
 
-    monkeypatch.setattr(measuring, "_evaluated", interrupted)
-    out = tmp_path / "rows.csv"
-    result = run("eval", *QUICK, "--shots", "1,2,4", "--out", str(out))
+    monkeypatch.setattr(kind, "measure_part", interrupted)
+    result = run(*words, "--out", "rows.csv")
     assert result.exit_code == 130
-    assert len(pd.read_csv(out)) == 2
-    assert "posdis" in result.stdout
-    assert "1 of 3 rows measured" in result.stderr
+    assert len(pd.read_csv("rows.csv")) == (4 if kind is AcquisitionScores else 2)
+    assert "posdis" in result.stdout or "scripted-yes" in result.stdout
+    assert result.stderr == f"Written: rows.csv.\n\nInterrupted: {said}\n"
 
 
 def test_a_strangers_listener_is_measured(tmp_path: Path) -> None:
@@ -126,9 +144,6 @@ def test_the_listener_of_the_documentation_plays(tmp_path: Path) -> None:
 # -- `icy s2b eoa` -----------------------------------------------------------------------------------------------------
 
 
-QUICK_EOA = ("--episodes", "2", "--seeds", "2", "--epochs", "3", "--learning-rate", "0.01", "--values", "2-3")
-
-
 @pytest.mark.slow
 def test_a_row_per_speaker_and_game_is_of_ease_of_acquisition(tmp_path: Path) -> None:
     out = tmp_path / "rows.csv"
@@ -157,21 +172,3 @@ def test_published_rows_are_shown_for_similar_games() -> None:
     assert "published values of pairs that learned both sides" in shown
     assert "MetaRG24" not in run("eoa", *QUICK_EOA, "--samples", "4").stdout  # of fewer values
     assert "MetaRG24" not in run("eoa", *quick).stdout
-
-
-def test_an_interrupted_measurement_shows_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    from icy.cli.commands.s2b import eval as measuring
-
-    real, calls = measuring._acquired, []
-
-    def interrupted(*given: Any) -> Any:
-        calls.append(given)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*given)
-
-    monkeypatch.setattr(measuring, "_acquired", interrupted)
-    result = run("eoa", *QUICK_EOA, "--speaker", "posdis", "--speaker", "random")
-    assert result.exit_code != 0
-    assert "posdis" in result.stdout
-    assert "1 of 2 rows measured" in result.stderr

@@ -169,24 +169,6 @@ def test_a_model_that_raises_leaves_what_is_measured(tmp_path: Path) -> None:
     assert set(pd.read_csv("rows.csv")["model"]) == {"scripted-yes"}
 
 
-def test_an_interrupted_run_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    from icy.cli.commands.s2b import text
-
-    real, calls = text._Run.evaluated, []
-
-    def interrupted(self: Any, *given: Any) -> Any:
-        calls.append(given)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(self, *given)
-
-    monkeypatch.setattr(text._Run, "evaluated", interrupted)
-    result = run("text", *QUICK, "--shots", "1,2", "--model", "scripted-yes", "--out", "rows.csv")
-    assert result.exit_code == 130
-    assert "1 of 2 rows measured; run the same command again" in result.stderr
-    assert len(pd.read_csv("rows.csv")) == 2
-
-
 @pytest.mark.process
 def test_a_run_that_is_interrupted_ends_at_once_and_goes_on(tmp_path: Path) -> None:
     """In a process of its own, which is sent Ctrl-C while it waits for answers."""

@@ -10,8 +10,10 @@ from click.testing import CliRunner, Result
 
 from icy.cli import main
 from icy.config.specs import RunSpec
-from icy.games.settings import GamesSpec
-from icy.s2b.agents.spec import S2BSpec
+from icy.games.settings import GamesRequest
+from icy.records.kinds import job_kind
+from icy.s2b.agents.kinds import AgentRequest, RecallRequest
+from icy.training.combinations import jobs_of
 from tests.cli.commands.s2b.helpers import run
 
 # -- `icy s2b train`, and trained agents in the other commands ---------------------------------------------------------
@@ -71,7 +73,7 @@ def test_the_last_line_says_how_to_keep_agents(tmp_path: Path) -> None:
     assert last.endswith(f"`icy s2b eval --listener {tmp_path}`.")
 
 
-@pytest.mark.parametrize("spec", [S2BSpec, GamesSpec])
+@pytest.mark.parametrize("spec", [AgentRequest, GamesRequest])
 def test_quick_trainings_keep_their_agents(spec: type[RunSpec]) -> None:
     assert spec.asked(quick=True).keep_models
     assert not spec.asked(quick=True, keep_models=False).keep_models
@@ -164,12 +166,9 @@ def test_a_core_learns_by_r2d2_with_the_reconstruction_loss(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_variants_are_named(tmp_path: Path) -> None:
-    from icy.s2b.agents.recall_job import recall_jobs
-    from icy.s2b.agents.spec import RecallSpec
-
-    jobs = recall_jobs(RecallSpec(compat="near32", seeds=1, task={"games_per_shot": 5}))
-    assert [job.task.game_settings().least for job in jobs] == [5, 2]  # the authors' one-hot spaces have all values
+    jobs = jobs_of(job_kind("recall"), RecallRequest(compat="near32", seeds=1, task={"games_per_shot": 5}))
+    assert [job.settings.game.least for job in jobs] == [5, 2]  # the authors' one-hot spaces have all values
     for job in jobs:
         options = job.config(job.replicates[0])["options"]
         assert options == {"compat": "near32", "task.games_per_shot": 5}
-        assert job.task.game_settings().replacement
+        assert job.settings.game.replacement

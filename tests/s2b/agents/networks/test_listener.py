@@ -17,9 +17,7 @@ from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningS
 from icy.s2b.agents.networks.listener import (
     DEFAULTS,
     CoreLearning,
-    CoreLearningSettings,
     CoreListener,
-    SupervisedCoreSettings,
 )
 from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.agents.networks.observations import Observation, observe
@@ -168,13 +166,13 @@ def learning(own: bool = False, **given: Any) -> CoreLearning:
     torch.manual_seed(3)
     game = GameSettings(most=2)
     model = CoreListener(game, NETWORK, own)
-    return CoreLearning(model, game, CoreLearningSettings(**{**SMALL, **given}), seed=7)
+    return CoreLearning(model, game, DealtLearningSettings(**{**SMALL, **given}), seed=7)
 
 
 @pytest.mark.parametrize(("distractors", "entropy"), [(0, 0.01), (3, 0.1)])
 def test_default_settings_depend_on_the_game(distractors: int, entropy: float) -> None:
     game = GameSettings(most=2, distractors=distractors)
-    assert CoreLearning(CoreListener(game, NETWORK), game).settings == CoreLearningSettings(entropy=entropy)
+    assert CoreLearning(CoreListener(game, NETWORK), game).settings == DealtLearningSettings(entropy=entropy)
     assert DealtLearning(CoreListener(game, NETWORK), game).settings == DealtLearningSettings(entropy=entropy)
 
 
@@ -238,13 +236,6 @@ def test_the_listener_plays() -> None:
     assert 0 <= float(evaluate("posdis", found.listener(), found.game, episodes=4).table()["zsct"][0]) <= 1
 
 
-def test_supervised_settings_have_their_own_defaults() -> None:
-    made = SupervisedCoreSettings(updates=7)
-    assert (made.learner, made.updates, made.episodes, made.minibatch) == ("supervised", 7, 16, 16)
-    with pytest.raises(IcyError, match="updates"):
-        SupervisedCoreSettings(updates=0)
-
-
 @pytest.mark.stress
 @pytest.mark.parametrize("baseline", ["phase", "value"])
 def test_recurrent_ppo_learns_an_easy_game_and_a_deaf_core_does_not(baseline: str) -> None:
@@ -253,7 +244,7 @@ def test_recurrent_ppo_learns_an_easy_game_and_a_deaf_core_does_not(baseline: st
     for deaf, least, most in ((False, 0.8, 1.0), (True, 0.4, 0.6)):
         torch.manual_seed(1)
         model = CoreListener(game, replace(NETWORK, deaf=deaf, options={"sizes": (64,)}), own=baseline == "value")
-        settings = CoreLearningSettings(updates=200, episodes=32, epochs=4, baseline=baseline)
+        settings = DealtLearningSettings(updates=200, episodes=32, epochs=4, baseline=baseline)
         found = CoreLearning(model, game, settings)
         found.run(200)
         assert least <= read(model, game, episodes=300)["zsct"] <= most
@@ -270,4 +261,4 @@ def test_recurrent_ppo_learns_an_easy_game_and_a_deaf_core_does_not(baseline: st
 )
 def test_settings_that_are_not_accepted_raise_errors(given: dict[str, Any], why: str) -> None:
     with pytest.raises(IcyError, match=why):
-        CoreLearningSettings(**given)
+        DealtLearningSettings(**given)

@@ -12,19 +12,19 @@ import pytest
 import torch
 
 import icy
-from icy.cli.commands.s2b.players import players_of
 from icy.core.errors import IcyError, IncompatibleError, StoreError, UnknownNameError
 from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.experiments.plan import make_plan
+from icy.experiments.players import players_of
 from icy.experiments.results import ProbeResult
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.sweep_file import read_sweep
 from icy.records.store import CHECKPOINTS
 from icy.s2b import AcquisitionSettings, GameSettings, ease_of_acquisition, evaluate, never_listening
-from icy.s2b.agents.agent_job import LEARNERS, AgentTask, agent_jobs, make_r2d2
+from icy.s2b.agents.kinds import AgentRequest, AgentSettings, agent_jobs
+from icy.s2b.agents.learners import LEARNERS, learners_called, make_r2d2
 from icy.s2b.agents.r2d2.r2d2_learning import R2D2Settings
 from icy.s2b.agents.saved_networks import FILE, FittedPlayer, SavedAgent, fitted, one_agent
-from icy.s2b.agents.spec import S2BSpec
 from icy.training.weights import card_of
 from tests.helpers import all_numbers
 from tests.training.resuming import kill_at_checkpoint
@@ -44,7 +44,7 @@ def train(out: Path, **given: Any) -> ProbeResult:
 
 def of_length(learner: str, updates: int) -> dict[str, Any]:
     """Return options for a training with a learner, a core that it can train, and this number of updates."""
-    core = "pairs" if LEARNERS[learner].memories else "LSTM"
+    core = "pairs" if learners_called("s2b", learner)[0].memories else "LSTM"
     if learner in ("r2d2", "vdn"):
         return {"learner": learner, "core": core, "observations": 30 + 10 * updates, "settings": BY_VALUES}
     return {"learner": learner, "core": core, "updates": updates, "settings": FEW}
@@ -56,9 +56,9 @@ def of_length(learner: str, updates: int) -> dict[str, Any]:
 @pytest.mark.parametrize("core", ["pairs", "LSTM"])
 def test_the_default_entropy_is_higher_with_distractors(core: str) -> None:
     def entropies(**given: Any) -> list[tuple[float, bool]]:
-        jobs = agent_jobs(S2BSpec(core=core, distractors=[0, 3], **given))
+        jobs = agent_jobs(AgentRequest(core=core, distractors=[0, 3], **given))
         shown = [job.config(job.replicates[0])["options"] for job in jobs]
-        return [(job.task.settings["entropy"], "entropy" in options) for job, options in zip(jobs, shown, strict=True)]
+        return [(job.settings.learning.entropy, "entropy" in options) for job, options in zip(jobs, shown, strict=True)]
 
     assert entropies() == [(0.01, False), (0.1, False)]  # listed only if it is not the default of the game
     assert entropies(settings={"entropy": 0.1}) == [(0.1, True), (0.1, False)]
@@ -69,7 +69,7 @@ def test_the_default_entropy_is_higher_with_distractors(core: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learner", list(LEARNERS))
+@pytest.mark.parametrize("learner", list(dict.fromkeys(one.name for one in LEARNERS["s2b"])))
 def test_every_learner_trains_evaluates_and_plays(learner: str, tmp_path: Path) -> None:
     how = of_length(learner, 2)
     core = how["core"]
@@ -77,12 +77,11 @@ def test_every_learner_trains_evaluates_and_plays(learner: str, tmp_path: Path) 
     (record,) = icy.train("s2b", out=tmp_path, keep_models=True, **{**tiny, **how, "seeds": 1}).records
     assert not record["failed"], record.get("error")
     assert record["model"] == f"{core}+{learner}"
-    assert record["grammar"] == ("learned" if LEARNERS[learner].both else "posdis")
+    both = learners_called("s2b", learner)[0].both
+    assert record["grammar"] == ("learned" if both else "posdis")
     assert record["steps"] == 2
     assert [point[0] for point in record["curve"]] == [0, 2]
-    setup = AgentTask.of_config(record["config"]["settings"]["setup"])
-    game = setup.game_settings()
-    both = LEARNERS[learner].both
+    game = AgentSettings.of_config(record["config"]["settings"]["setup"]).game
     agent = one_agent(tmp_path)
     speaker: Any = agent.player(SPEAKER) if both else "posdis"
     played = evaluate(speaker, agent.player(LISTENER), game, episodes=20, seeds=1).table()
@@ -201,7 +200,7 @@ def test_a_training_without_ease_of_acquisition_still_has_a_record(
     ],
 )
 def test_twins_of_an_agent(options: dict[str, bool], names: list[str]) -> None:
-    assert [job.name for job in agent_jobs(S2BSpec(most=2, **options))] == names
+    assert [job.name for job in agent_jobs(AgentRequest(most=2, **options))] == names
 
 
 @pytest.mark.slow
@@ -218,7 +217,7 @@ def test_every_agent_gets_a_deaf_twin(tmp_path: Path) -> None:
 def test_nested_settings_are_listed_if_they_differ_from_defaults(tmp_path: Path) -> None:
     own = {**BY_VALUES, "reconstruction": {"hidden": 8}}
     (row,) = make_plan(
-        S2BSpec.asked(out=str(tmp_path), core="LSTM", learner="vdn", most=2, observations=60, settings=own)
+        AgentRequest.asked(out=str(tmp_path), core="LSTM", learner="vdn", most=2, observations=60, settings=own)
     ).rows
     options = row.job.config(row.job.replicates[0])["options"]
     stored = {"actors": 2, "least": 0, "observations_per_update": 10}
@@ -273,7 +272,7 @@ def _noting(seen: list[int]) -> Any:
 
 @pytest.mark.slow
 def test_a_training_with_a_damaged_checkpoint_starts_again(tmp_path: Path) -> None:
-    spec = S2BSpec.asked(out=str(tmp_path), settings=FEW, **{n: v for n, v in TINY.items() if n != "progress"})
+    spec = AgentRequest.asked(out=str(tmp_path), settings=FEW, **{n: v for n, v in TINY.items() if n != "progress"})
     job = make_plan(spec).rows[0].job
     path = tmp_path / CHECKPOINTS / f"{job.key(job.replicates[0])}.pt"
     path.parent.mkdir(parents=True)
@@ -301,7 +300,7 @@ def test_a_training_that_cannot_save_a_checkpoint_continues(
 
 
 def rows(**given: Any) -> list[tuple[str, str, dict[str, Any]]]:
-    found = make_plan(S2BSpec.asked(out="nowhere", seeds=1, **given)).rows
+    found = make_plan(AgentRequest.asked(out="nowhere", seeds=1, **given)).rows
     return [(row.name, row.job.replicates[0].condition, row.job.config(row.job.replicates[0])) for row in found]
 
 
@@ -314,38 +313,37 @@ def test_options_with_several_values_give_one_row_per_combination() -> None:
 
 
 def test_records_have_one_name_for_equal_presets_and_old_names_are_read() -> None:
-    (job,) = agent_jobs(S2BSpec(core="LSTM", learner="r2d2", preset="metarg24", most=2))
-    assert job.preset == job.task.preset == "metarg22"
+    (job,) = agent_jobs(AgentRequest(core="LSTM", learner="r2d2", preset="metarg24", most=2))
+    assert job.preset == job.settings.preset == "metarg22"
     assert "metarg24" not in str(job.config(job.replicates[0]))
-    later = replace(job.task, preset="near32", settings={}).completed()
-    old = {**later.config(), "preset": "metarg24"}  # of a record with the old name
-    assert AgentTask.of_config(old) == later
-    assert AgentTask.of_config(old).learner_settings() == R2D2Settings.preset("near32")
+    later = replace(job.settings, preset="near32", learning=R2D2Settings.preset("near32", sad=False))
+    old = {**later.setup(), "preset": "metarg24"}  # of a record with the old name
+    assert AgentSettings.of_config(old, report_every=later.report_every) == later
 
 
 def test_records_keep_the_old_names_of_settings_and_files_may_have_either() -> None:
     names = {"rate": "learning_rate", "least": "learning_starts", "explore": "epsilon", "clip": "max_grad_norm"}
     old = dict(zip(names, (0.01, 0, 0.5, 1.0), strict=True))
     one, other = (
-        agent_jobs(S2BSpec(core="LSTM", learner="r2d2", observations=10_000, settings=settings))[0]
+        agent_jobs(AgentRequest(core="LSTM", learner="r2d2", observations=10_000, settings=settings))[0]
         for settings in (old, {names[name]: value for name, value in old.items()})
     )
     config = one.config(one.replicates[0])
     assert config == other.config(other.replicates[0])
     assert {name: config["settings"]["setup"]["settings"][name] for name in names} == old
     assert {name: config["options"][name] for name in names} == old
-    settings = AgentTask.of_config(config["settings"]["setup"]).learner_settings()
+    settings = AgentSettings.of_config(config["settings"]["setup"]).learning
     assert [getattr(settings, name) for name in names.values()] == list(old.values())
 
 
 def test_an_unknown_preset_is_named_as_it_was_given() -> None:
     with pytest.raises(UnknownNameError, match="No preset of this learner is called 'metarg24'; known: default"):
-        agent_jobs(S2BSpec(core="LSTM", learner="ppo", preset="metarg24"))
+        agent_jobs(AgentRequest(core="LSTM", learner="ppo", preset="metarg24"))
 
 
 def test_a_core_that_takes_parts_gets_no_joint_layers() -> None:
-    (job,) = agent_jobs(S2BSpec(core="DCEM", learner="r2d2", preset="metarg24"))
-    network = make_r2d2(job.task, 0).agents[0].network
+    (job,) = agent_jobs(AgentRequest(core="DCEM", learner="r2d2", preset="metarg24"))
+    network = make_r2d2(job.settings, 0).agents[0].network
     assert (network.settings.stimulus, network.settings.joint) == ((512, 256, 128), ())
     assert network.core.parts.vision == 128
 
@@ -384,8 +382,8 @@ def test_options_that_are_not_accepted_raise_clear_errors(given: dict[str, Any],
 
 
 def test_a_setting_of_the_learner_overrides_quick() -> None:
-    (row,) = make_plan(S2BSpec.asked(out="nowhere", quick=True, settings={"updates": 7})).rows
-    assert row.job.task.updates == 7
+    (row,) = make_plan(AgentRequest.asked(out="nowhere", quick=True, settings={"updates": 7})).rows
+    assert row.job.settings.updates == 7
 
 
 def test_a_sweep_is_planned_from_its_file(tmp_path: Path) -> None:

@@ -1,9 +1,8 @@
-"""Agents of the recall task: trainings by R2D2 and, of icy's attention memory, by PPO; tasks and jobs."""
+"""Agents of the recall task: trainings by R2D2 and, of icy's attention memory, by PPO; scores without memory."""
 
 import functools
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, replace
-from types import MappingProxyType
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,41 +10,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from icy.core.entry import CORE
-from icy.core.errors import InvalidSettingError
-from icy.core.fields import changed_fields, checked, setting
-from icy.core.registry import LISTENER, registry
-from icy.core.streams import stream_key
-from icy.core.text import counted
-from icy.core.types import Choices
-from icy.records.record import Record
+from icy.core.registry import LISTENER
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.recall import BatchedRecall, RecallDeal, RecallSettings, RecallTurn
-from icy.training.combinations import jobs_of_each
-from icy.training.job import Replicate
 
-from .agent_job import (
-    FINAL_SEED,
-    FLOOR_EPISODES,
-    AgentJob,
-    AgentTask,
-    LearningMethod,
-    check_run,
-    exact_name,
-    learner_options,
-    memory_settings,
-    network_settings,
-    run_options,
-)
 from .dealt import Games, accuracies, less_phase_mean, log_of, normalised, of_like_length, phase_means
 from .memories.attention import NUMBER, TOKEN, Lookup, MemorySettings, features
 from .memories.dealt_learning import DealtLearningSettings, EpisodeLearning, Sampled
-from .networks.network import ReconstructionSettings
 from .r2d2.agent import Agent, Step
-from .r2d2.r2d2_learning import PRESETS as R2D2_PRESETS
 from .r2d2.r2d2_learning import R2D2, R2D2Settings
-from .saved_networks import Weights, restored
-from .spec import RecallSpec
 
 # -- trainings of the recall task --------------------------------------------------------------------------------------
 
@@ -188,23 +161,8 @@ class RecallMemory(nn.Module):
         return decided, torch.stack(logs, 1)
 
 
-@dataclass(frozen=True)
-class RecallLearningSettings(DealtLearningSettings):
-    """Settings for training the attention memory. They add to DealtLearningSettings.
-
-    Attributes:
-        games_per_shot: largest number of games in a shot of a training episode; None for all stimuli of the space.
-    """
-
-    updates: int = setting(300, least=1)
-    episodes: int = setting(64, least=1)
-    learning_rate: float = setting(4e-3, above=0)
-    games_per_shot: int | None = setting(24, least=1)
-
-    @classmethod
-    def usual(cls, game: Any) -> Self:
-        """Return the default settings, which do not depend on the task."""
-        return cls()
+# Settings of training the attention memory that differ from the defaults of DealtLearningSettings.
+RECALL: dict[str, Any] = {"updates": 300, "episodes": 64, "learning_rate": 4e-3}
 
 
 class RecallMemoryLearning(EpisodeLearning):
@@ -218,10 +176,9 @@ class RecallMemoryLearning(EpisodeLearning):
     """
 
     game: RecallSettings
-    settings: RecallLearningSettings
     model: RecallMemory
 
-    def __init__(self, model: RecallMemory, task: RecallSettings, settings: RecallLearningSettings, seed: int) -> None:
+    def __init__(self, model: RecallMemory, task: RecallSettings, settings: DealtLearningSettings, seed: int) -> None:
         super().__init__(model, task, settings, seed)
         fewer = [n for n in (task.games_per_shot, settings.games_per_shot) if n is not None]
         self._shorter = replace(task, games_per_shot=min(fewer, default=None))
@@ -252,141 +209,11 @@ class RecallMemoryLearning(EpisodeLearning):
         return accuracies(phase_means(right, games))
 
 
-# -- jobs that train agents of the recall task: one task with several seeds --------------------------------------------
+# -- floors -----------------------------------------------------------------------------------------------------------
 
 
-MEMORY = "pairs"
-OBSERVATIONS = 1_000_000  # as in the authors' scripts; the papers do not give the number
-# Every learning agent of the papers has the reconstruction loss (MetaRG22 and MetaRG24, section 4).
-PRESETS = MappingProxyType(
-    {
-        name: replace(settings, observations=OBSERVATIONS, reconstruction=ReconstructionSettings())
-        for name, settings in {**R2D2_PRESETS, "default": R2D2_PRESETS["metarg22"]}.items()
-    }
-)
 TRAINING_EPISODES, TRAINING_SEED = 4000, 77  # for estimating the best answer to a number; not used in evaluations
 BINS = 400  # bins of numbers from -1 to 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecallTask(AgentTask):
-    """Everything except the seed that can change the results of a training in the recall task; see AgentTask.
-
-    The field `game` has the settings of the task.
-    """
-
-    speaker: str = ""
-
-    @property
-    def how(self) -> LearningMethod:
-        """The learning method."""
-        return LEARNERS[self.learner]
-
-    def game_settings(self) -> Any:
-        """Return the settings of the task."""
-        return RecallSettings(**checked(RecallSettings, self.game, "setting of the recall task"))
-
-
-def make_memory(task: AgentTask, seed: int) -> RecallMemoryLearning:
-    """Create a task's training of the attention memory by PPO."""
-    game: Any = task.game_settings()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream_key(seed, "weights") % 2**63)
-        model = RecallMemory(game, memory_settings(task))
-    settings: RecallLearningSettings = task.learner_settings()
-    return RecallMemoryLearning(model, game, settings, seed)
-
-
-def make_r2d2(task: AgentTask, seed: int) -> RecallR2D2:
-    """Create a task's training of a core by R2D2."""
-    settings, game = task.learner_settings(), task.game_settings()
-    network = network_settings(task, settings.network)
-    return RecallR2D2(game, replace(settings, network=network), seed)
-
-
-LEARNERS = {
-    "ppo": LearningMethod(
-        make_memory, RecallLearningSettings, {"learner": "ppo"}, ("query", "alignment_rate"), cores=False
-    ),
-    "r2d2": LearningMethod(
-        make_r2d2, R2D2Settings, {"players": "listener", "sad": False}, ("network", "speaker", "shared"), PRESETS,
-        memories=False,
-    ),
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class RecallJob(AgentJob):
-    """A job that trains one agent of the recall task with several seeds; see AgentJob."""
-
-    kind = "recall"
-    early = "first_shot"
-
-    def of_game(self, replicate: Replicate) -> tuple[Choices, Choices]:
-        """Return the stimuli, and the settings of the task that differ from their defaults."""
-        return {"stimuli": replicate.condition}, _changes(self.task.game_settings())
-
-    def floors(self) -> dict[str, float]:
-        """Return the accuracies of guesses, and of agents that do not remember earlier games."""
-        task: RecallSettings = self.task.game_settings()
-        return {"chance": 1 / task.most, **recall_floors(task, FLOOR_EPISODES, FINAL_SEED)}
-
-    def summary(self, record: Record) -> str:
-        """Return a short text with the result of a replicate."""
-        return f"second shot {record['accuracy']:.3f} after {counted(record['steps'], 'update')}"
-
-
-def _changes(task: RecallSettings) -> Choices:
-    """Return the shortest description of the task: a `compat`, if any, and the settings that differ from it."""
-    candidates = []
-    for compat in (None, *RecallSettings.compats):
-        usual = RecallSettings.of(compat=compat, representation=task.representation, most=task.most)
-        changed = {f"task.{name}": value for name, value in changed_fields(task, usual).items()}
-        changed |= {} if task.most == RecallSettings.most else {"task.most": task.most}
-        candidates.append(({"compat": compat} if compat else {}) | changed)
-    return min(candidates, key=len)
-
-
-# -- from a spec -------------------------------------------------------------------------------------------------------
-
-
-def recall_jobs(spec: RecallSpec) -> list[RecallJob]:
-    """Return the jobs of a spec, one per combination of its options' values.
-
-    Raises:
-        IcyError: an unknown name, a value that is not accepted, or settings that do not go together.
-    """
-    check_run(spec, "Agents of the recall task")
-    if "representation" in spec.task:
-        raise InvalidSettingError("representation is a separate option (--stimuli), not a setting of task.")
-    return jobs_of_each(spec, _jobs)
-
-
-def _jobs(spec: RecallSpec) -> list[RecallJob]:
-    """Return the job of a spec with one value per option."""
-    stimuli = str(spec.stimuli)
-    core = exact_name("core", str(spec.core), [MEMORY, *(entry.name for entry in registry.entries(CORE))])
-    learner = "ppo" if core == MEMORY else "r2d2"
-    game = RecallSettings.of(compat=spec.compat or None, **{**spec.task, "representation": stimuli})
-    task = RecallTask(
-        core=core,
-        learner=learner,
-        game=asdict(game),
-        options=dict(spec.options),
-        settings=learner_options(spec, core, learner, LEARNERS[learner]),
-        preset=str(spec.preset),
-        observations=spec.observations,
-    ).completed()
-    return [RecallJob(task, **run_options(spec, task, stimuli))]
-
-
-def kept_networks(record: Record, weights: Weights) -> nn.Module:
-    """Load the trained networks of a record."""
-    task = RecallTask.of_config(record["config"]["settings"]["setup"])
-    return nn.ModuleDict(restored(task, record["seed"], weights).networks()).eval()
-
-
-# -- floors -----------------------------------------------------------------------------------------------------------
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Players and games of `icy s2b`."""
+"""Players of S2B, and the games that they play."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import click
 import pytest
 
 from icy.cli.commands.s2b import s2b_command
-from icy.cli.commands.s2b.players import ChosenPlayer, player_of, players_of, tables_of, varying
 from icy.core.errors import IcyError, IncompatibleError, UnknownNameError
 from icy.core.registry import LISTENER, SPEAKER, registry
+from icy.experiments.players import ChosenPlayer, player_of, players_of, tables_of, varying
 from icy.s2b import GameSettings
 
 
@@ -70,11 +70,11 @@ def test_registered_players_play_the_games_of_all_trained_ones() -> None:
     assert varying([((), SMALL), ((), LARGE)]) == ["dimensions", "most", "vocab_size", "length"]
 
 
-def test_options_change_the_game_of_a_trained_player(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_change_the_game_of_a_trained_player(caplog: pytest.LogCaptureFixture) -> None:
     a = trained("a", SMALL)
     found = games_played((POSDIS, a), shots="1,2", least=3)
     assert found == [("a", replace(SMALL, least=3)), ("a", replace(SMALL, least=3, shots=2))]
-    assert capsys.readouterr().err.splitlines() == [
+    assert caplog.messages == [
         "a learned with least=2; this game has least=3.",
         "a learned with least=2, shots=1; this game has least=3, shots=2.",
     ]
@@ -84,13 +84,12 @@ def test_options_change_the_game_of_a_trained_player(capsys: pytest.CaptureFixtu
         SMALL.changed(compat="near3")
 
 
-def test_another_partner_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_partner_is_printed(caplog: pytest.LogCaptureFixture) -> None:
     tables_of([(POSDIS, trained("a", SMALL, partner="holistic"))], {})
-    assert capsys.readouterr().err == "a learned with the speaker 'holistic', and hears 'posdis' here.\n"
-    pair = trained("p", SMALL, SPEAKER), trained("p", SMALL, partner="learned")
-    tables_of([pair], {})
-    tables_of([(POSDIS, trained("a", SMALL, partner="holistic"))], {"least": 3}, quiet=True)
-    assert capsys.readouterr().err == ""
+    assert caplog.messages == ["a learned with the speaker 'holistic', and hears 'posdis' here."]
+    caplog.clear()
+    tables_of([(trained("p", SMALL, SPEAKER), trained("p", SMALL, partner="learned"))], {})
+    assert not caplog.messages
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import torch
 
 from icy.core.registry import LISTENER
 from icy.s2b import BatchedRecall, RecallSettings
-from icy.s2b.agents.recall_job import (
-    PRESETS,
+from icy.s2b.agents.learners import RECALL_PRESETS as PRESETS
+from icy.s2b.agents.memories.dealt_learning import DealtLearningSettings
+from icy.s2b.agents.recall_learning import (
     RecallGames,
-    RecallLearningSettings,
     RecallMemory,
     RecallMemoryLearning,
     RecallR2D2,
@@ -139,7 +139,7 @@ def test_the_memory_does_not_use_later_games_or_other_dimensions() -> None:
 @pytest.mark.slow
 def test_the_memory_learns_from_rewards_and_resumes_from_a_state() -> None:
     task = RecallSettings(most=3)
-    settings = RecallLearningSettings(updates=12, games_per_shot=8, episodes=48, learning_rate=0.01, warm_up=2)
+    settings = DealtLearningSettings(updates=12, games_per_shot=8, episodes=48, learning_rate=0.01, warm_up=2)
 
     def made() -> RecallMemoryLearning:
         torch.manual_seed(1)
