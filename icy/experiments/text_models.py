@@ -242,7 +242,7 @@ def draft_requests(
     Example:
         >>> import icy
         >>> icy.draft_requests(episodes=2, seeds=1).rows[0]["requests"]
-        54
+        48
     """
     setup = TextGames.of(role, partner, game, prompt=prompt, episodes=episodes, seeds=seeds, max_tokens=max_tokens)
     prompts: dict[str, str] = {}
