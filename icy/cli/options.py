@@ -472,23 +472,32 @@ Verbose = Annotated[
 
 @dataclasses.dataclass(frozen=True)
 class TableOutput:
-    """How a command prints its tables. It also shows the log, and no progress if it is quiet.
-
-    Attributes:
-        caption: caption that replaces the title; LaTeX if it has a backslash or a dollar sign.
-        label: label in LaTeX.  [default: short, as in tab:acquire-5x10-soft]
-        no_footnotes: no notes below the table.
-    """
+    """How a command prints its tables. It also shows the log, and no progress if it is quiet."""
 
     format_: Format = "table"
-    caption: str = option("", metavar="TEXT")
-    label: str = option("", metavar="NAME")
-    no_footnotes: bool = False
     spread: Spread = "sd"
     quiet: Quiet = False
 
     def __post_init__(self) -> None:
         set_up_log(self.quiet)
+
+    def print(self, *tables: BiasTable) -> None:
+        """Print tables, one below the other."""
+        print_tables(tables, self.format_)
+
+
+@dataclasses.dataclass(frozen=True)
+class PaperOutput(TableOutput):
+    """How a command prints its tables, also for papers.
+
+    Attributes:
+        caption: caption that replaces the title; LaTeX if it has a backslash or a dollar sign.
+        no_footnotes: no notes below the table.
+    """
+
+    caption: str = option("", metavar="TEXT")
+    label: str = option("", metavar="NAME", help="Label in LaTeX.  [default: short, as in tab:acquire-5x10-soft]")
+    no_footnotes: bool = False
 
     def for_paper(self, *tables: BiasTable) -> list[BiasTable]:
         """Return tables with the caption, the label and the footnotes of the options.
@@ -506,11 +515,11 @@ class TableOutput:
 
     def print(self, *tables: BiasTable) -> None:
         """Print tables, one below the other."""
-        print_tables(self.for_paper(*tables), self.format_)
+        super().print(*self.for_paper(*tables))
 
 
 @dataclasses.dataclass(frozen=True)
-class RowsOutput(TableOutput):
+class RowsOutput(PaperOutput):
     """How a command prints and writes a measurement.
 
     Attributes:
