@@ -17,7 +17,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import icy
-from icy.config.specs import ReproduceRequest, RunSpec
+from icy.config.requests import ReproduceRequest, RunRequest
 from icy.core.importing import load_object
 from icy.experiments.requests import SearchRequest, SweepRequest
 from icy.experiments.results import ProbeResult
@@ -107,7 +107,7 @@ def overload(kind: str, options: str, result: str) -> str:
 
 def stubs() -> dict[Path, str]:
     """Return the source of every stub file by its path."""
-    run, pair = annotations(RunSpec), annotations(EndToEndRequest)
+    run, pair = annotations(RunRequest), annotations(EndToEndRequest)
     arguments, overloads = [], []
     own = {
         ProbeRequest: ("ProbeOptions", ["model", "grammar"]),

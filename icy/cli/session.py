@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from icy.cli.options import FORMATS, TableOutput, Verbose, command, spec_options
-from icy.config.specs import option
+from icy.config.requests import option
 from icy.core.entry import JOB
 from icy.core.processes import interrupt_text
 from icy.core.registry import registry

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast, get_args
 
+from icy.config.requests import RunRequest
 from icy.config.settings import RunnerName
-from icy.config.specs import RunSpec
 from icy.core.code import edited_modules, same_code
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.machine import SOFTWARE, resolve_device, usable_cores
@@ -227,7 +227,7 @@ class Plan:
         return list(dict.fromkeys(row.facts["hidden size"] for row in self.rows if "hidden size" in row.facts))
 
 
-def make_plan(spec: RunSpec) -> Plan:
+def make_plan(spec: RunRequest) -> Plan:
     """Return the plan of a spec, without training.
 
     Raises:
@@ -239,7 +239,7 @@ def make_plan(spec: RunSpec) -> Plan:
 
 
 @interrupted_with("nothing was trained")
-def plan_rows(spec: RunSpec) -> list[Row]:
+def plan_rows(spec: RunRequest) -> list[Row]:
     """Return the rows of a spec: the jobs of its kind, each with its records on file."""
     registry.load_files(spec.plugin)
     if folder_of(spec.out).suffix.lower() in (".parquet", ".csv", ".json"):
@@ -266,7 +266,7 @@ def plan_rows(spec: RunSpec) -> list[Row]:
         return [Row.of(with_identity(replace(job, **where), store), store, spec.rerun) for job in jobs]
 
 
-def packs_of(spec: RunSpec) -> tuple[Pack, ...]:
+def packs_of(spec: RunRequest) -> tuple[Pack, ...]:
     """Return the packs that a spec starts from.
 
     Raises:
@@ -275,12 +275,12 @@ def packs_of(spec: RunSpec) -> tuple[Pack, ...]:
     return tuple(map(read_once, spec.start_files))
 
 
-def store_of(spec: RunSpec) -> Store:
+def store_of(spec: RunRequest) -> Store:
     """Return the results folder of a spec, with the records of the packs that it starts from."""
     return Store(spec.out, {record["key"]: record for pack in packs_of(spec) for record in pack.records})
 
 
-def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
+def planned(spec: RunRequest, rows: Sequence[Row]) -> Plan:
     """Return the plan of some rows, on the runner, device and workers of the spec.
 
     Raises:
@@ -302,7 +302,7 @@ def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
     return Plan(tuple(rows), store_of(spec), device, workers, spec.runner, spec.per_gpu, packs_of(spec))
 
 
-def device_of(spec: RunSpec) -> str:
+def device_of(spec: RunRequest) -> str:
     """Return the device of a spec; for a cluster also "auto", because its devices are known only after connecting."""
     require_known("runner", spec.runner, RUNNERS)
     if spec.runner == "local":

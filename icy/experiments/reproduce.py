@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from icy.config.options import ReproduceOptions
+from icy.config.requests import RETRIES, RUNNING, ReproduceRequest, spell_out
 from icy.config.settings import RepresentationName
-from icy.config.specs import RETRIES, RUNNING, ReproduceRequest, spell_out
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.fields import current_names

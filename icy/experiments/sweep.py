@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Unpack, get_args
 
 from icy.config.options import SweepOptions
+from icy.config.requests import RUNNING, RunRequest, names, spell_out
 from icy.config.settings import OrderName
-from icy.config.specs import RUNNING, RunSpec, names, spell_out
 from icy.core.checks import parse_whole
 from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, require_known, unknown
 from icy.core.fields import current_names
@@ -116,7 +116,7 @@ def sweep_spec(**given: Any) -> SweepRequest:
     return SweepRequest.asked(**{n: v for n, v in given.items() if n in of_whole} | {"parts": tuple(full)})
 
 
-def _takes(spec_class: type[RunSpec]) -> list[str]:
+def _takes(spec_class: type[RunRequest]) -> list[str]:
     """Return the arguments that a part of a sweep takes."""
     side = ["side"] if issubclass(SweepRequest, spec_class) else []
     return [name for name in (*names(spec_class), *spec_class.old_names) if name not in RUNNING] + side
@@ -172,14 +172,14 @@ def make_sweep(spec: SweepRequest) -> Plan:
     return planned(spec, _share(ordered, spec.shard))
 
 
-def expand(spec: SweepRequest) -> list[RunSpec]:
+def expand(spec: SweepRequest) -> list[RunRequest]:
     """Return the specs of a sweep: a spec per combination of values along its axes.
 
     Raises:
         UnknownNameError: a part does not take an argument, or a kind of job is unknown.
         InvalidSettingError: no model, or a part with an option for the whole sweep.
     """
-    specs: list[RunSpec] = []
+    specs: list[RunRequest] = []
     parts: Sequence[Fields] = spec.parts or ({},)
     for part in parts:
         own = {name.replace("-", "_"): value for name, value in part.items()}
@@ -196,7 +196,7 @@ def expand(spec: SweepRequest) -> list[RunSpec]:
     return specs
 
 
-def _check_part(own: Fields, spec_class: type[RunSpec]) -> None:
+def _check_part(own: Fields, spec_class: type[RunRequest]) -> None:
     for name in own:
         if name in RUNNING:
             raise InvalidSettingError(f"'{name}' is for the whole sweep, and cannot be set in a part.")

@@ -15,8 +15,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from icy.config.specs import RunSpec
-from icy.config.specs import names as names_of
+from icy.config.requests import RunRequest
+from icy.config.requests import names as names_of
 from icy.core.entry import JOB
 from icy.core.errors import InvalidSettingError, StoreError, quoted, unknown
 from icy.core.fields import current_names
@@ -197,11 +197,11 @@ def _in_file(hint: Any) -> InFile | None:
 def _types(kind: Any) -> dict[str, InFile]:
     """Return the types of the options of a kind of job; of all kinds, if a plug-in has yet to register the kind."""
     known = isinstance(kind, str) and registry.find(JOB, kind) is not None
-    spec: type[RunSpec] = job_kind(kind).load_spec() if known else RunSpec
-    return _types_of(SweepRequest if issubclass(SweepRequest, spec) and spec is not RunSpec else spec)
+    spec: type[RunRequest] = job_kind(kind).load_spec() if known else RunRequest
+    return _types_of(SweepRequest if issubclass(SweepRequest, spec) and spec is not RunRequest else spec)
 
 
-def _types_of(spec: type[RunSpec]) -> dict[str, InFile]:
+def _types_of(spec: type[RunRequest]) -> dict[str, InFile]:
     try:
         hints = get_type_hints(spec)
     except NameError:  # a plug-in imports its types only for type checkers

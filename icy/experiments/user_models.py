@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from icy.config.protocols import SCRATCH
-from icy.config.specs import RunSpec
+from icy.config.requests import RunRequest
 from icy.core.checks import hidden_list
 from icy.core.entry import Entry
 from icy.core.errors import DuplicateNameError, IcyError, IncompatibleError, InvalidSettingError
@@ -35,7 +35,7 @@ Model: TypeAlias = str | Callable[..., Any]  # a name or wildcard; a class or fu
 Models: TypeAlias = Model | Iterable[Model]
 Sizes: TypeAlias = tuple[MeaningSpace, int, int, int]  # meanings, message length, vocabulary, hidden size
 SMALL: Sizes = (MeaningSpace(3, 4), 6, 4, 8)
-S = TypeVar("S", bound=RunSpec)
+S = TypeVar("S", bound=RunRequest)
 
 
 def with_model_names(spec: S, *fields: str) -> S:
@@ -56,7 +56,7 @@ def with_model_names(spec: S, *fields: str) -> S:
     return replace(spec, **named).with_given(spec.given) if named else spec
 
 
-def _sizes_of(spec: RunSpec) -> Sizes:
+def _sizes_of(spec: RunRequest) -> Sizes:
     """Return the sizes of a run. If the run has several, or if a language determines the sizes, return small sizes."""
     fields: Any = spec  # each field may have several values
     try:

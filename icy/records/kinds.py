@@ -18,8 +18,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from icy.config.kinds import Settings, request_of
+from icy.config.requests import SEEDS, RunRequest
 from icy.config.settings import Numbers
-from icy.config.specs import SEEDS, RunSpec
 from icy.core.entry import JOB, Entry
 from icy.core.fields import setting
 from icy.core.importing import load_object
@@ -48,7 +48,7 @@ class JobKind:
     Attributes:
         name: name in records, in sweeps, and of its command.
         description: one line; of icy's own kinds, the registry has it.
-        spec: the class of its requests, a subclass of `icy.config.specs.RunSpec`; by default that of `settings`, with
+        spec: the class of its requests, a subclass of `icy.config.requests.RunRequest`; by default that of `settings`, with
             a number of seeds.
         jobs: a function from a request to jobs, one per row of the table, each with all of its replicates; by default
             the jobs that `rows` makes of each combination of the values along the axes of the request.
@@ -129,12 +129,12 @@ class JobKind:
 
 
 @cache
-def _usual_request(kind: JobKind) -> type[RunSpec]:
+def _usual_request(kind: JobKind) -> type[RunRequest]:
     """Return the class of requests of a kind that declares only settings."""
     assert kind.settings is not None
     names = {"function": kind.name, "job_kind": kind.name, "__annotations__": {"seeds": Numbers}}
     texts = {"__doc__": SEEDS_TEXT, "__module__": kind.settings.__module__}
-    made = type(f"{kind.settings.__name__}Request", (RunSpec,), {**names, **texts, "seeds": setting(3, **SEEDS)})
+    made = type(f"{kind.settings.__name__}Request", (RunRequest,), {**names, **texts, "seeds": setting(3, **SEEDS)})
     return request_of(kind.settings)(made)
 
 

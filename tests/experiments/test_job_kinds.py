@@ -37,14 +37,14 @@ import os, signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from icy.config.specs import RunSpec
+from icy.config.requests import RunRequest
 from icy.core.checks import seed_list
 from icy.records.kinds import JobKind, register_job_kind
 from icy.training.job import Job, Outcome, Reading, Replicate
 
 
 @dataclass(frozen=True)
-class GuessSpec(RunSpec):
+class GuessSpec(RunRequest):
     """What to guess.
 
     Attributes:

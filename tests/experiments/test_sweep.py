@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import icy
-from icy.config.specs import RunSpec, names
+from icy.config.requests import RunRequest, names
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.experiments.plan import make_plan
 from icy.experiments.requests import SweepRequest
@@ -318,7 +318,7 @@ def test_values_of_a_sweep_in_python_have_the_type_that_files_have(tmp_path: Pat
 
 
 @dataclass(frozen=True)
-class OwnSpec(RunSpec):
+class OwnSpec(RunRequest):
     """Options of a kind of job that a plug-in registers."""
 
     axes = ("rate",)

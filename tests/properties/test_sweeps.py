@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icy.config.specs import names
+from icy.config.requests import names
 from icy.core.errors import IcyError
 from icy.experiments.requests import SweepRequest
 from icy.experiments.sweep import expand, read_sweep, sweep_spec

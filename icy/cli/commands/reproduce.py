@@ -13,7 +13,7 @@ from icy.cli.exit_codes import DONE
 from icy.cli.options import Format, PaperOutput, Spread, command, spec_options, written
 from icy.cli.output import note, print_data, print_records, print_rows, write_text
 from icy.cli.session import Output, run_command
-from icy.config.specs import RETRIES, ReproduceRequest
+from icy.config.requests import RETRIES, ReproduceRequest
 from icy.experiments.lists import describe
 from icy.experiments.reproduce import Reproducing
 from icy.experiments.reproduction import Reproduction

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 from filelock import FileLock, Timeout
 
 from icy.config.options import SearchOptions
-from icy.config.specs import RETRIES, spell_out
+from icy.config.requests import RETRIES, spell_out
 from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError, StoreError, what_and_where
 from icy.core.processes import NOTHING, interrupt_text, interrupt_with, interrupted_with
 from icy.core.streams import stream_key

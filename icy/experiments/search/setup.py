@@ -14,8 +14,8 @@ from typing import Any, get_args
 import numpy as np
 
 from icy.analysis.people import PeopleAccuracies, grammars_of, published_accuracies, study_accuracies
+from icy.config.requests import RUNNING, RunRequest, names
 from icy.config.settings import SamplerName
-from icy.config.specs import RUNNING, RunSpec, names
 from icy.core.checks import LARGEST_SEED, hidden_list, parse_whole, real_number, seed_list, whole_number
 from icy.core.choices import distinct, split_name, typed_text
 from icy.core.entry import Entry
@@ -215,14 +215,14 @@ class SearchSetup:
         own |= {"options": dict(point.options), "quick": False}
         return ProbeRequest(**own).with_given({*self.spec.given, *changes} & set(own))
 
-    def specs_of(self, point: Point, changes: Fields) -> list[RunSpec]:
+    def specs_of(self, point: Point, changes: Fields) -> list[RunRequest]:
         """Return the specs of the jobs that measure a point.
 
         Args:
             point: the point.
             changes: settings that replace settings of the search, as of a rung.
         """
-        found: list[RunSpec] = [self.probe_of(point, changes)] if self.grammars else []
+        found: list[RunRequest] = [self.probe_of(point, changes)] if self.grammars else []
         if self.people is not None:
             by_dataset = grammars_of(self.people)
             asked = [term.of for one in self.objectives if one.of_people for term in one.terms]
