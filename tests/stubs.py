@@ -115,7 +115,7 @@ def stubs() -> dict[Path, str]:
         ChainRequest: ("ChainOptions", ["model", "grammar"]),
     }
     for kind in job_kinds():
-        name, spec = f"{re.sub('(Spec|Request)$', '', kind.load_spec().__name__)}Arguments", kind.load_spec()
+        name, spec = f"{re.sub('(Spec|Request)$', '', kind.request_class().__name__)}Arguments", kind.request_class()
         base, first = own.get(spec, ("RunOptions", annotations(spec).keys() - run.keys()))
         types = {key: type_ for key, type_ in annotations(spec).items() if key in first}
         arguments.append(typed_dict(name, types, base=base))

@@ -250,16 +250,16 @@ def fields_of(kind: Any) -> dict[str, Declared]:
     return found
 
 
-def spec_options(spec: type, first: Iterable[str] = (), without: Iterable[str] = (), **help: str) -> Decorator:
+def request_options(request: type, first: Iterable[str] = (), without: Iterable[str] = (), **help: str) -> Decorator:
     """Return an option per field of a request, in the order of the fields; the fields of RUNNING come last.
 
     Args:
-        spec: the class of requests.
+        request: the class of requests.
         first: fields that come first, in this order.
         without: fields that have no option.
         **help: texts that replace the fields' descriptions.
     """
-    options = fields_of(spec)
+    options = fields_of(request)
     names = dict.fromkeys((*first, *(name for name in options if name not in RUNNING), *RUNNING))
     help["rerun"] = "; ".join(f"{name}: {what}" for name, what in RERUN.items()) + "."
     return together(*(options[name].option(help=help.get(name, "")) for name in names if name not in without))

@@ -199,7 +199,7 @@ ABOUT = ("axis", "every", "quick", "key", "writes", "since", "idle", "refused", 
 
 
 def request_of(settings: type[Settings]) -> Callable[[type[R]], type[R]]:
-    """Return a decorator that completes a class of requests, a subclass of RunRequest, by the fields of a settings class.
+    """Return a decorator that completes a class of requests by the fields of a settings class.
 
     The class declares the fields that only requests have, and those that it takes in another form. Where a request may
     have several values along an axis, the type becomes that of one or several. Tables of options come last.

@@ -1,7 +1,7 @@
 """Requests: what a user can ask for, one dataclass per function of the library.
 
-The fields of a request are the arguments of the function and, with `-` for `_`, the options of the command; the text under
-"Attributes" is their help. The metadata of a field has the differences of the command line: `flags` in place of
+The fields of a request are the arguments of the function and, with `-` for `_`, the options of the command; the text
+under "Attributes" is their help. The metadata of a field has the differences of the command line: `flags` in place of
 `--name`; `metavar`; `help`; `completes`, a function of `icy.cli.groups`; `names` in place of the names in its type;
 `minimum` of a number; `exponents` for numbers such as 1e6; and `brackets`, False for no brackets around names.
 """
@@ -41,7 +41,7 @@ def option(default: Any = MISSING, **shown: object) -> Any:
     return setting(default, metadata=shown)
 
 
-# How options of several specs appear on the command line.
+# How options of several requests appear on the command line.
 MODELS = MappingProxyType({"flags": ("--model", "-m"), "metavar": "NAME", "completes": "models"})
 DRAWS = MappingProxyType({"metavar": "icy|authors[,...]"})
 SEEDS = MappingProxyType(
@@ -89,7 +89,7 @@ class RunRequest:
     axes: ClassVar[tuple[str, ...]] = ()  # fields that may have several values in a sweep
     old_names: ClassVar[Mapping[str, str]] = MappingProxyType({"start": "initial_results"})  # old name: field
     settings_class: ClassVar[type | None] = None  # class of the settings of its rows; see `icy.config.kinds`
-    given: ClassVar[frozenset[str]] = frozenset()  # fields that were requested, in a spec that `asked` made
+    given: ClassVar[frozenset[str]] = frozenset()  # fields that were requested, in a request that `asked` made
 
     quick: bool = False
     device: str = "auto"
@@ -112,7 +112,7 @@ class RunRequest:
 
     @classmethod
     def asked(cls, **given: Any) -> Self:
-        """Return the spec of these options; with `quick`, the other options get small values.
+        """Return the request of these options; with `quick`, the other options get small values.
 
         Raises:
             UnknownNameError: an argument that the function does not take.
@@ -127,7 +127,7 @@ class RunRequest:
         return cls(**({**cls.small, **given} if given.get("quick") else given)).with_given(given)
 
     def with_given(self, names: Iterable[str]) -> Self:
-        """Return the spec, with these fields marked as set by the user."""
+        """Return the request, with these fields marked as set by the user."""
         object.__setattr__(self, "given", frozenset(names))
         return self
 
@@ -146,22 +146,22 @@ def set_symbols(request: Any) -> None:
 RUNNING = tuple(f.name for f in fields(RunRequest))
 
 
-def names(spec: type) -> list[str]:
-    """Return the names of a spec's fields: first the fields that the spec declares, then the fields of RunRequest."""
-    dataclass: type[DataclassInstance] = spec
+def names(request: type) -> list[str]:
+    """Return the names of a request's fields: first its own, then those of RunRequest."""
+    dataclass: type[DataclassInstance] = request
     found = [f.name for f in fields(dataclass)]
     return sorted(found, key=lambda name: name in RUNNING)
 
 
-def spell_out(function: Callable[..., Any], spec: type[RunRequest], result: type) -> None:
+def spell_out(function: Callable[..., Any], request: type[RunRequest], result: type) -> None:
     """Make help() and notebooks show every option of a function with its default and its description."""
-    own, options = inspect.signature(function).parameters, inspect.signature(spec).parameters
+    own, options = inspect.signature(function).parameters, inspect.signature(request).parameters
     first = [options[name] for name, p in own.items() if name in options and p.kind is p.POSITIONAL_OR_KEYWORD]
     named = [p.replace(kind=p.KEYWORD_ONLY) for p in options.values() if p not in first]
     beside = [p for name, p in own.items() if name not in options and p.kind is p.KEYWORD_ONLY]
     signature = inspect.Signature([*first, *named, *beside], return_annotation=result)
     function.__signature__ = signature  # type: ignore[attr-defined]
-    descriptions = described(spec)
+    descriptions = described(request)
     arguments = [name for name, p in own.items() if p.kind is not p.VAR_KEYWORD]
     spell_out_arguments(function, {p.name: descriptions.get(p.name, "") for p in named if p.name not in arguments})
 

@@ -55,9 +55,9 @@ def with_progress(watcher: Watcher | None, progress: bool | None) -> Watcher | N
     return display if watcher is None else Watchers(display, watcher)
 
 
-def callbacks_of(spec: RunRequest, watcher: Watcher | None, progress: bool | None) -> Watcher | None:
-    """Return the callbacks of a run in Python: the caller's, a display of progress, and the trackers of its spec."""
-    return watching(with_progress(watcher, progress), spec.track, spec.out)
+def callbacks_of(request: RunRequest, watcher: Watcher | None, progress: bool | None) -> Watcher | None:
+    """Return the callbacks of a run in Python: the caller's, a display of progress, and the trackers of its request."""
+    return watching(with_progress(watcher, progress), request.track, request.out)
 
 
 def run_request(request: RunRequest, watcher: Watcher | None, progress: bool | None) -> ProbeResult:

@@ -261,7 +261,7 @@ def _table(long: pd.DataFrame, spread: str = "sd", **more: Any) -> BiasTable:
 
 END_TO_END = JobKind(
     "e2e",
-    spec=EndToEndRequest,
+    request=EndToEndRequest,
     jobs=pair_jobs,
     train=_train,
     result=EndToEndResult,

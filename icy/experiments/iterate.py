@@ -138,7 +138,7 @@ def _rehearse(job: LanguageJob, updates: int) -> float:
 
 CHAIN = JobKind(
     "chain",
-    spec=ChainRequest,
+    request=ChainRequest,
     jobs=chain_jobs,
     train=_train,
     rehearse=_rehearse,

@@ -203,7 +203,7 @@ def _model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
 
 PROBE = JobKind(
     "probe",
-    spec=ProbeRequest,
+    request=ProbeRequest,
     jobs=probe_jobs,
     train=_train,
     rehearse=_rehearse,

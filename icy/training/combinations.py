@@ -147,12 +147,12 @@ def _one_row(kind: JobKind, request: Any) -> list[Job]:
     return [Job(settings=kind.settings(**values_for(kind.settings, request)), replicates=replicates)]
 
 
-def _made(make: Callable[[S], Sequence[J]], spec: S) -> Sequence[J]:
-    """Return the jobs of a spec; an error about a value that `quick` set says so."""
+def _made(make: Callable[[S], Sequence[J]], request: S) -> Sequence[J]:
+    """Return the jobs of a request; an error about a value that `quick` set says so."""
     try:
-        return make(spec)
+        return make(request)
     except InvalidSettingError as error:
-        small = {name: value for name, value in spec.small.items() if name not in spec.given and spec.quick}
+        small = {name: value for name, value in request.small.items() if name not in request.given and request.quick}
         set_by_quick = [f"{name}={value}" for name, value in small.items() if name.replace("_", " ") in str(error)]
         if not set_by_quick:
             raise

@@ -502,7 +502,7 @@ def language_conventions(config: Fields) -> dict[str, dict[str, Any]]:
 
 S2B = JobKind(
     "s2b",
-    spec=AgentRequest,
+    request=AgentRequest,
     settings=AgentSettings,
     rows=agent_rows,
     train=train,
@@ -522,7 +522,7 @@ S2B = JobKind(
 
 RECALL = JobKind(
     "recall",
-    spec=RecallRequest,
+    request=RecallRequest,
     settings=RecallAgentSettings,
     rows=recall_rows,
     train=train,
