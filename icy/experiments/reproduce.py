@@ -85,10 +85,10 @@ def reproduce(
         >>> done.cells[["model", "grammar", "published", "verdict"]].to_numpy().tolist()
         [['Hashtable', 'perm', 1.0, 'agrees']]
     """
-    request = Reproducing.of(ReproduceRequest.asked(table=table, only=only, **options))
-    if not request.trains:
-        return request.measure()
-    return request.run(request.plan(), callbacks_of(request.spec, watcher, progress))
+    reproducing = Reproducing.of(ReproduceRequest.asked(table=table, only=only, **options))
+    if not reproducing.trains:
+        return reproducing.measure()
+    return reproducing.run(reproducing.plan(), callbacks_of(reproducing.request, watcher, progress))
 
 
 spell_out(reproduce, ReproduceRequest, Reproduction)
@@ -99,18 +99,18 @@ class Reproducing:
     """A published table to be measured again.
 
     Attributes:
-        spec: the request.
+        request: the request.
         source: the table.
         wanted: the requested cells of the table.
     """
 
-    spec: ReproduceRequest
+    request: ReproduceRequest
     source: PublishedTable
     wanted: pd.DataFrame
 
     @classmethod
-    def of(cls, spec: ReproduceRequest) -> Reproducing:
-        """Select the cells of a spec.
+    def of(cls, request: ReproduceRequest) -> Reproducing:
+        """Select the cells of a request.
 
         Raises:
             UnknownNameError: an unknown table, or a name that is not in any published table.
@@ -119,23 +119,27 @@ class Reproducing:
         from icy.analysis.literature.catalogue import find_table, published, why_not_measured
         from icy.analysis.literature.retraining import with_names
 
-        if reason := why_not_measured(spec.table):
+        if reason := why_not_measured(request.table):
             raise InvalidSettingError(reason)
-        source = find_table(spec.table)
+        source = find_table(request.table)
         cells = published(source.id)
         if source.reproduce == "games":
             cells = with_names(cells, source.id)
-        if spec.observations is not None and "observations" not in cells:
+        if request.observations is not None and "observations" not in cells:
             raise InvalidSettingError(
                 f"The agents of {source.id} do not learn from observations: leave out `observations` (--observations)."
             )
         column = next((name for name in ("search", "agent", "row") if name in cells), "model")
-        for name, patterns in ((column, spec.only), ("grammar", spec.grammar), ("representation", spec.representation)):
+        for name, patterns in (
+            (column, request.only),
+            ("grammar", request.grammar),
+            ("representation", request.representation),
+        ):
             cells = _only(cells, name, _listed(patterns), source.id)
-        request = cls(spec, source, cells)
-        if not (request.trains and spec.quick):
-            return request
-        return request.fastest_of_each(column) if _listed(spec.only) else request.fastest()
+        reproducing = cls(request, source, cells)
+        if not (reproducing.trains and request.quick):
+            return reproducing
+        return reproducing.fastest_of_each(column) if _listed(request.only) else reproducing.fastest()
 
     def fastest_of_each(self, column: str) -> Reproducing:
         """Return the cells of one row of each model or agent: the row with the least expected cost."""
@@ -177,7 +181,7 @@ class Reproducing:
 
     def language_seeds(self) -> tuple[int, ...]:
         """Return the seeds of the languages: the requested seeds, or the seeds of the paper."""
-        return tuple(seed_list(list(self.source.seeds) if self.spec.seeds is None else self.spec.seeds))
+        return tuple(seed_list(list(self.source.seeds) if self.request.seeds is None else self.request.seeds))
 
     def plan(self) -> Plan:
         """Plan the training."""
@@ -193,91 +197,93 @@ class Reproducing:
 
     def seeds(self, runs: float) -> Any:
         """Return the requested seeds, or the number of runs in the paper."""
-        return int(runs) if self.spec.seeds is None else self.spec.seeds
+        return int(runs) if self.request.seeds is None else self.request.seeds
 
     def shared(self) -> Choices:
         """Return the arguments that all plans share."""
         names = ["settings", *(name for name in RUNNING if name != "quick")]
-        return {"preset": "published", **{name: getattr(self.spec, name) for name in names}}
+        return {"preset": "published", **{name: getattr(self.request, name) for name in names}}
 
 
-def _probes(request: Reproducing) -> Plan:
+def _probes(reproducing: Reproducing) -> Plan:
     """Plan the sweep of a table of senders or receivers."""
     parts = []
-    for key, rows in request.wanted.groupby(PART, sort=False):
+    for key, rows in reproducing.wanted.groupby(PART, sort=False):
         about: Choices = dict(zip(PART, key, strict=True))
         about |= {"side": about.pop("role"), "hidden": int(str(about.pop("hidden_size")))}
-        own = CHECKS.get((request.source.id, about["hidden"]), {})
-        about["settings"] = {**own, **request.spec.settings}
+        own = CHECKS.get((reproducing.source.id, about["hidden"]), {})
+        about["settings"] = {**own, **reproducing.request.settings}
         for grammars, models in _by_grammars(rows).items():
-            seeds = request.seeds(rows["n"].max())
+            seeds = reproducing.seeds(rows["n"].max())
             parts.append({**about, "model": models, "grammar": list(grammars) or ["concat"], "seeds": seeds})
-    return make_sweep(SweepRequest(parts=parts, **request.shared()))
+    return make_sweep(SweepRequest(parts=parts, **reproducing.shared()))
 
 
-def _steps(request: Reproducing) -> Plan:
+def _steps(reproducing: Reproducing) -> Plan:
     """Plan the training of the senders in a table of published numbers of updates."""
     from icy.analysis.literature.retraining import step_parts
 
-    parts = step_parts(request.wanted, request.spec.seeds)
+    parts = step_parts(reproducing.wanted, reproducing.request.seeds)
     for part in parts:
-        part["settings"] = {**part["settings"], **request.spec.settings}
+        part["settings"] = {**part["settings"], **reproducing.request.settings}
     if not parts:
-        raise InvalidSettingError(f"None of the requested rows of {request.source.id} has a model that learns.")
-    return make_sweep(SweepRequest(parts=parts, **request.shared()))
+        raise InvalidSettingError(f"None of the requested rows of {reproducing.source.id} has a model that learns.")
+    return make_sweep(SweepRequest(parts=parts, **reproducing.shared()))
 
 
-def _pairs(request: Reproducing) -> Plan:
+def _pairs(reproducing: Reproducing) -> Plan:
     """Plan the games of a table of pairs."""
     plans: list[Plan] = []
-    for (representation, hidden), rows in request.wanted.groupby(["representation", "hidden_size"], sort=False):
+    for (representation, hidden), rows in reproducing.wanted.groupby(["representation", "hidden_size"], sort=False):
         for grammars, models in _by_grammars(rows, keep_concat=True).items():
             senders, receivers = zip(*(str(model).split("+") for model in models), strict=True)
-            spec = EndToEndRequest(
+            request = EndToEndRequest(
                 sender=senders,
                 receiver=receivers,
                 pretrain="none" if grammars == ("none",) else grammars,
                 representation=cast("RepresentationName", representation),
                 hidden=int(str(hidden)),
-                seeds=request.seeds(rows["n"].max()),
+                seeds=reproducing.seeds(rows["n"].max()),
                 report_every=SCRATCH_REPORTS if grammars == ("none",) else DRIFT_REPORTS,
-                **request.shared(),
+                **reproducing.shared(),
             )
-            plans.append(planned(spec, plan_rows(spec)))
+            plans.append(planned(request, plan_rows(request)))
     if plans:
-        warn_of_idle(request.spec, [row.job for plan in plans for row in plan.rows])
+        warn_of_idle(reproducing.request, [row.job for plan in plans for row in plan.rows])
     return _together(plans)
 
 
-def _agents(request: Reproducing) -> Plan:
+def _agents(reproducing: Reproducing) -> Plan:
     """Plan the agents of a table, with the kind of job that trains them."""
     from icy.analysis.literature.retraining import agent_parts
 
-    kind = job_kind(request.source.reproduce).request_class()
-    shared = request.shared()
+    kind = job_kind(reproducing.source.reproduce).request_class()
+    shared = reproducing.shared()
     changed = shared.pop("settings")
-    specs = []
-    for part in agent_parts(request.source.id, request.wanted, request.spec.seeds, request.spec.observations):
-        specs.append(kind(**{**shared, **part, "settings": {**part["settings"], **changed}}))
-    if not specs:
-        raise InvalidSettingError(f"None of the requested rows of {request.source.id} has a model that learns.")
-    return _together([planned(spec, plan_rows(spec)) for spec in specs])
+    requests = []
+    for part in agent_parts(
+        reproducing.source.id, reproducing.wanted, reproducing.request.seeds, reproducing.request.observations
+    ):
+        requests.append(kind(**{**shared, **part, "settings": {**part["settings"], **changed}}))
+    if not requests:
+        raise InvalidSettingError(f"None of the requested rows of {reproducing.source.id} has a model that learns.")
+    return _together([planned(request, plan_rows(request)) for request in requests])
 
 
-def _games(request: Reproducing) -> Plan:
+def _games(reproducing: Reproducing) -> Plan:
     """Plan the agents of a table of multi-target games."""
     from icy.analysis.literature.retraining import game_parts
 
-    kind = job_kind(request.source.reproduce).request_class()
-    shared = request.shared()
+    kind = job_kind(reproducing.source.reproduce).request_class()
+    shared = reproducing.shared()
     settings = current_names(kind, shared.pop("settings"))
     length = {"updates": settings.pop("updates")} if "updates" in settings else {}
-    if request.spec.quick:
+    if reproducing.request.quick:
         length = {"updates": QUICK_UPDATES, **length}
     plans = []
-    for part in game_parts(request.source.id, request.wanted, request.spec.seeds):
-        spec = kind.asked(**{**shared, **part, **length, "settings": settings})
-        plans.append(planned(spec, plan_rows(spec)))
+    for part in game_parts(reproducing.source.id, reproducing.wanted, reproducing.request.seeds):
+        request = kind.asked(**{**shared, **part, **length, "settings": settings})
+        plans.append(planned(request, plan_rows(request)))
     return _together(plans)
 
 

@@ -70,10 +70,10 @@ def reproduce_command(
     if output.dry_run and (said := why_not_measured(table)):
         click.echo(f"Nothing to train. {said}")
         return DONE
-    request = Reproducing.of(ReproduceRequest.asked(table=table, **chosen))
+    reproducing = Reproducing.of(ReproduceRequest.asked(table=table, **chosen))
 
-    if (name := find_published(table).name) != request.source.id and not output.quiet:
-        note(f"{name} is in {request.source.id}: {request.source.title}.")
+    if (name := find_published(table).name) != reproducing.source.id and not output.quiet:
+        note(f"{name} is in {reproducing.source.id}: {reproducing.source.title}.")
 
     def show(done: Reproduction) -> None:
         if page is not None:
@@ -82,15 +82,17 @@ def reproduce_command(
             write_text(text, page, "--page")
         _print(done, output)
 
-    if request.trains:
+    if reproducing.trains:
         return run_command(
-            request.plan(), output, lambda found: show(request.judge(found)), request.spec.track, RETRIES
+            reproducing.plan(), output, lambda found: show(reproducing.judge(found)), reproducing.request.track, RETRIES
         )
     if output.dry_run:
-        seeds = len(request.language_seeds())
-        click.echo(f"Nothing to train: {request.source.id} is measured on languages of {seeds} seeds, within a minute.")
+        seeds = len(reproducing.language_seeds())
+        click.echo(
+            f"Nothing to train: {reproducing.source.id} is measured on languages of {seeds} seeds, within a minute."
+        )
     else:
-        show(request.measure())
+        show(reproducing.measure())
     return DONE
 
 
