@@ -16,8 +16,8 @@ import click
 from click.core import ParameterSource
 
 from icy.analysis.style import STYLES, plot_style
+from icy.config.requests import option
 from icy.config.settings import RepresentationName
-from icy.config.specs import option
 from icy.core.checks import number_or_text, parse_count
 from icy.core.choices import typed
 from icy.core.errors import InvalidSettingError, quoted
@@ -141,7 +141,7 @@ class Several(Renamed):
         return number_or_text(",".join(map(str, given))) if given else None
 
 
-# Fields of RunSpec in the order of the help; their options come after the command's own.
+# Fields of RunRequest in the order of the help; their options come after the command's own.
 RUNNING = (
     *("quick", "plugin", "device", "workers", "engine", "out", "rerun", "initial_results", "keep_models", "track"),
     *("runner", "per_gpu"),
@@ -159,7 +159,7 @@ class Declared:
         hint: its type, from which the form of the option follows.
         default: its default; MISSING if the user must give a value.
         text: its description in the docstring.
-        shown: its metadata, see `icy.config.specs`; and arguments of `click.option`, which override those from the
+        shown: its metadata, see `icy.config.requests`; and arguments of `click.option`, which override those from the
             type. The key `also` has decorators of further options, which the command does not get.
         old: old names of the option.
     """
@@ -250,16 +250,16 @@ def fields_of(kind: Any) -> dict[str, Declared]:
     return found
 
 
-def spec_options(spec: type, first: Iterable[str] = (), without: Iterable[str] = (), **help: str) -> Decorator:
+def request_options(request: type, first: Iterable[str] = (), without: Iterable[str] = (), **help: str) -> Decorator:
     """Return an option per field of a request, in the order of the fields; the fields of RUNNING come last.
 
     Args:
-        spec: the class of requests.
+        request: the class of requests.
         first: fields that come first, in this order.
         without: fields that have no option.
         **help: texts that replace the fields' descriptions.
     """
-    options = fields_of(spec)
+    options = fields_of(request)
     names = dict.fromkeys((*first, *(name for name in options if name not in RUNNING), *RUNNING))
     help["rerun"] = "; ".join(f"{name}: {what}" for name, what in RERUN.items()) + "."
     return together(*(options[name].option(help=help.get(name, "")) for name in names if name not in without))

@@ -136,7 +136,7 @@ def _updates(player: Any) -> int:
 
 STUDY = JobKind(
     "study",
-    spec=StudyRequest,
+    request=StudyRequest,
     settings=StudySettings,
     rows=rows,
     train=train,

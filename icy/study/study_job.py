@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from icy.config.kinds import Settings, request_of, values_for
+from icy.config.requests import RunRequest
 from icy.config.settings import settings_for
-from icy.config.specs import RunSpec
 from icy.core.checks import whole_number
 from icy.core.code import short_hash
 from icy.core.entry import STUDY_PLAYER, Entry
@@ -218,7 +218,7 @@ class StudySettings(Settings):
 
 
 @request_of(StudySettings)
-class StudyRequest(RunSpec):
+class StudyRequest(RunRequest):
     """Simulated games of Secret Spy Codes. Each combination of values is a row.
 
     Attributes:

@@ -10,8 +10,8 @@ from itertools import product
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from icy.config.kinds import declared_in, values_for
+from icy.config.requests import RunRequest, names
 from icy.config.settings import OF_MESSAGES
-from icy.config.specs import RunSpec, names
 from icy.core.checks import number_or_text, seed_list
 from icy.core.choices import distinct, typed
 from icy.core.errors import IncompatibleError, InvalidSettingError
@@ -26,7 +26,7 @@ from icy.records.record import config_text
 from .job import Job, Replicate
 
 J = TypeVar("J", bound=Job)
-S = TypeVar("S", bound=RunSpec)
+S = TypeVar("S", bound=RunRequest)
 log = logging.getLogger(__name__)
 
 ALL = "all"
@@ -50,7 +50,7 @@ def combinations(request: S, by_model: bool = False) -> list[S]:
     return [combination.with_given(request.given) for combination in made]
 
 
-def _values(request: RunSpec, axis: str) -> list[Any]:
+def _values(request: RunRequest, axis: str) -> list[Any]:
     """Return the values along an axis of a request, as its settings have them."""
     declared = declared_in(request.settings_class).get(axis) if request.settings_class is not None else None
     if declared is None:
@@ -147,12 +147,12 @@ def _one_row(kind: JobKind, request: Any) -> list[Job]:
     return [Job(settings=kind.settings(**values_for(kind.settings, request)), replicates=replicates)]
 
 
-def _made(make: Callable[[S], Sequence[J]], spec: S) -> Sequence[J]:
-    """Return the jobs of a spec; an error about a value that `quick` set says so."""
+def _made(make: Callable[[S], Sequence[J]], request: S) -> Sequence[J]:
+    """Return the jobs of a request; an error about a value that `quick` set says so."""
     try:
-        return make(spec)
+        return make(request)
     except InvalidSettingError as error:
-        small = {name: value for name, value in spec.small.items() if name not in spec.given and spec.quick}
+        small = {name: value for name, value in request.small.items() if name not in request.given and request.quick}
         set_by_quick = [f"{name}={value}" for name, value in small.items() if name.replace("_", " ") in str(error)]
         if not set_by_quick:
             raise

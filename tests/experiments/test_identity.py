@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 import icy
 from icy.cli import main
-from icy.config.specs import RunSpec
+from icy.config.requests import RunRequest
 from icy.core.code import digest_of, parts_of, same_code
 from icy.core.entry import Entry
 from icy.core.errors import StoreError
@@ -292,7 +292,7 @@ def test_a_grammar_and_a_cell_depend_on_what_they_capture() -> None:
         ("study-player", test_players.Plain, lambda: StudyRequest(player="mine", quick=True, out="r")),
     ],
 )
-def test_other_parts_of_users_are_followed_too(kind: str, of_kind: Any, spec: Callable[[], RunSpec]) -> None:
+def test_other_parts_of_users_are_followed_too(kind: str, of_kind: Any, spec: Callable[[], RunRequest]) -> None:
     plain = registry.get(of_kind, kind).load() if isinstance(of_kind, str) else of_kind
 
     def plan(number: int) -> tuple[set[str], set[bool]]:

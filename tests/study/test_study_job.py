@@ -15,7 +15,7 @@ from icy.core.errors import IcyError
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult, read_results
 from icy.experiments.run import stacks_of
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
 from icy.records.kinds import job_kind
 from icy.study.players.player import Log, logs_text, play
 from icy.study.players.simulated import Memoriser
@@ -163,7 +163,7 @@ def test_invalid_settings_are_refused(given: dict[str, Any], message: str) -> No
 def test_sweeps_accept_simulated_games(tmp_path: Path) -> None:
     several = {"player": ["composer", "random-letters"], "protocol": ["played", "yoked"]}
     part = {"kind": "study", "dataset": "synth", **several, **SHORT}
-    plan = make_sweep(sweep_spec(parts=[part], out=tmp_path, shard="1/2"))
+    plan = make_sweep(sweep_request(parts=[part], out=tmp_path, shard="1/2"))
     assert sum(len(row.job.replicates) for row in plan.rows) in (8, 16)
     assert len(plan.rows) in (2, 4)
 

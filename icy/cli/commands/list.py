@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from icy.cli import options
 from icy.cli.output import fitting, note, print_records, print_rows, stdout
-from icy.config.specs import option
+from icy.config.requests import option
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.registry import SIDES, registry
 from icy.core.text import counted

@@ -11,7 +11,7 @@ import click
 
 from icy.cli import options
 from icy.cli.output import note, print_rows, save_figure
-from icy.config.specs import option
+from icy.config.requests import option
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.registry import registry
 from icy.core.surroundings import log_level

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from icy.config.kinds import Settings, request_of, values_for
+from icy.config.requests import RunRequest
 from icy.config.settings import OLD_PRESETS, Numbers
-from icy.config.specs import RunSpec
 from icy.core.checks import FIRST_SEED, seed_list
 from icy.core.code import short_hash
 from icy.core.entry import CORE, Entry
@@ -263,7 +263,7 @@ def deaf_floors(game: GameSettings, episodes: int) -> dict[str, float]:
 
 
 @request_of(AgentSettings)
-class AgentRequest(RunSpec):
+class AgentRequest(RunRequest):
     """Agents to train in meta-referential games, one row per combination of values.
 
     Attributes:
@@ -418,7 +418,7 @@ class RecallAgentSettings(AgentSettings):
 
 
 @request_of(RecallAgentSettings)
-class RecallRequest(RunSpec):
+class RecallRequest(RunRequest):
     """Agents to train in the recall task, one row per combination of values.
 
     Attributes:
@@ -502,7 +502,7 @@ def language_conventions(config: Fields) -> dict[str, dict[str, Any]]:
 
 S2B = JobKind(
     "s2b",
-    spec=AgentRequest,
+    request=AgentRequest,
     settings=AgentSettings,
     rows=agent_rows,
     train=train,
@@ -522,7 +522,7 @@ S2B = JobKind(
 
 RECALL = JobKind(
     "recall",
-    spec=RecallRequest,
+    request=RecallRequest,
     settings=RecallAgentSettings,
     rows=recall_rows,
     train=train,

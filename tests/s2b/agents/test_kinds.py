@@ -18,7 +18,7 @@ from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.experiments.plan import make_plan
 from icy.experiments.players import players_of
 from icy.experiments.results import ProbeResult
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
 from icy.experiments.sweep_file import read_sweep
 from icy.records.kinds import job_kind
 from icy.records.store import CHECKPOINTS
@@ -400,12 +400,12 @@ def test_a_sweep_is_planned_from_its_file(tmp_path: Path) -> None:
         'seeds = 1\nworkers = 1\n[[sweep]]\nkind = "s2b"\nsamples = [1, 2]\nmost = 2\nupdates = 1\nepisodes = 10\n'
         'set = {episodes = 4}\nlearner = ["ppo", "supervised"]\n'
     )
-    spec = sweep_spec(**read_sweep(file), out=str(tmp_path / "out"))
+    spec = sweep_request(**read_sweep(file), out=str(tmp_path / "out"))
     plan = make_sweep(spec)
     assert {(row.name, row.facts["samples"]) for row in plan.rows} == {
         (f"pairs+{learner}", samples) for learner in ("ppo", "supervised") for samples in "12"
     }
-    shares = [make_sweep(sweep_spec(**read_sweep(file), out="none", shard=f"{i}/2")).rows for i in (1, 2)]
+    shares = [make_sweep(sweep_request(**read_sweep(file), out="none", shard=f"{i}/2")).rows for i in (1, 2)]
     assert [len(share) for share in shares] == [2, 2]
     file.write_text(file.read_text().replace("most = 2", "most = true"))
     with pytest.raises(IcyError, match="line 6: most"):
