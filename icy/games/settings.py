@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
+from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -376,12 +377,7 @@ def default_word_size(representation: str, concepts: int, levels: int = 2) -> in
         >>> default_word_size("gs", 50), default_word_size("qt", 50), default_word_size("qt", 17)
         (50, 6, 5)
     """
-    if representation != "qt":
-        return concepts
-    digits = 1
-    while levels**digits < concepts:
-        digits += 1
-    return digits
+    return next(d for d in count(1) if levels**d >= concepts) if representation == "qt" else concepts
 
 
 # -- what a user asks for: several rows, each with replicates ----------------------------------------------------------

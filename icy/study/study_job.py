@@ -119,12 +119,12 @@ class StudySettings(Settings):
         if not self.learns:
             player: StudyPlayer = self.entry.create(**self.options)
             return player
-        from .players.zoo import ZooPlayer, ZooSettings  # imports torch
+        from .players.zoo import ZooPlayer  # imports torch
 
         training = settings_for("default", **{"batch_size": BATCH_SIZE, **self.training})
-        updates = 0 if self.protocol == CONVERGED else self.updates  # "converged" trains before the first question
-        per_card, sizes = self.protocol == YOKED, (self.hidden, self.representation, updates)
-        return ZooPlayer(self.entry, ZooSettings(*sizes, per_card, training, dict(self.options)))
+        pace = 0 if self.protocol == CONVERGED else self.updates  # "converged" trains before the first question
+        model = {"hidden": self.hidden, "representation": self.representation, "options": self.options}
+        return ZooPlayer(self.entry, pace, training, self.protocol == YOKED, **model)
 
     def game_of(self, grammar: str, number: int) -> StudyGame:
         """Return the game with a grammar and an instance of the list; its seed is that of every player and grammar."""

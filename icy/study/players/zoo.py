@@ -1,7 +1,6 @@
 """Senders as players, which are trained on the cards shown so far."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -24,27 +23,6 @@ CPU = torch.device("cpu")
 BETWEEN_CHECKS = 25  # number of updates between checks for convergence
 
 
-@dataclass(frozen=True)
-class ZooSettings:
-    """Settings of a sender's training in a game.
-
-    Attributes:
-        hidden: hidden size of the sender, E.
-        representation: representation of messages: "soft", "gumb" or "discr".
-        updates: number of updates before each answer; with `per_card`, after each card.
-        per_card: whether the sender is trained after each card instead of before each answer.
-        training: batch size, learning rate and other settings.
-        options: further arguments of the sender.
-    """
-
-    hidden: int = 128
-    representation: str = "soft"
-    updates: int = 20
-    per_card: bool = False
-    training: TrainingSettings = field(default_factory=lambda: TrainingSettings(batch_size=16))
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
 class ZooPlayer(StudyPlayer):
     """Player with a sender that is trained on the cards shown so far, in batches drawn uniformly from them.
 
@@ -52,11 +30,16 @@ class ZooPlayer(StudyPlayer):
 
     Args:
         entry: registry entry of the sender.
-        settings: settings of the training.
+        pace: number of updates before each answer; with `per_card`, after each card.
+        training: batch size, learning rate and other settings.
+        per_card: whether the sender is trained after each card instead of before each answer.
+        **model: hidden size, representation and options of the sender, as for `ProbeSettings.of_model`.
     """
 
-    def __init__(self, entry: Entry, settings: ZooSettings | None = None) -> None:
-        self.entry, self.settings = entry, settings or ZooSettings()
+    def __init__(
+        self, entry: Entry, pace: int, training: TrainingSettings, per_card: bool = False, **model: Any
+    ) -> None:
+        self.entry, self.pace, self.training, self.per_card, self.model = entry, pace, training, per_card, model
 
     def begin(self, seat: StudySeat) -> None:
         """Initialize the sender's weights from the seed."""
@@ -71,17 +54,14 @@ class ZooPlayer(StudyPlayer):
             what: torch.tensor([stream_key(seat.seed, "zoo", what)], dtype=torch.int64, device="cpu")
             for what in ("cards", "noise")
         }
-        training = self.settings.training
         sample = self._meanings[:2][None]
-        model = make_model(self.task, self.seat.seed, training)
-        loss = supervised_loss(representation_of(self.task, training), "sender")
-        self._learner: Learner = make_learner([model], [self.seat.seed], loss, training, CPU, sample)
+        model = make_model(self.task, self.seat.seed, self.training)
+        loss = supervised_loss(representation_of(self.task, self.training), "sender")
+        self._learner: Learner = make_learner([model], [self.seat.seed], loss, self.training, CPU, sample)
 
     def model_settings(self, content: Dataset) -> ProbeSettings:
         """Return the settings of the sender for a dataset."""
-        chosen = self.settings
-        sizes = (content.space, content.vocab_size, content.word_length, chosen.hidden)
-        return ProbeSettings.of_model(self.entry, *sizes, chosen.representation, chosen.options)
+        return ProbeSettings.of_model(self.entry, content.space, content.vocab_size, content.word_length, **self.model)
 
     def parameters(self, content: Dataset) -> dict[str, int]:
         """Return the sender's number of parameters for a dataset, under each counting convention.
@@ -89,7 +69,7 @@ class ZooPlayer(StudyPlayer):
         Raises:
             IcyError: the sender cannot be created.
         """
-        return count_parameters(make_model(self.model_settings(content), 0, self.settings.training))
+        return count_parameters(make_model(self.model_settings(content), 0, self.training))
 
     def learn(self, item: Item, code: str) -> None:
         """Add a card to the training set."""
@@ -99,13 +79,13 @@ class ZooPlayer(StudyPlayer):
         )
         if meaning not in self.known:
             self.known.append(meaning)
-        if self.settings.per_card:
-            self.train(self.settings.updates)
+        if self.per_card:
+            self.train(self.pace)
 
     def answer(self, item: Item) -> str:
         """Train on the cards shown so far, and return the sender's code for an item."""
-        if not self.settings.per_card:
-            self.train(self.settings.updates)
+        if not self.per_card:
+            self.train(self.pace)
         return self.predict_codes([item[0] * self.seat.content.values + item[1]])[0]
 
     def train(self, updates: int) -> None:
@@ -113,7 +93,7 @@ class ZooPlayer(StudyPlayer):
         if not self.known or not updates:
             return
         pool = MeaningPool([self._meanings.new_tensor(sorted(self.known)).numpy()], CPU)
-        batches = pool.draw(self._keys["cards"], self.updates, updates, self.settings.training.batch_size)[0]
+        batches = pool.draw(self._keys["cards"], self.updates, updates, self.training.batch_size)[0]
         noise = counter_hash(self._keys["noise"], torch.arange(self.updates, self.updates + updates, device="cpu"))
         self._learner.train(self._meanings[batches][:, None], self._messages[batches][:, None], noise[:, None])
         self.updates += updates

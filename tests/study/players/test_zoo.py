@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from icy.config.settings import TrainingSettings
 from icy.core.registry import registry
 from icy.study.game import dataset
 from icy.study.players.player import StudySeat, play
-from icy.study.players.zoo import BETWEEN_CHECKS, ZooPlayer, ZooSettings
+from icy.study.players.zoo import BETWEEN_CHECKS, ZooPlayer
 from tests.study.game.helpers import game_of
 
-FAST = ZooSettings(hidden=16, updates=5)
+PACE = 5
 
 
-def sender(name: str = "FC2L", settings: ZooSettings = FAST) -> ZooPlayer:
-    return ZooPlayer(registry.get(name, "sender"), settings)
+def sender(name: str = "FC2L") -> ZooPlayer:
+    return ZooPlayer(registry.get(name, "sender"), PACE, TrainingSettings(batch_size=16), hidden=16)
 
 
 def test_a_sender_memorizes_all_cards() -> None:
@@ -50,7 +51,7 @@ def test_a_second_game_starts_from_initial_weights() -> None:
     game, player = game_of(examples=12, held_out_at=(9,)), sender()
     first = play(game, player, 0)
     assert play(game, player, 0).events == first.events
-    assert player.updates == 12 * FAST.updates
+    assert player.updates == 12 * PACE
 
 
 def test_an_untrained_sender_answers_in_letters() -> None:
