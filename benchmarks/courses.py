@@ -99,5 +99,5 @@ def make_job(kind: str, **options: Any) -> Any:
     from icy.experiments.plan import make_plan
     from icy.records.kinds import job_kind
 
-    (row,) = make_plan(job_kind(kind).load_spec().asked(**options)).rows
+    (row,) = make_plan(job_kind(kind).request_class().asked(**options)).rows
     return row.job

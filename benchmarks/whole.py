@@ -142,7 +142,7 @@ def train_row(row: Row, where: Where) -> str:
     from icy.training.probe_job import ProbeRequest
 
     with tempfile.TemporaryDirectory() as out:
-        spec = ProbeRequest.asked(
+        request = ProbeRequest.asked(
             model=row.model,
             grammar=GRAMMARS[: row.grammars],
             meanings=SPACE,
@@ -152,7 +152,7 @@ def train_row(row: Row, where: Where) -> str:
             engine=where.engine,
             out=out,
         )
-        plan = make_plan(spec)
+        plan = make_plan(request)
         rows = [replace(one, job=FixedJob(**vars(one.job))) for one in plan.rows]
         records = run_plan(replace(plan, rows=tuple(rows))).records
     done = [(record["reason"], record["steps"], len(record["curve"])) for record in records]

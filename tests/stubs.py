@@ -17,7 +17,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import icy
-from icy.config.specs import ReproduceRequest, RunSpec
+from icy.config.requests import ReproduceRequest, RunRequest
 from icy.core.importing import load_object
 from icy.experiments.requests import SearchRequest, SweepRequest
 from icy.experiments.results import ProbeResult
@@ -107,7 +107,7 @@ def overload(kind: str, options: str, result: str) -> str:
 
 def stubs() -> dict[Path, str]:
     """Return the source of every stub file by its path."""
-    run, pair = annotations(RunSpec), annotations(EndToEndRequest)
+    run, pair = annotations(RunRequest), annotations(EndToEndRequest)
     arguments, overloads = [], []
     own = {
         ProbeRequest: ("ProbeOptions", ["model", "grammar"]),
@@ -115,7 +115,7 @@ def stubs() -> dict[Path, str]:
         ChainRequest: ("ChainOptions", ["model", "grammar"]),
     }
     for kind in job_kinds():
-        name, spec = f"{re.sub('(Spec|Request)$', '', kind.load_spec().__name__)}Arguments", kind.load_spec()
+        name, spec = f"{re.sub('(Spec|Request)$', '', kind.request_class().__name__)}Arguments", kind.request_class()
         base, first = own.get(spec, ("RunOptions", annotations(spec).keys() - run.keys()))
         types = {key: type_ for key, type_ in annotations(spec).items() if key in first}
         arguments.append(typed_dict(name, types, base=base))

@@ -124,6 +124,8 @@ def _draw(bars: Sequence[_Bar], values: bool, ax: Axes) -> None:
     high = max(high, 1.0) if max(map(abs, ends)) <= 1 else high
     low -= 0.04 * (high - low) * (low < 0)
     ax.set(xlim=(low, high + (0.2 if values else 0.05) * (high - low)), ylim=(len(bars) - 0.35, -0.6))
+    if not values:
+        ax.locator_params(axis="x", nbins=4)  # panels are side by side
     ax.set_xticks([tick for tick in ax.get_xticks() if low <= tick <= high * 1.01])
     ax.axvline(0, color="black", linewidth=0.8)
 

@@ -16,7 +16,7 @@ CONTENTS = {
     "core": "registry and plug-ins, errors, checks, random streams, noise, devices, files, representations",
     "languages": "meaning spaces, languages, their files, splits",
     "text": "requests to\nlanguage models",
-    "config": "specs, settings,\nprotocols, presets",
+    "config": "requests, settings,\nprotocols, presets",
     "models": "senders, receivers,\ncells, kernels",
     "grammars": "one file each",
     "metrics": "measures of\ncompositionality",

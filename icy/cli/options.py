@@ -16,8 +16,8 @@ import click
 from click.core import ParameterSource
 
 from icy.analysis.style import STYLES, plot_style
+from icy.config.requests import option
 from icy.config.settings import RepresentationName
-from icy.config.specs import option
 from icy.core.checks import number_or_text, parse_count
 from icy.core.choices import typed
 from icy.core.errors import InvalidSettingError, quoted
@@ -141,7 +141,7 @@ class Several(Renamed):
         return number_or_text(",".join(map(str, given))) if given else None
 
 
-# Fields of RunSpec in the order of the help; their options come after the command's own.
+# Fields of RunRequest in the order of the help; their options come after the command's own.
 RUNNING = (
     *("quick", "plugin", "device", "workers", "engine", "out", "rerun", "initial_results", "keep_models", "track"),
     *("runner", "per_gpu"),
@@ -159,7 +159,7 @@ class Declared:
         hint: its type, from which the form of the option follows.
         default: its default; MISSING if the user must give a value.
         text: its description in the docstring.
-        shown: its metadata, see `icy.config.specs`; and arguments of `click.option`, which override those from the
+        shown: its metadata, see `icy.config.requests`; and arguments of `click.option`, which override those from the
             type. The key `also` has decorators of further options, which the command does not get.
         old: old names of the option.
     """
@@ -250,21 +250,17 @@ def fields_of(kind: Any) -> dict[str, Declared]:
     return found
 
 
-def spec_options(
-    spec: type, first: Iterable[str] = (), last: Iterable[str] = (), without: Iterable[str] = (), **help: str
-) -> Decorator:
-    """Return an option per field of a spec, in the order of the fields; the fields of RUNNING come last.
+def request_options(request: type, first: Iterable[str] = (), without: Iterable[str] = (), **help: str) -> Decorator:
+    """Return an option per field of a request, in the order of the fields; the fields of RUNNING come last.
 
     Args:
-        spec: the dataclass.
+        request: the class of requests.
         first: fields that come first, in this order.
-        last: fields that come last among the spec's own, in this order.
         without: fields that have no option.
         **help: texts that replace the fields' descriptions.
     """
-    options = fields_of(spec)
-    own = [name for name in options if name not in {*first, *last, *RUNNING}]
-    names = dict.fromkeys((*first, *own, *last, *RUNNING))
+    options = fields_of(request)
+    names = dict.fromkeys((*first, *(name for name in options if name not in RUNNING), *RUNNING))
     help["rerun"] = "; ".join(f"{name}: {what}" for name, what in RERUN.items()) + "."
     return together(*(options[name].option(help=help.get(name, "")) for name in names if name not in without))
 
@@ -476,23 +472,32 @@ Verbose = Annotated[
 
 @dataclasses.dataclass(frozen=True)
 class TableOutput:
-    """How a command prints its tables. It also shows the log, and no progress if it is quiet.
-
-    Attributes:
-        caption: caption that replaces the title; LaTeX if it has a backslash or a dollar sign.
-        label: label in LaTeX.  [default: short, as in tab:acquire-5x10-soft]
-        no_footnotes: no notes below the table.
-    """
+    """How a command prints its tables. It also shows the log, and no progress if it is quiet."""
 
     format_: Format = "table"
-    caption: str = option("", metavar="TEXT")
-    label: str = option("", metavar="NAME")
-    no_footnotes: bool = False
     spread: Spread = "sd"
     quiet: Quiet = False
 
     def __post_init__(self) -> None:
         set_up_log(self.quiet)
+
+    def print(self, *tables: BiasTable) -> None:
+        """Print tables, one below the other."""
+        print_tables(tables, self.format_)
+
+
+@dataclasses.dataclass(frozen=True)
+class PaperOutput(TableOutput):
+    """How a command prints its tables, also for papers.
+
+    Attributes:
+        caption: caption that replaces the title; LaTeX if it has a backslash or a dollar sign.
+        no_footnotes: no notes below the table.
+    """
+
+    caption: str = option("", metavar="TEXT")
+    label: str = option("", metavar="NAME", help="Label in LaTeX.  [default: short, as in tab:acquire-5x10-soft]")
+    no_footnotes: bool = False
 
     def for_paper(self, *tables: BiasTable) -> list[BiasTable]:
         """Return tables with the caption, the label and the footnotes of the options.
@@ -510,11 +515,11 @@ class TableOutput:
 
     def print(self, *tables: BiasTable) -> None:
         """Print tables, one below the other."""
-        print_tables(self.for_paper(*tables), self.format_)
+        super().print(*self.for_paper(*tables))
 
 
 @dataclasses.dataclass(frozen=True)
-class RowsOutput(TableOutput):
+class RowsOutput(PaperOutput):
     """How a command prints and writes a measurement.
 
     Attributes:

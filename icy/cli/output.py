@@ -140,13 +140,13 @@ def print_on_terminal(table: BiasTable, console: Console) -> None:
     for heading, rows in table.groups():
         if heading:
             console.print(Text(in_a_line(heading), style="italic"))
-        for head, *body in _fitting([[*map(in_a_line, line)] for line in (table.head(), *rows)], console.width):
+        for head, *body in fitting([[*map(in_a_line, line)] for line in (table.head(), *rows)], console.width):
             console.print(rich_table(head, body, numbers=range(1, len(head))))
     for remark in table.remarks("* best, ° worst"):
         console.print(Text(in_a_line(remark), style="dim"))
 
 
-def _fitting(lines: list[list[str]], room: int) -> list[list[tuple[str, ...]]]:
+def fitting(lines: list[list[str]], room: int) -> list[list[tuple[str, ...]]]:
     """Cut a table into parts that fit the terminal; each has the first column and as many others as fit."""
     first, *columns = zip(*lines, strict=True)
     parts = [[first]]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from icy.cli.options import FORMATS, TableOutput, Verbose, command, spec_options
-from icy.config.specs import option
+from icy.cli.options import FORMATS, TableOutput, Verbose, command, request_options
+from icy.config.requests import option
 from icy.core.entry import JOB
 from icy.core.processes import interrupt_text
 from icy.core.registry import registry
@@ -237,7 +237,7 @@ def _saved_models_note(plan: Plan, kind: JobKind, result: ProbeResult) -> str:
     )
 
 
-# -- commands of registered kinds of jobs, made from their specs -------------------------------------------------------
+# -- commands of registered kinds of jobs, made from their requests ----------------------------------------------------
 
 
 def command_of_kind(kind: str, name: str) -> Callable[[Callable[[], None]], click.Command]:
@@ -246,19 +246,19 @@ def command_of_kind(kind: str, name: str) -> Callable[[Callable[[], None]], clic
 
 
 def job_command(kind: JobKind, name: str | None = None, examples: str = "") -> click.Command:
-    """Return the command of a kind of job: one option per field of its spec, and the options of every training command.
+    """Return the command of a kind of job: one option per field of its request, and those of all training commands.
 
     Args:
         kind: any registered kind.
         name: name of the command in a group; by default the kind's name.
         examples: end of its help.
     """
-    spec = kind.load_spec()
+    asked = kind.request_class()
 
     def train(*, chosen: dict[str, Any], output: Output) -> int:
-        request = spec.asked(**chosen)
+        request = asked.asked(**chosen)
         return run_command(make_plan(request), output, output.show, request.track)
 
-    train.__annotations__ = {"chosen": Annotated[dict[str, Any], spec_options(spec)], "output": Output}
+    train.__annotations__ = {"chosen": Annotated[dict[str, Any], request_options(asked)], "output": Output}
     train.__doc__ = f"{registry.get(kind.name, JOB).description}\n\n{examples}"
     return command(name or kind.name)(train)

@@ -1,1 +1,1 @@
-"""Configuration: specs, training settings, protocols and presets."""
+"""Configuration: requests, training settings, protocols and presets."""

@@ -6,7 +6,7 @@ types, limits and metadata follow the options of the command, the arguments of t
 configuration in records, the headings of tables, and warnings of settings without effect. `request_of` adds them to the
 class of requests.
 
-The metadata of a field, all optional, in addition to that of `icy.config.specs`:
+The metadata of a field, all optional, in addition to that of `icy.config.requests`:
     axis: whether a request may have several values. Each is a row.
     every: for an axis, a function that returns the names that "all" means; by default the names in its type.
     quick: the value with `quick`.
@@ -35,9 +35,9 @@ from icy.core.entry import Entry
 from icy.core.fields import check_fields, check_of, field_types, setting
 from icy.core.types import Choices, Fields
 
-from .specs import RunSpec
+from .requests import RunRequest
 
-R = TypeVar("R", bound=RunSpec)
+R = TypeVar("R", bound=RunRequest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,11 @@ class Settings:
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """Registry entries of the parts that a worker needs, without the kind and the grammars of replicates."""
+        """Registry entries of the parts that a worker needs, without the kind and those of conditions."""
+        return ()
+
+    def entries_of(self, condition: str) -> Sequence[Entry]:
+        """Return the registry entries of a condition of replicates, such as its grammar."""
         return ()
 
     def versions(self, condition: str, seed: int) -> dict[str, str]:
@@ -195,7 +199,7 @@ ABOUT = ("axis", "every", "quick", "key", "writes", "since", "idle", "refused", 
 
 
 def request_of(settings: type[Settings]) -> Callable[[type[R]], type[R]]:
-    """Return a decorator that completes a class of requests, a subclass of RunSpec, by the fields of a settings class.
+    """Return a decorator that completes a class of requests by the fields of a settings class.
 
     The class declares the fields that only requests have, and those that it takes in another form. Where a request may
     have several values along an axis, the type becomes that of one or several. Tables of options come last.
@@ -244,7 +248,7 @@ def _asked(declared: Field[Any], hint: Any) -> Any:
     return setting(default_of(declared), metadata=shown)
 
 
-def values_for(settings: type[Settings], request: RunSpec) -> Choices:
+def values_for(settings: type[Settings], request: RunRequest) -> Choices:
     """Return the values of a request, which has one along each axis, for the fields of a settings class."""
     known = declared_in(settings).items()
     return {

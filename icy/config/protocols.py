@@ -11,6 +11,9 @@ from icy.core.checks import LARGEST_RATIO, whole_number
 from icy.core.errors import InvalidSettingError, quoted, require_known
 
 BASELINE = "concat"
+PAIRS = (
+    "e2e"  # in configurations of pairs, which have no protocol; the version of their rules is that of EndToEndSettings
+)
 SCRATCH = "none"  # instead of a grammar: sender and receiver have not learned a language before
 
 
@@ -228,61 +231,3 @@ def decide(
     if baseline is not None and steps >= protocol.limit(baseline) + (late and not protocol.stops_at_target):
         return "cap" if protocol.stops_at_target else "budget"
     return None
-
-
-@dataclass(frozen=True)
-class EndToEndProtocol:
-    """Rules for the length of the training of a pair.
-
-    From scratch, a pair plays `steps` updates. After pre-training, it plays `cap` times the updates of supervised
-    training on concat with the same seed (of the slower side), but at most `most`. If `steps` is set, it plays `steps`.
-
-    Attributes:
-        target: accuracy that each side must reach in pre-training.
-        cap: the updates of the game as a multiple of concat's supervised updates.
-        most: limit of the updates of the game; None for no limit.
-        steps: updates of the game, independent of concat's.
-        report_every: updates of the game between two evaluations.
-        version: increased whenever a change could alter results.
-    """
-
-    target: float = 0.99
-    cap: float = 20
-    most: int | None = 10_000
-    steps: int | None = None
-    report_every: int = 100
-    version: int = 1
-
-    @property
-    def length(self) -> dict[str, float]:
-        """The limit of the training by name: {"cap": ...}."""
-        return {"cap": self.cap}
-
-    name = "e2e"
-    description = "Sender and receiver trained together, from scratch or after learning a grammar."
-    source = "Perkins21 tables 6, 11, 17, 18; Icy22 table 18, figure 7"
-    measure = "accuracy"
-    stops_at_target = False
-    holds_out = False
-
-    def __post_init__(self) -> None:
-        checked_target(self.target)
-        checked_cap(self.cap, 0)
-        for name in ("most", "steps", "report_every"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, whole_number(f"setting {name}", getattr(self, name)))
-
-    def limit(self, baseline_steps: float) -> int:
-        """Return the number of updates of a game after pre-training."""
-        if self.steps is not None:
-            return self.steps
-        limit = max(1, int(self.cap * baseline_steps))
-        return limit if self.most is None else min(limit, self.most)
-
-    def config(self, scratch: bool) -> dict[str, Any]:
-        """Return the settings that can change the numbers of a pair."""
-        timing: dict[str, Any] = {"steps": self.steps, "report_every": self.report_every}
-        if scratch:
-            return timing
-        relative = {"cap": self.cap, "most": self.most} if self.steps is None else {}
-        return {**timing, "target": self.target, **relative}

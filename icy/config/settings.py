@@ -16,7 +16,7 @@ from icy.core.streams import DrawsName
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 
-# -- types of the fields of specs and settings. A Literal is the only list of its names, except where a table also -----
+# -- types of the fields of requests and settings. A Literal is the only list of its names, except where a table also --
 
 # describes each name; the tests then compare both.
 

@@ -89,7 +89,7 @@ def setting(
         default: the default; without it, a value must be given.
         called: as in FieldCheck, like `least`, `most`, `above`, `among` and `hint`.
         metadata: metadata of the field, by name.
-        **about: further metadata; see `icy.config.kinds` and `icy.config.specs`.
+        **about: further metadata; see `icy.config.kinds` and `icy.config.requests`.
     """
     initial: Any = {"default_factory": dict} if default == {} else {"default": default}
     check = FieldCheck(called, least, most, above, among, hint)

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.padding import Padding
 from rich.text import Text
 
-from icy.config.specs import RunSpec
+from icy.config.requests import RunRequest
 from icy.core.progress import progress_disabled
 from icy.core.registry import SIDES
 from icy.core.text import counted, duration
@@ -55,12 +55,12 @@ def with_progress(watcher: Watcher | None, progress: bool | None) -> Watcher | N
     return display if watcher is None else Watchers(display, watcher)
 
 
-def callbacks_of(spec: RunSpec, watcher: Watcher | None, progress: bool | None) -> Watcher | None:
-    """Return the callbacks of a run in Python: the caller's, a display of progress, and the trackers of its spec."""
-    return watching(with_progress(watcher, progress), spec.track, spec.out)
+def callbacks_of(request: RunRequest, watcher: Watcher | None, progress: bool | None) -> Watcher | None:
+    """Return the callbacks of a run in Python: the caller's, a display of progress, and the trackers of its request."""
+    return watching(with_progress(watcher, progress), request.track, request.out)
 
 
-def run_request(request: RunSpec, watcher: Watcher | None, progress: bool | None) -> ProbeResult:
+def run_request(request: RunRequest, watcher: Watcher | None, progress: bool | None) -> ProbeResult:
     """Run what a function of the library was asked for; models may be classes, functions and modules."""
     from .user_models import with_model_names  # imports torch
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from icy.config.kinds import values_for
 from icy.config.options import EndToEndOptions
 from icy.config.protocols import BASELINE, SCRATCH
+from icy.config.requests import spell_out
 from icy.config.settings import OPEN, Grammars, settings_for
-from icy.config.specs import spell_out
 from icy.core.checks import seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry, without_choices
@@ -261,7 +261,7 @@ def _table(long: pd.DataFrame, spread: str = "sd", **more: Any) -> BiasTable:
 
 END_TO_END = JobKind(
     "e2e",
-    spec=EndToEndRequest,
+    request=EndToEndRequest,
     jobs=pair_jobs,
     train=_train,
     result=EndToEndResult,

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 
 from icy.config.kinds import declared_in
-from icy.config.specs import RunSpec
+from icy.config.requests import RunRequest
 from icy.core.errors import InvalidSettingError
 from icy.core.machine import resolve_device
 from icy.training.job import Job
@@ -14,7 +14,7 @@ from icy.training.job import Job
 log = logging.getLogger(__name__)
 
 
-def warn_of_idle(request: RunSpec, jobs: Iterable[Job]) -> None:
+def warn_of_idle(request: RunRequest, jobs: Iterable[Job]) -> None:
     """Warn of arguments and settings of a request that have no effect in any of its jobs.
 
     Raises:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from icy.config.kinds import values_for
 from icy.config.options import ChainOptions
+from icy.config.requests import spell_out
 from icy.config.settings import SCHEMES, Grammars, settings_for
-from icy.config.specs import spell_out
 from icy.core.checks import seed_list
 from icy.core.errors import require_known
 from icy.core.surroundings import standard_state
@@ -138,7 +138,7 @@ def _rehearse(job: LanguageJob, updates: int) -> float:
 
 CHAIN = JobKind(
     "chain",
-    spec=ChainRequest,
+    request=ChainRequest,
     jobs=chain_jobs,
     train=_train,
     rehearse=_rehearse,

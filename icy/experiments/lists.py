@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 
@@ -127,13 +127,14 @@ def _protocols(pattern: str | None) -> Rows:
 
 
 def _presets(pattern: str | None) -> Rows:
-    from icy.config.settings import PUBLISHED
+    from icy.config.settings import PUBLISHED, Departure
     from icy.games.settings import PRESETS as GAMES
     from icy.s2b.settings import COMPATS
     from icy.study.game.settings import PUBLISHED as STUDY
 
-    presets = {"published": PUBLISHED, **{f"s2b {name}": found for name, found in COMPATS.items()}}
-    presets |= {**{f"games {name}": found for name, found in GAMES.items()}, "study published": STUDY}
+    presets: dict[str, Mapping[str, Departure]] = {"published": PUBLISHED}
+    presets |= {f"s2b {name}": found for name, found in COMPATS.items()}
+    presets |= {f"games {name}": found for name, found in GAMES.items()} | {"study published": STUDY}
     usual = "the papers' description, with known errors corrected"
     rows = [{"preset": "default", "departure": "", "settings": "", "reason": usual}]
     for preset, departures in presets.items():

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast, get_args
 
+from icy.config.requests import RunRequest
 from icy.config.settings import RunnerName
-from icy.config.specs import RunSpec
 from icy.core.code import edited_modules, same_code
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.machine import SOFTWARE, resolve_device, usable_cores
@@ -227,61 +227,61 @@ class Plan:
         return list(dict.fromkeys(row.facts["hidden size"] for row in self.rows if "hidden size" in row.facts))
 
 
-def make_plan(spec: RunSpec) -> Plan:
-    """Return the plan of a spec, without training.
+def make_plan(request: RunRequest) -> Plan:
+    """Return the plan of a request, without training.
 
     Raises:
         IcyError: as for `icy.probe`, `icy.e2e` and so on.
     """
-    rows = plan_rows(spec)
-    warn_of_idle(spec, [row.job for row in rows])
-    return planned(spec, rows)
+    rows = plan_rows(request)
+    warn_of_idle(request, [row.job for row in rows])
+    return planned(request, rows)
 
 
 @interrupted_with("nothing was trained")
-def plan_rows(spec: RunSpec) -> list[Row]:
-    """Return the rows of a spec: the jobs of its kind, each with its records on file."""
-    registry.load_files(spec.plugin)
-    if folder_of(spec.out).suffix.lower() in (".parquet", ".csv", ".json"):
+def plan_rows(request: RunRequest) -> list[Row]:
+    """Return the rows of a request: the jobs of its kind, each with its records on file."""
+    registry.load_files(request.plugin)
+    if folder_of(request.out).suffix.lower() in (".parquet", ".csv", ".json"):
         raise InvalidSettingError(
-            f"out is a folder for results, not a file such as '{spec.out}'; `icy pack` writes results to a file."
+            f"out is a folder for results, not a file such as '{request.out}'; `icy pack` writes results to a file."
         )
-    where: Choices = {"device": device_of(spec), "engine": spec.engine, "folder": str(spec.out)}
-    check_engine(spec.engine, where["device"])
-    kind = job_kind(spec.job_kind)
-    if spec.keep_models and kind.model is None:
+    where: Choices = {"device": device_of(request), "engine": request.engine, "folder": str(request.out)}
+    check_engine(request.engine, where["device"])
+    kind = job_kind(request.job_kind)
+    if request.keep_models and kind.model is None:
         raise InvalidSettingError(f"Jobs of kind '{kind.name}' save no models; leave out keep_models (--keep-models).")
-    where["keep_models"] = spec.keep_models
-    where["given"] = spec.given.union(getattr(spec, "settings", {}))
-    store = store_of(spec)
+    where["keep_models"] = request.keep_models
+    where["given"] = request.given.union(getattr(request, "settings", {}))
+    store = store_of(request)
     from icy.grammars.languages import forget_user_languages  # here, since importing a plan must not import grammars
     from icy.training.task_models import fixed_randomness  # it imports torch
 
     # With one thread, trial calls are fast, also on a busy machine, where threads would wait for each other.
     with same_code(), fixed_randomness(), one_thread():
         forget_user_languages()
-        jobs = jobs_of(kind, spec)
+        jobs = jobs_of(kind, request)
         for job in jobs:
             check_config(job)
-        return [Row.of(with_identity(replace(job, **where), store), store, spec.rerun) for job in jobs]
+        return [Row.of(with_identity(replace(job, **where), store), store, request.rerun) for job in jobs]
 
 
-def packs_of(spec: RunSpec) -> tuple[Pack, ...]:
-    """Return the packs that a spec starts from.
+def packs_of(request: RunRequest) -> tuple[Pack, ...]:
+    """Return the packs that a request starts from.
 
     Raises:
         StoreError: a pack cannot be read.
     """
-    return tuple(map(read_once, spec.start_files))
+    return tuple(map(read_once, request.start_files))
 
 
-def store_of(spec: RunSpec) -> Store:
-    """Return the results folder of a spec, with the records of the packs that it starts from."""
-    return Store(spec.out, {record["key"]: record for pack in packs_of(spec) for record in pack.records})
+def store_of(request: RunRequest) -> Store:
+    """Return the results folder of a request, with the records of the packs that it starts from."""
+    return Store(request.out, {record["key"]: record for pack in packs_of(request) for record in pack.records})
 
 
-def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
-    """Return the plan of some rows, on the runner, device and workers of the spec.
+def planned(request: RunRequest, rows: Sequence[Row]) -> Plan:
+    """Return the plan of some rows, on the runner, device and workers of the request.
 
     Raises:
         InvalidSettingError: workers or per_gpu below 1, per_gpu with the local runner, or a model or grammar that is
@@ -289,26 +289,26 @@ def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
     """
     for sentence in dict.fromkeys(sentence for row in rows for sentence in row.job.remarks()):
         log.warning("%s", sentence)
-    device = device_of(spec)
-    if spec.per_gpu < 1:
-        raise InvalidSettingError(f"per_gpu must be at least 1, not {spec.per_gpu}.")
-    workers = plan_workers(spec.workers, device, rows)
-    if spec.runner != "local":
-        workers = spec.workers or 0
+    device = device_of(request)
+    if request.per_gpu < 1:
+        raise InvalidSettingError(f"per_gpu must be at least 1, not {request.per_gpu}.")
+    workers = plan_workers(request.workers, device, rows)
+    if request.runner != "local":
+        workers = request.workers or 0
         for row in rows:
             _refuse_notebook(row)
-    elif spec.per_gpu != 1:
+    elif request.per_gpu != 1:
         raise InvalidSettingError("per_gpu is for --runner ray; on this machine --workers share the GPU.")
-    return Plan(tuple(rows), store_of(spec), device, workers, spec.runner, spec.per_gpu, packs_of(spec))
+    return Plan(tuple(rows), store_of(request), device, workers, request.runner, request.per_gpu, packs_of(request))
 
 
-def device_of(spec: RunSpec) -> str:
-    """Return the device of a spec; for a cluster also "auto", because its devices are known only after connecting."""
-    require_known("runner", spec.runner, RUNNERS)
-    if spec.runner == "local":
-        return resolve_device(spec.device)
-    require_known("device of a cluster", spec.device, ON_CLUSTERS, "Each task sees only its own GPU.")
-    return spec.device
+def device_of(request: RunRequest) -> str:
+    """Return the device of a request; for a cluster also "auto", as its devices are known only after connecting."""
+    require_known("runner", request.runner, RUNNERS)
+    if request.runner == "local":
+        return resolve_device(request.device)
+    require_known("device of a cluster", request.device, ON_CLUSTERS, "Each task sees only its own GPU.")
+    return request.device
 
 
 def _refuse_notebook(row: Row) -> None:

@@ -203,10 +203,7 @@ def as_published(games: Iterable[GameSettings]) -> list[tuple[int, int]]:
     return [(g.shots, g.samples) for g in same]
 
 
-@functools.cache
-def floors(game: GameSettings, episodes: int, seeds: tuple[int, ...]) -> pd.DataFrame:
-    """Return the scores of listeners that never listen, in a game; see `icy.s2b.never_listening`."""
-    return never_listening(game, episodes=episodes, seeds=seeds)
+floors = functools.cache(never_listening)  # the same for all players of a game
 
 
 def chance_text(rows: pd.DataFrame) -> str:
@@ -252,7 +249,7 @@ class PlayerScores(PlayersMeasurement):
         found = evaluate(speaker.player, listener.player, game, episodes=self.episodes, seeds=self.seeds).table()
         rows = found.assign(speaker=speaker.label, listener=listener.label, **self.settings(game))
         rows = rows.assign(decisions=game.decisions, episodes=self.episodes)
-        return with_deaf(rows, floors(game, self.episodes, tuple(self.seeds)))
+        return with_deaf(rows, floors(game, episodes=self.episodes, seeds=tuple(self.seeds)))
 
     def bias_table(self, spread: str = "sd") -> BiasTable:
         """Return a table with a row per pair and game."""

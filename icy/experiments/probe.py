@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from icy.config.kinds import values_for
 from icy.config.options import ProbeOptions
 from icy.config.protocols import BASELINE, SCRATCH
+from icy.config.requests import spell_out
 from icy.config.settings import Grammars, settings_for, with_budget
-from icy.config.specs import spell_out
 from icy.core.checks import FIRST_SEED, seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry, without_choices
@@ -203,7 +203,7 @@ def _model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
 
 PROBE = JobKind(
     "probe",
-    spec=ProbeRequest,
+    request=ProbeRequest,
     jobs=probe_jobs,
     train=_train,
     rehearse=_rehearse,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from icy.config.options import ReproduceOptions
+from icy.config.requests import RETRIES, RUNNING, ReproduceRequest, spell_out
 from icy.config.settings import RepresentationName
-from icy.config.specs import RETRIES, RUNNING, ReproduceRequest, spell_out
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.fields import current_names
@@ -253,7 +253,7 @@ def _agents(request: Reproducing) -> Plan:
     """Plan the agents of a table, with the kind of job that trains them."""
     from icy.analysis.literature.retraining import agent_parts
 
-    kind = job_kind(request.source.reproduce).load_spec()
+    kind = job_kind(request.source.reproduce).request_class()
     shared = request.shared()
     changed = shared.pop("settings")
     specs = []
@@ -268,7 +268,7 @@ def _games(request: Reproducing) -> Plan:
     """Plan the agents of a table of multi-target games."""
     from icy.analysis.literature.retraining import game_parts
 
-    kind = job_kind(request.source.reproduce).load_spec()
+    kind = job_kind(request.source.reproduce).request_class()
     shared = request.shared()
     settings = current_names(kind, shared.pop("settings"))
     length = {"updates": settings.pop("updates")} if "updates" in settings else {}

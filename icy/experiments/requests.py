@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from icy.config.requests import MODELS, RETRIES, option
 from icy.config.settings import Grammars, OrderName, SamplerName, SideName
-from icy.config.specs import MODELS, RETRIES, option
 from icy.training.probe_job import ProbeRequest
 
 

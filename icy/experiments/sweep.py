@@ -1,7 +1,7 @@
 """`icy.sweep`: many rows from lists of models, grammars, representations and more, in one run.
 
-A sweep expands into the specs of its rows, of any kinds of jobs. The rows are planned, ordered longest first, and run
-into one folder. Replicates on file are not trained again, so the same command resumes an interrupted sweep.
+A sweep expands into the requests of its rows, of any kinds of jobs. The rows are planned, ordered longest first, and
+run into one folder. Replicates on file are not trained again, so the same command resumes an interrupted sweep.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Unpack, get_args
 
 from icy.config.options import SweepOptions
+from icy.config.requests import RUNNING, RunRequest, names, spell_out
 from icy.config.settings import OrderName
-from icy.config.specs import RUNNING, RunSpec, names, spell_out
 from icy.core.checks import parse_whole
 from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, require_known, unknown
 from icy.core.fields import current_names
@@ -79,17 +79,17 @@ def sweep(
         [('receiver/FC1L', 'gumb'), ('receiver/FC1L', 'soft'), ('sender/FC1L', 'gumb'), ('sender/FC1L', 'soft')]
     """
     given: Choices = {**({"model": model} if model else {}), **options}
-    spec = with_model_names(sweep_spec(**(given if file is None else over(read_sweep(file), given))), "model")
-    plan = make_sweep(spec)
-    callbacks = callbacks_of(spec, watcher, progress)
-    return run_plan(plan, callbacks, retries=spec.retries)
+    request = with_model_names(sweep_request(**(given if file is None else over(read_sweep(file), given))), "model")
+    plan = make_sweep(request)
+    callbacks = callbacks_of(request, watcher, progress)
+    return run_plan(plan, callbacks, retries=request.retries)
 
 
 spell_out(sweep, SweepRequest, ProbeResult)
 
 
-def sweep_spec(**given: Any) -> SweepRequest:
-    """Return the spec of a sweep. Its parts may be of several kinds of jobs.
+def sweep_request(**given: Any) -> SweepRequest:
+    """Return the request of a sweep. Its parts may be of several kinds of jobs.
 
     Each argument of the whole sweep is passed to the parts that take it.
 
@@ -103,7 +103,7 @@ def sweep_spec(**given: Any) -> SweepRequest:
     if set(kinds) == {SweepRequest.kind}:
         return SweepRequest.asked(**given)
     given = current_names(SweepRequest, given)
-    takes = {kind: _takes(job_kind(kind).load_spec()) for kind in kinds}
+    takes = {kind: _takes(job_kind(kind).request_class()) for kind in kinds}
     of_whole = [n for n in names(SweepRequest) if n in RUNNING or n not in (*names(ProbeRequest), "side")]
     of_parts = [name for known in takes.values() for name in known]
     for name in given:
@@ -116,10 +116,10 @@ def sweep_spec(**given: Any) -> SweepRequest:
     return SweepRequest.asked(**{n: v for n, v in given.items() if n in of_whole} | {"parts": tuple(full)})
 
 
-def _takes(spec_class: type[RunSpec]) -> list[str]:
+def _takes(request_class: type[RunRequest]) -> list[str]:
     """Return the arguments that a part of a sweep takes."""
-    side = ["side"] if issubclass(SweepRequest, spec_class) else []
-    return [name for name in (*names(spec_class), *spec_class.old_names) if name not in RUNNING] + side
+    side = ["side"] if issubclass(SweepRequest, request_class) else []
+    return [name for name in (*names(request_class), *request_class.old_names) if name not in RUNNING] + side
 
 
 def over(of_file: Fields, given: Fields) -> Choices:
@@ -133,7 +133,7 @@ def over(of_file: Fields, given: Fields) -> Choices:
     for part in of_file.get("parts", ()):
         kind = str(part.get("kind", of_file.get("kind", SweepRequest.kind)))
         own = {name.replace("-", "_"): value for name, value in part.items()}
-        own = current_names(job_kind(kind).load_spec(), own)
+        own = current_names(job_kind(kind).request_class(), own)
         parts.append({name: value for name, value in own.items() if name not in given})
     return {**of_file, **({"parts": tuple(parts)} if parts else {}), **given}
 
@@ -141,16 +141,16 @@ def over(of_file: Fields, given: Fields) -> Choices:
 # -- the plan ----------------------------------------------------------------------------------------------------------
 
 
-def make_sweep(spec: SweepRequest) -> Plan:
+def make_sweep(request: SweepRequest) -> Plan:
     """Return the plan of a sweep, without training. Errors as for `sweep`."""
-    require_known("order", spec.order, ORDERS)
-    registry.load_files(spec.plugin)
-    store = store_of(spec)
+    require_known("order", request.order, ORDERS)
+    registry.load_files(request.plugin)
+    store = store_of(request)
     planned_rows: list[Row] = []
     places: dict[RowKey, list[int]] = {}  # of rows with the same key
     refused: list[IncompatibleError] = []
     jobs: list[Job] = []  # of all requests, before rows with the same key are joined
-    for one in expand(spec):
+    for one in expand(request):
         try:
             rows = plan_rows(one)
             require_engine(rows)
@@ -165,43 +165,43 @@ def make_sweep(spec: SweepRequest) -> Plan:
                 same.append(len(planned_rows))
                 planned_rows.append(row)
             else:
-                planned_rows[at] = Row.of(planned_rows[at].job.joined(row.job), store, spec.rerun)
+                planned_rows[at] = Row.of(planned_rows[at].job.joined(row.job), store, request.rerun)
     warn_of_refused(refused, planned_rows)
-    warn_of_idle(spec, jobs)
-    ordered = sorted(planned_rows, key=cost, reverse=True) if spec.order == "longest" else planned_rows
-    return planned(spec, _share(ordered, spec.shard))
+    warn_of_idle(request, jobs)
+    ordered = sorted(planned_rows, key=cost, reverse=True) if request.order == "longest" else planned_rows
+    return planned(request, _share(ordered, request.shard))
 
 
-def expand(spec: SweepRequest) -> list[RunSpec]:
-    """Return the specs of a sweep: a spec per combination of values along its axes.
+def expand(request: SweepRequest) -> list[RunRequest]:
+    """Return the requests of a sweep: a request per combination of values along its axes.
 
     Raises:
         UnknownNameError: a part does not take an argument, or a kind of job is unknown.
         InvalidSettingError: no model, or a part with an option for the whole sweep.
     """
-    specs: list[RunSpec] = []
-    parts: Sequence[Fields] = spec.parts or ({},)
+    requests: list[RunRequest] = []
+    parts: Sequence[Fields] = request.parts or ({},)
     for part in parts:
         own = {name.replace("-", "_"): value for name, value in part.items()}
-        spec_class = job_kind(own.pop("kind", spec.kind)).load_spec()
-        own = current_names(spec_class, own)
-        _check_part(own, spec_class)
-        known = names(spec_class)
-        # For other kinds, `sweep_spec` adds the arguments of the whole sweep.
-        shared = names(SweepRequest) if issubclass(SweepRequest, spec_class) else RUNNING
-        options = {**{name: getattr(spec, name) for name in shared}, **own}
+        request_class = job_kind(own.pop("kind", request.kind)).request_class()
+        own = current_names(request_class, own)
+        _check_part(own, request_class)
+        known = names(request_class)
+        # For other kinds, `sweep_request` adds the arguments of the whole sweep.
+        shared = names(SweepRequest) if issubclass(SweepRequest, request_class) else RUNNING
+        options = {**{name: getattr(request, name) for name in shared}, **own}
         models = {"model": _models(options)} if "model" in known else {}
-        whole = spec_class.asked(**{**{name: v for name, v in options.items() if name in known}, **models})
-        specs.extend(each.with_given({*spec.given, *own}) for each in combinations(whole, by_model=True))
-    return specs
+        whole = request_class.asked(**{**{name: v for name, v in options.items() if name in known}, **models})
+        requests.extend(each.with_given({*request.given, *own}) for each in combinations(whole, by_model=True))
+    return requests
 
 
-def _check_part(own: Fields, spec_class: type[RunSpec]) -> None:
+def _check_part(own: Fields, request_class: type[RunRequest]) -> None:
     for name in own:
         if name in RUNNING:
             raise InvalidSettingError(f"'{name}' is for the whole sweep, and cannot be set in a part.")
-        if name not in _takes(spec_class):
-            raise unknown("argument of a part of a sweep", name, _takes(spec_class))
+        if name not in _takes(request_class):
+            raise unknown("argument of a part of a sweep", name, _takes(request_class))
 
 
 def _models(options: Fields) -> list[str]:

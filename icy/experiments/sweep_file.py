@@ -15,8 +15,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from icy.config.specs import RunSpec
-from icy.config.specs import names as names_of
+from icy.config.requests import RunRequest
+from icy.config.requests import names as names_of
 from icy.core.entry import JOB
 from icy.core.errors import InvalidSettingError, StoreError, quoted, unknown
 from icy.core.fields import current_names
@@ -27,7 +27,7 @@ from icy.experiments.requests import SearchRequest, SweepRequest
 from icy.records.kinds import job_kind
 
 log = logging.getLogger(__name__)
-# Names of options of the command, and the fields that they set. Each spec has the old names of its fields.
+# Names of options of the command, and the fields that they set. Each request has the old names of its fields.
 OPTIONS = {"set": "settings", "from": "initial_results", "option": "options"}
 PARTS = "sweep"  # the name of the parts in a file: [[sweep]]
 SUFFIXES = (".toml", ".yaml", ".yml")
@@ -92,7 +92,7 @@ def _is_table(value: object) -> bool:
 
 
 def _field(name: str) -> str:
-    """Return the field of the spec for a name in a file: the name of a field or of an option of the command."""
+    """Return the field of the request for a name in a file: the name of a field or of an option of the command."""
     return OPTIONS.get(name, name.replace("-", "_"))
 
 
@@ -175,7 +175,7 @@ class InFile:
 def _in_file(hint: Any) -> InFile | None:
     """Return the type in a file for a type hint; None if any value is allowed.
 
-    A sequence becomes a list, a path becomes text, and a mapping becomes a table. A literal becomes text; the spec
+    A sequence becomes a list, a path becomes text, and a mapping becomes a table. A literal becomes text; the request
     checks this text later and suggests the most similar name. Types that exist only in Python, such as a space of
     meanings, are left out.
     """
@@ -197,18 +197,18 @@ def _in_file(hint: Any) -> InFile | None:
 def _types(kind: Any) -> dict[str, InFile]:
     """Return the types of the options of a kind of job; of all kinds, if a plug-in has yet to register the kind."""
     known = isinstance(kind, str) and registry.find(JOB, kind) is not None
-    spec: type[RunSpec] = job_kind(kind).load_spec() if known else RunSpec
-    return _types_of(SweepRequest if issubclass(SweepRequest, spec) and spec is not RunSpec else spec)
+    request: type[RunRequest] = job_kind(kind).request_class() if known else RunRequest
+    return _types_of(SweepRequest if issubclass(SweepRequest, request) and request is not RunRequest else request)
 
 
-def _types_of(spec: type[RunSpec]) -> dict[str, InFile]:
+def _types_of(request: type[RunRequest]) -> dict[str, InFile]:
     try:
-        hints = get_type_hints(spec)
+        hints = get_type_hints(request)
     except NameError:  # a plug-in imports its types only for type checkers
         return {}
-    types = {field.name: _in_file(hints[field.name]) for field in fields(spec)}
-    known = {name: _along(one) if name in spec.axes else one for name, one in types.items() if one is not None}
-    return known | {old: known[name] for old, name in spec.old_names.items() if name in known}
+    types = {field.name: _in_file(hints[field.name]) for field in fields(request)}
+    known = {name: _along(one) if name in request.axes else one for name, one in types.items() if one is not None}
+    return known | {old: known[name] for old, name in request.old_names.items() if name in known}
 
 
 def _along(value: InFile) -> InFile:

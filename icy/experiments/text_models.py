@@ -105,7 +105,7 @@ class TextModelScores(Measurement):
         settings = {name: getattr(game, name) for name in SWEPT}
         rows = found.table().assign(model=model.name, **settings, decisions=game.decisions, episodes=episodes)
         roles = {"role": setup.role, OTHER[setup.role]: setup.partner}
-        return with_deaf(rows, floors(game, episodes, seeds)).assign(**roles)
+        return with_deaf(rows, floors(game, episodes=episodes, seeds=seeds)).assign(**roles)
 
     def bias_table(self, spread: str = "sd") -> BiasTable:
         """Return a table with a row per model and game, with the published rows of the same games below."""
@@ -242,7 +242,7 @@ def draft_requests(
     Example:
         >>> import icy
         >>> icy.draft_requests(episodes=2, seeds=1).rows[0]["requests"]
-        54
+        48
     """
     setup = TextGames.of(role, partner, game, prompt=prompt, episodes=episodes, seeds=seeds, max_tokens=max_tokens)
     prompts: dict[str, str] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from icy.config.specs import RunSpec
+from icy.config.requests import RunRequest
 from icy.core.fields import described, spell_out_arguments
 from icy.core.registry import registry
 from icy.core.surroundings import standard_state
@@ -56,8 +56,8 @@ def train(
         [('pairs+ppo', 'posdis', 2)]
     """
     registry.load_files(plugin)
-    spec = job_kind(kind).load_spec().asked(**options, **({"plugin": plugin} if plugin else {}))
-    return run_plan(make_plan(spec), callbacks_of(spec, watcher, progress))
+    request = job_kind(kind).request_class().asked(**options, **({"plugin": plugin} if plugin else {}))
+    return run_plan(make_plan(request), callbacks_of(request, watcher, progress))
 
 
-spell_out_arguments(train, {name: said for name, said in described(RunSpec).items() if name != "plugin"}, keep=True)
+spell_out_arguments(train, {name: said for name, said in described(RunRequest).items() if name != "plugin"}, keep=True)

@@ -41,12 +41,12 @@ class UserGrammars:
     languages: Mapping[str, Language] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, grammars: Grammars, spec: Any) -> UserGrammars:
+    def of(cls, grammars: Grammars, request: Any) -> UserGrammars:
         """Read the languages among the grammars of a user. If two names have equal languages, keep one language.
 
         Args:
             grammars: names, files and languages.
-            spec: a spec with one value along each axis. Languages are found by name in its results folder and packs.
+            request: a request with one value along each axis. Languages are found by name in its folder and packs.
 
         Raises:
             StoreError: a file cannot be read, or a language is not in the results.
@@ -55,7 +55,7 @@ class UserGrammars:
         names: list[str] = []
         languages: dict[str, Language] = {}
         for item in _each(grammars):
-            language = _language(item, spec)
+            language = _language(item, request)
             if language is None:
                 names.append(str(item))
                 continue
@@ -65,28 +65,28 @@ class UserGrammars:
                 languages[name] = language
         return cls(names, languages)
 
-    def sizes(self, spec: Any, with_concat: bool = True) -> tuple[MeaningSpace, int, int]:
+    def sizes(self, request: Any, with_concat: bool = True) -> tuple[MeaningSpace, int, int]:
         """Return the meanings, the vocabulary size and the word length of a run; of different lengths, the largest.
 
         Languages of the user determine these sizes. A language may use fewer tokens than the vocabulary size of the
-        spec or of another language.
+        request or of another language.
 
         Args:
-            spec: a spec with one value along each axis.
+            request: a request with one value along each axis.
             with_concat: whether concat is trained too. Then the vocabulary must be large enough for concat.
 
         Raises:
-            InvalidSettingError: the languages have different sizes, the sizes of the spec differ from theirs, or the
+            InvalidSettingError: the languages have different sizes, the sizes of the request differ from theirs, or the
                 vocabulary is too small for concat.
         """
-        space = MeaningSpace.of(cast(Meanings, spec.meanings))
-        vocab_size, word_length = cast(int, spec.vocab_size), cast(int | str, spec.word_length)
-        if self.word_lengths(spec) and not isinstance(spec, ProbeRequest):
+        space = MeaningSpace.of(cast(Meanings, request.meanings))
+        vocab_size, word_length = cast(int, request.vocab_size), cast(int | str, request.word_length)
+        if self.word_lengths(request) and not isinstance(request, ProbeRequest):
             way_out = " For a sender that may end its messages, give max_length."
             raise InvalidSettingError(
-                f"{spec.function} needs words of one length, not of {self.word_lengths(spec)} tokens; only probes, "
-                "sweeps and searches take words of different lengths."
-                + (way_out if isinstance(spec, EndToEndRequest) and not self.languages else "")
+                f"{request.function} needs words of one length, not of {self.word_lengths(request)} tokens; only "
+                "probes, sweeps and searches take words of different lengths."
+                + (way_out if isinstance(request, EndToEndRequest) and not self.languages else "")
             )
         if not self.languages:
             return space, vocab_size, bounds_of(word_length)[1]
@@ -101,11 +101,11 @@ class UserGrammars:
         own_space, own_length = shapes[first]
         most = max(self.languages, key=lambda name: self.languages[name].token_count)
         least = max(self.languages[most].token_count, LEAST_VOCABULARY)
-        if "meanings" in spec.given and space != own_space:
+        if "meanings" in request.given and space != own_space:
             raise _conflict("meanings", space, first, self.languages[first], own_space)
-        if "word_length" in spec.given and word_length != own_length:
+        if "word_length" in request.given and word_length != own_length:
             raise _conflict("word_length", word_length, first, self.languages[first], own_length)
-        if "vocab_size" not in spec.given:
+        if "vocab_size" not in request.given:
             vocab_size = least
         elif vocab_size < least:
             raise _conflict("vocab_size", vocab_size, most, self.languages[most], f"at least {least}")
@@ -119,9 +119,11 @@ class UserGrammars:
             )
         return own_space, vocab_size, longest
 
-    def word_lengths(self, spec: Any) -> str:
+    def word_lengths(self, request: Any) -> str:
         """Return the bounds of the lengths of words, such as "1-4"; "" if all words have one length."""
-        given = [_word_length(name, one) for name, one in self.languages.items()] or [cast(int | str, spec.word_length)]
+        given = [_word_length(name, one) for name, one in self.languages.items()] or [
+            cast(int | str, request.word_length)
+        ]
         return given[0] if isinstance(given[0], str) else ""
 
 
@@ -156,7 +158,7 @@ def _read(path: Path, content_hash: bytes) -> Language:
     return replace(Language.read(path), name=path.stem)
 
 
-def _language(item: Any, spec: Any) -> Language | None:
+def _language(item: Any, request: Any) -> Language | None:
     """Return the language that an argument refers to; None if the argument is the name or pattern of grammars."""
     if isinstance(item, Language):
         return item
@@ -165,7 +167,7 @@ def _language(item: Any, spec: Any) -> Language | None:
     if not isinstance(item, str):
         raise InvalidSettingError(f"A grammar is a name, a file or a Language, not {quoted(item)}.")
     if is_language(item):
-        return _language_in_results(item, (spec.out, *spec.start_files))
+        return _language_in_results(item, (request.out, *request.start_files))
     path = Path(item)
     if not (path.suffix or len(path.parts) > 1 or (item.strip() and path.is_file())) or is_grammar(item):
         return None
@@ -226,23 +228,23 @@ def _conflict(option: str, value: object, name: str, language: Language, require
 # -- meanings ----------------------------------------------------------------------------------------------------------
 
 
-def with_space(spec: Any) -> tuple[Any, Frequencies | None]:
-    """Return a spec with the space of its table of meanings, if it has one, and the frequencies of the meanings.
+def with_space(request: Any) -> tuple[Any, Frequencies | None]:
+    """Return a request with the space of its table of meanings, if it has one, and the frequencies of the meanings.
 
     Args:
-        spec: a spec with one value along each axis.
+        request: a request with one value along each axis.
 
     Returns:
-        The spec, and the frequencies; None if all meanings exist and are drawn equally often.
+        The request, and the frequencies; None if all meanings exist and are drawn equally often.
 
     Raises:
         StoreError: the table cannot be read.
         InvalidSettingError: the table has no meanings, or the law of frequencies is not known.
     """
-    law, found = spec.frequencies, Frequencies()
-    if is_meanings_file(spec.meanings):
-        space, found = read_meanings(cast(str | Path, spec.meanings))
-        spec = replace(spec, meanings=space).with_given(spec.given)
+    law, found = request.frequencies, Frequencies()
+    if is_meanings_file(request.meanings):
+        space, found = read_meanings(cast(str | Path, request.meanings))
+        request = replace(request, meanings=space).with_given(request.given)
     if law is not None:
         found = found.with_law(str(law))
-    return spec, None if found in (Frequencies(), Frequencies(EQUAL)) else found
+    return request, None if found in (Frequencies(), Frequencies(EQUAL)) else found

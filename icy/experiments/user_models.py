@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from icy.config.protocols import SCRATCH
-from icy.config.specs import RunSpec
+from icy.config.requests import RunRequest
 from icy.core.checks import hidden_list
 from icy.core.entry import Entry
 from icy.core.errors import DuplicateNameError, IcyError, IncompatibleError, InvalidSettingError
@@ -35,30 +35,30 @@ Model: TypeAlias = str | Callable[..., Any]  # a name or wildcard; a class or fu
 Models: TypeAlias = Model | Iterable[Model]
 Sizes: TypeAlias = tuple[MeaningSpace, int, int, int]  # meanings, message length, vocabulary, hidden size
 SMALL: Sizes = (MeaningSpace(3, 4), 6, 4, 8)
-S = TypeVar("S", bound=RunSpec)
+S = TypeVar("S", bound=RunRequest)
 
 
-def with_model_names(spec: S, *fields: str) -> S:
-    """Register the models of a spec that are not names, and return the spec with their names.
+def with_model_names(request: S, *fields: str) -> S:
+    """Register the models of a request that are not names, and return the request with their names.
 
     Args:
-        spec: spec of a probe, a sweep or an end-to-end run; modules must have its sizes.
+        request: request of a probe, a sweep or an end-to-end run; modules must have its sizes.
         *fields: "model"; or "sender" and "receiver".
 
     Raises:
         IncompatibleError, DuplicateNameError: as for `model_names`.
     """
     named: dict[str, Any] = {
-        name: model_names(getattr(spec, name), *([name] if name in SIDES else SIDES), sizes=_sizes_of(spec))
+        name: model_names(getattr(request, name), *([name] if name in SIDES else SIDES), sizes=_sizes_of(request))
         for name in fields
-        if not isinstance(getattr(spec, name), str)
+        if not isinstance(getattr(request, name), str)
     }
-    return replace(spec, **named).with_given(spec.given) if named else spec
+    return replace(request, **named).with_given(request.given) if named else request
 
 
-def _sizes_of(spec: RunSpec) -> Sizes:
+def _sizes_of(request: RunRequest) -> Sizes:
     """Return the sizes of a run. If the run has several, or if a language determines the sizes, return small sizes."""
-    fields: Any = spec  # each field may have several values
+    fields: Any = request  # each field may have several values
     try:
         space, hidden = MeaningSpace.of(fields.meanings), hidden_list(fields.hidden)
         longest, vocab_size = getattr(fields, "max_length", None), int(fields.vocab_size)

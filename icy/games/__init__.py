@@ -63,7 +63,7 @@ register_job_kind(
     JobKind(
         "games",
         "Train agents of multi-target games.",
-        spec=GamesRequest,
+        request=GamesRequest,
         settings=GamesSettings,
         rows=_rows,
         behavior=_behavior,

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from icy.config.kinds import Settings, request_of
+from icy.config.requests import RunRequest
 from icy.config.settings import Departure, Numbers
-from icy.config.specs import RunSpec
 from icy.core.checks import real_number
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.fields import CheckedFields, changed_fields, check_fields, checked, setting, stored_names
@@ -388,7 +388,7 @@ def default_word_size(representation: str, concepts: int, levels: int = 2) -> in
 
 
 @request_of(GamesSettings)
-class GamesRequest(RunSpec):
+class GamesRequest(RunRequest):
     """Agents to train in multi-target games. Options with several values are combined; each combination is a row.
 
     Attributes:
@@ -412,7 +412,7 @@ class GamesRequest(RunSpec):
         *("world", "representation", "sender", "receiver", "rule_length", "targets"),
         *("word_size", "message_length", "preset"),
     )
-    old_names = MappingProxyType({**RunSpec.old_names, **OLD_NAMES})
+    old_names = MappingProxyType({**RunRequest.old_names, **OLD_NAMES})
 
     rule_length: Numbers = 1
     targets: Numbers = 20

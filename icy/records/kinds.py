@@ -18,8 +18,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from icy.config.kinds import Settings, request_of
+from icy.config.requests import SEEDS, RunRequest
 from icy.config.settings import Numbers
-from icy.config.specs import SEEDS, RunSpec
 from icy.core.entry import JOB, Entry
 from icy.core.fields import setting
 from icy.core.importing import load_object
@@ -48,8 +48,8 @@ class JobKind:
     Attributes:
         name: name in records, in sweeps, and of its command.
         description: one line; of icy's own kinds, the registry has it.
-        spec: the class of its requests, a subclass of `icy.config.specs.RunSpec`; by default that of `settings`, with
-            a number of seeds.
+        request: the class of its requests, a subclass of `icy.config.requests.RunRequest`; by default that of
+            `settings`, with a number of seeds.
         jobs: a function from a request to jobs, one per row of the table, each with all of its replicates; by default
             the jobs that `rows` makes of each combination of the values along the axes of the request.
         settings: the class of the settings of a row, a subclass of `icy.config.kinds.Settings`.
@@ -81,7 +81,7 @@ class JobKind:
 
     name: str
     description: str = ""
-    spec: str | type | None = None
+    request: str | type | None = None
     jobs: Lazy | None = None
     source: str = ""
     settings: type[Settings] | None = None
@@ -118,9 +118,9 @@ class JobKind:
         names = self.row or [name for name in config if name not in ("grammar", "seed")]
         return config_text({name: config[name] for name in names if name in config})
 
-    def load_spec(self) -> Any:
+    def request_class(self) -> Any:
         """Return the class of its requests."""
-        return load_object(self.spec) if self.settings is None or self.spec is not None else _usual_request(self)
+        return load_object(self.request) if self.settings is None or self.request is not None else _usual_request(self)
 
     @property
     def own_measures(self) -> list[str]:
@@ -129,12 +129,12 @@ class JobKind:
 
 
 @cache
-def _usual_request(kind: JobKind) -> type[RunSpec]:
+def _usual_request(kind: JobKind) -> type[RunRequest]:
     """Return the class of requests of a kind that declares only settings."""
     assert kind.settings is not None
     names = {"function": kind.name, "job_kind": kind.name, "__annotations__": {"seeds": Numbers}}
     texts = {"__doc__": SEEDS_TEXT, "__module__": kind.settings.__module__}
-    made = type(f"{kind.settings.__name__}Request", (RunSpec,), {**names, **texts, "seeds": setting(3, **SEEDS)})
+    made = type(f"{kind.settings.__name__}Request", (RunRequest,), {**names, **texts, "seeds": setting(3, **SEEDS)})
     return request_of(kind.settings)(made)
 
 

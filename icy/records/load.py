@@ -12,7 +12,7 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from icy.config.protocols import PROTOCOLS, EndToEndProtocol
+from icy.config.protocols import PROTOCOLS
 from icy.core.checks import LARGEST_RATIO, LARGEST_SEED, boolean_column, number_column, require_names
 from icy.core.errors import InvalidSettingError, StoreError, unknown
 from icy.core.files import read_csv_table
@@ -193,7 +193,7 @@ def _measures(table: pd.DataFrame) -> Column:
         InvalidSettingError: a row has neither, so that its measure is unknown.
     """
     known = _known_measures(table)
-    known = known.where(known.notna(), table["role"].eq("pair").map({True: EndToEndProtocol.measure, False: None}))
+    known = known.where(known.notna(), table["role"].eq("pair").map({True: "accuracy", False: None}))
     if known.isna().any() and len(table):
         rows = f"{int(known.isna().sum())} of its {len(table)} rows" if known.notna().any() else "this table"
         raise InvalidSettingError(

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from icy.config.protocols import PROTOCOLS, EndToEndProtocol
+from icy.config.protocols import PAIRS, PROTOCOLS
 from icy.core.entry import JOB, SIDES
 from icy.core.errors import IcyError, StoreError
 from icy.core.registry import registry
@@ -168,8 +168,7 @@ def registered_version(part: Part) -> str | None:
             case "grammar", [grammar]:
                 return grammar_version(grammar)
             case "protocol", [protocol]:
-                games = protocol == EndToEndProtocol.name
-                return str(EndToEndProtocol.version if games else PROTOCOLS[protocol].version)
+                return "1" if protocol == PAIRS else str(PROTOCOLS[protocol].version)
             case _:
                 return registry.get(what, JOB).full_version
     except (IcyError, KeyError, ValueError):  # of a plug-in that is not loaded

@@ -15,10 +15,10 @@ Example:
 
 import lazy_loader
 
-from . import environments as _environments  # noqa: F401  registers them
+from . import agents as _agents  # noqa: F401  registers the jobs that train agents
+from . import environments as _environments  # noqa: F401  likewise
 from . import players as _players  # noqa: F401  likewise
 from . import text as _text  # noqa: F401  likewise
 from .agents import cores as _cores  # noqa: F401  likewise
-from .agents import kinds as _registered  # noqa: F401  likewise
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, Self, cast
 
+from icy.config.requests import names
 from icy.config.settings import Departure
-from icy.config.specs import names
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.fields import check_fields, setting

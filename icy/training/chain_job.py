@@ -11,8 +11,8 @@ import numpy as np
 
 from icy.config.kinds import request_of
 from icy.config.protocols import Protocol, checked_target
+from icy.config.requests import CHANGES, MODELS, RunRequest, option
 from icy.config.settings import SCHEMES, Grammars, Meanings, Numbers, with_budget
-from icy.config.specs import CHANGES, MODELS, RunSpec, option
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.fields import setting
 from icy.core.registry import Entry, registry
@@ -230,7 +230,7 @@ class ChainSettings(LanguageSettings):
 
 
 @request_of(ChainSettings)
-class ChainRequest(RunSpec):
+class ChainRequest(RunRequest):
     """The arguments of `icy.iterate`: the languages to pass from learner to learner, and how they are passed on.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Expand a spec with several values along its axes into a spec per combination, and make the jobs of these."""
+"""Expand a request with several values along its axes into one per combination, and make the jobs of these."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from itertools import product
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from icy.config.kinds import declared_in, values_for
-from icy.config.settings import OF_MESSAGES, PresetName, ProtocolName, RepresentationName
-from icy.config.specs import RunSpec, names
-from icy.core.checks import seed_list, whole_number
+from icy.config.requests import RunRequest, names
+from icy.config.settings import OF_MESSAGES
+from icy.core.checks import number_or_text, seed_list
 from icy.core.choices import distinct, typed
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.fields import check_of, field_types
-from icy.core.registry import SIDES
-from icy.core.streams import DrawsName
 from icy.core.text import listed, several, words
 from icy.core.types import Choices, Fields
 from icy.languages.meanings import spaces_in
@@ -27,94 +25,62 @@ from icy.records.record import config_text
 
 from .job import Job, Replicate
 
-NUMBERS = {  # axes of whole numbers
-    "vocab_size": "vocabulary size",
-    "hidden": "hidden size",
-    **{name: name.replace("_", " ") for name in ("rule_length", "targets", "word_size", "message_length")},
-    **{name: f"setting {name}" for name in ("shots", "samples", "distractors", "most", "interaction", "population")},
-    **{f"{side}s": f"number of {side}s" for side in SIDES},
-    "replace_every": "number of updates between two replacements",
-    "max_length": "maximum length",
-}
-FROM_ZERO = ("distractors", "interaction", "replace_every")  # axes of NUMBERS that may be 0
-
-
 J = TypeVar("J", bound=Job)
-S = TypeVar("S", bound=RunSpec)
+S = TypeVar("S", bound=RunRequest)
 log = logging.getLogger(__name__)
 
 ALL = "all"
-KNOWN: Mapping[str, tuple[str, ...]] = {  # the names that "all" means, by axis
-    "protocol": get_args(ProtocolName),
-    "preset": get_args(PresetName),
-    "draws": get_args(DrawsName),
-    **dict.fromkeys(("representation", "pretrain_representation"), get_args(RepresentationName)),
-}
 
 
-Known = Mapping[str, Sequence[str]]  # the names that "all" means, by axis
-
-
-def combinations(spec: S, by_model: bool = False, known: Known = KNOWN) -> list[S]:
-    """Return a spec for each combination of the values along the axes of a spec.
+def combinations(request: S, by_model: bool = False) -> list[S]:
+    """Return a request for each combination of the values along the axes of a request.
 
     Args:
-        spec: a spec; its axes may have several values.
-        by_model: whether to make a spec per model too. With several combinations this is always done, so that a model
-            is left out only of the combinations in which it does not work.
-        known: the names that "all" means, by axis.
+        request: a request; its axes may have several values.
+        by_model: whether to make a request per model too. With several combinations this is always done, so that a
+            model is left out only of the combinations in which it does not work.
 
     Raises:
-        InvalidSettingError: an axis has no value.
+        InvalidSettingError: an axis has no value, or a value that is not possible.
     """
-    own = {} if spec.settings_class is None else declared_in(spec.settings_class)
-    known = {**known, **_every(spec)}
-    axes = {}
-    for axis in spec.axes:
-        values = along(axis, getattr(spec, axis), known)
-        if axis in own:
-            hint, read = field_types(spec.settings_class)[axis], check_of(own[axis]).read  # type: ignore[arg-type]
-            numeric = hint in (float, float | None)
-            values = [read(axis, hint, typed(one) if numeric and isinstance(one, str) else one) for one in values]
-        axes[axis] = values
-    if "model" in names(type(spec)) and (by_model or any(len(values) > 1 for values in axes.values())):
-        axes = {"model": words(vars(spec)["model"]), **axes}
-    made = [replace(spec, **dict(zip(axes, values, strict=True))) for values in product(*axes.values())]
-    return [combination.with_given(spec.given) for combination in made]
+    axes = {axis: _values(request, axis) for axis in request.axes}
+    if "model" in names(type(request)) and (by_model or any(len(values) > 1 for values in axes.values())):
+        axes = {"model": words(vars(request)["model"]), **axes}
+    made = [replace(request, **dict(zip(axes, values, strict=True))) for values in product(*axes.values())]
+    return [combination.with_given(request.given) for combination in made]
 
 
-def _every(spec: RunSpec) -> Known:
-    """Return the names that "all" means along the axes of the settings of a request."""
-    found: dict[str, Sequence[str]] = {}
-    if spec.settings_class is not None:
-        types = field_types(spec.settings_class)
-        for name, declared in declared_in(spec.settings_class).items():
-            if "every" in declared.metadata:
-                found[name] = declared.metadata["every"]()
-            elif declared.metadata.get("axis") and get_origin(types[name]) is Literal:
-                found[name] = get_args(types[name])
-    return found
+def _values(request: RunRequest, axis: str) -> list[Any]:
+    """Return the values along an axis of a request, as its settings have them."""
+    declared = declared_in(request.settings_class).get(axis) if request.settings_class is not None else None
+    if declared is None:
+        return [number_or_text(one) if isinstance(one, str) else one for one in along(axis, getattr(request, axis))]
+    hint: Any = field_types(request.settings_class)[axis]  # type: ignore[arg-type]
+    every = get_args(hint) if get_origin(hint) is Literal else declared.metadata.get("every", tuple)()
+    numeric = float in (hint, *get_args(hint))
+    found = [
+        typed(one) if numeric and isinstance(one, str) else one for one in along(axis, getattr(request, axis), every)
+    ]
+    return [check_of(declared).read(axis, hint, one) for one in found]
 
 
-def along(axis: str, value: Any, known: Known = KNOWN) -> list[Any]:
-    """Return the values along an axis, without repeats.
+def along(axis: str, value: Any, every: Sequence[str] = ()) -> list[Any]:
+    """Return the values along an axis, without repeats; `every` has the names that "all" means.
 
     Raises:
         InvalidSettingError: the axis has no value, or values that differ only in their type.
 
     Example:
-        >>> along("representation", "soft,discr"), along("protocol", "all"), along("meanings", "3x4,10,4,2")
-        (['soft', 'discr'], ['budget', 'acquire', 'generalise'], ['3x4', '10,4,2'])
+        >>> along("representation", "soft,discr"), along("preset", "all", ("a", "b")), along("meanings", "3x4,10,4,2")
+        (['soft', 'discr'], ['a', 'b'], ['3x4', '10,4,2'])
     """
     values = spaces_in(value) if axis == "meanings" else [each for one in several(value) for each in several(one)]
-    if ALL in values and axis in known:
-        values = list(known[axis])
+    if ALL in values and every:
+        values = list(every)
     if axis == "settings":
         values = _settings(value)
-    if axis == "word_length":
+    elif axis == "word_length":
         values = [word_length_of(one) for one in values]
-    elif axis in NUMBERS and values != [None]:
-        values = [whole_number(NUMBERS[axis], one, least=int(axis not in FROM_ZERO)) for one in values]
     if not values:
         raise InvalidSettingError(f"{axis} has no value: give at least one, or leave {axis} out for the default.")
     return distinct(axis, values)
@@ -133,25 +99,24 @@ def _settings(changes: Fields) -> list[Choices]:
     return [dict(zip(changes, values, strict=True)) for values in product(*lists)]
 
 
-def jobs_of_each(spec: S, make: Callable[[S], Sequence[J]], known: Known = KNOWN) -> list[J]:
-    """Return the jobs of every combination of a spec, without repeated rows.
+def jobs_of_each(request: S, make: Callable[[S], Sequence[J]]) -> list[J]:
+    """Return the jobs of every combination of the values of a request, without repeated rows.
 
     A combination in which a model does not work is left out; if it is the only combination, an error is raised.
 
     Args:
-        spec: a spec; its axes may have several values.
-        make: makes the jobs of a spec with one value along each axis.
-        known: the names that "all" means, by axis.
+        request: a request; its axes may have several values.
+        make: makes the jobs of a request with one value along each axis.
 
     Raises:
         IcyError: as for `make`.
     """
-    specs = combinations(spec, known=known)
-    if len(specs) == 1:
-        return list(_made(make, specs[0]))
+    requests = combinations(request)
+    if len(requests) == 1:
+        return list(_made(make, requests[0]))
     jobs: dict[tuple[str, ...], J] = {}  # by keys of replicates, since a setting may have no effect in some jobs
     refused: list[IncompatibleError] = []
-    for combination in specs:
+    for combination in requests:
         try:
             for job in _made(make, combination):
                 jobs.setdefault(tuple(job.key(r) for r in job.replicates), job)
@@ -182,12 +147,12 @@ def _one_row(kind: JobKind, request: Any) -> list[Job]:
     return [Job(settings=kind.settings(**values_for(kind.settings, request)), replicates=replicates)]
 
 
-def _made(make: Callable[[S], Sequence[J]], spec: S) -> Sequence[J]:
-    """Return the jobs of a spec; an error about a value that `quick` set says so."""
+def _made(make: Callable[[S], Sequence[J]], request: S) -> Sequence[J]:
+    """Return the jobs of a request; an error about a value that `quick` set says so."""
     try:
-        return make(spec)
+        return make(request)
     except InvalidSettingError as error:
-        small = {name: value for name, value in spec.small.items() if name not in spec.given and spec.quick}
+        small = {name: value for name, value in request.small.items() if name not in request.given and request.quick}
         set_by_quick = [f"{name}={value}" for name, value in small.items() if name.replace("_", " ") in str(error)]
         if not set_by_quick:
             raise

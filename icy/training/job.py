@@ -171,7 +171,9 @@ class Job:
     @property
     def entries(self) -> list[Entry]:
         """Registry entries that a worker needs to train the job."""
-        return [registry.get(self.kind, JOB), *self.settings.entries]
+        conditions = dict.fromkeys(replicate.condition for replicate in self.replicates)
+        own = {entry.qualified: entry for one in conditions for entry in self.settings.entries_of(one)}
+        return [registry.get(self.kind, JOB), *self.settings.entries, *own.values()]
 
     def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a replicate: `model`, `grammar`, `seed` and others."""

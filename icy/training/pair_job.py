@@ -11,6 +11,7 @@ from typing import Any
 
 from icy.config.kinds import request_of
 from icy.config.protocols import SCRATCH, checked_cap, checked_target
+from icy.config.requests import CHANGES, MODELS, SEEDS, RunRequest, option, set_symbols
 from icy.config.settings import (
     PRETRAINING_SETTINGS,
     Grammars,
@@ -19,7 +20,6 @@ from icy.config.settings import (
     SymbolsName,
     TrainingSettings,
 )
-from icy.config.specs import CHANGES, MODELS, SEEDS, RunSpec, option, set_symbols
 from icy.core.fields import setting
 from icy.core.registry import SIDES, Entry, registry
 from icy.core.streams import DrawsName
@@ -289,7 +289,7 @@ class EndToEndSettings(LanguageSettings):
 
 
 @request_of(EndToEndSettings)
-class EndToEndRequest(RunSpec):
+class EndToEndRequest(RunRequest):
     """The arguments of `icy.e2e`.
 
     Attributes:
@@ -312,7 +312,7 @@ class EndToEndRequest(RunSpec):
     function = "icy.e2e"
     job_kind = "e2e"
     small = MappingProxyType({"seeds": 2})
-    old_names = MappingProxyType({**RunSpec.old_names, "steps": "updates"})
+    old_names = MappingProxyType({**RunRequest.old_names, "steps": "updates"})
     axes = ("frequencies", "settings")
 
     sender: str | Iterable[str] = option(**{**MODELS, "flags": ("--sender", "-s")})

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 from icy.config.kinds import request_of
 from icy.config.protocols import BASELINE, PROTOCOLS, SCRATCH, Protocol, get_protocol, no_max_updates
+from icy.config.requests import CHANGES, MODELS, SEEDS, RunRequest, option, set_symbols
 from icy.config.settings import Grammars, Numbers, ProtocolName, SplitName, SymbolsName, TrainingSettings
-from icy.config.specs import CHANGES, MODELS, SEEDS, RunSpec, option, set_symbols
 from icy.core.fields import setting
 from icy.core.registry import Entry, registry
 from icy.core.text import counted
@@ -255,7 +255,7 @@ class ProbeSettings(LanguageSettings):
 
 
 @request_of(ProbeSettings)
-class ProbeRequest(RunSpec):
+class ProbeRequest(RunRequest):
     """The arguments of `icy.probe`.
 
     Attributes:

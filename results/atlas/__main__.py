@@ -31,7 +31,7 @@ from icy.analysis.table_cells import cell_in_row
 from icy.cli import main as command
 from icy.core.machine import circumstances
 from icy.core.text import listed, markdown_table
-from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_request
 from icy.records.pack import add_to_pack
 from results.pages import fill_template
 
@@ -82,7 +82,7 @@ def make_budget() -> str:
     budget = f"{int(long['max_updates'].iloc[0]):,}"
     where = {"out": str(BUDGET_RESULTS), "start": [str(BUDGET)]}
     lines, missing = [], []
-    for row in make_sweep(sweep_spec(**over(read_sweep(str(BUDGET_SWEEP)), where))).rows:
+    for row in make_sweep(sweep_request(**over(read_sweep(str(BUDGET_SWEEP)), where))).rows:
         seeds = {replicate.seed for replicate in row.job.replicates}
         unfinished = []
         for grammar in dict.fromkeys(replicate.condition for replicate in row.job.replicates):

@@ -22,7 +22,7 @@ from icy.analysis.statistics import CONFIDENCE, Paired, holm, paired, student, t
 from icy.analysis.style import legend, panels, tidy
 from icy.analysis.table_cells import p_text
 from icy.core.text import counted, listed, markdown_table
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
 from icy.experiments.sweep_file import read_sweep
 from icy.records.load import long_of
 from icy.records.long_table import options_of
@@ -352,7 +352,7 @@ def missing(long: pd.DataFrame) -> str:
     """Return the agents of deaf.toml that have not been trained, as a sentence."""
     have = long.groupby(["model", *CELL, LENGTH])["seed"].nunique()
     few = []
-    for row in make_sweep(sweep_spec(**read_sweep(FILE), out=str(RECORDS.runs))).rows:
+    for row in make_sweep(sweep_request(**read_sweep(FILE), out=str(RECORDS.runs))).rows:
         config = row.job.config(row.job.replicates[0])
         key = *(config[name] for name in ("model", *CELL)), int(config["options"]["observations"])
         if (done := int(have.get(key, 0))) < SEEDS:

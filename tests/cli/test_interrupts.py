@@ -201,7 +201,8 @@ STARTS = {
 
 
 @pytest.mark.parametrize(
-    "where", ["importlib.import_module", "icy.config.specs.RunSpec.asked", "icy.core.registry.registry.load_files"]
+    "where",
+    ["importlib.import_module", "icy.config.requests.RunRequest.asked", "icy.core.registry.registry.load_files"],
 )
 @pytest.mark.parametrize("name", STARTS)
 def test_an_interrupt_at_the_start_says_how_to_continue(

@@ -16,7 +16,7 @@ from icy.experiments.e2e import pair_jobs
 from icy.experiments.expected_updates import ExpectedUpdates, Updates
 from icy.experiments.plan import make_plan, plan_rows
 from icy.experiments.probe import probe_jobs
-from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_request
 from icy.languages.frequencies import Frequencies
 from icy.languages.meanings import MeaningSpace
 from icy.records.long_table import resolution_of, to_long
@@ -105,7 +105,7 @@ def test_a_sweep_over_protocols_uses_it_where_it_means_something(
     file.write_text(
         'model = "sender/FC2L"\ngrammar = "perm"\nquick = true\nmax_updates = 90\nprotocol = ["acquire", "budget"]\n'
     )
-    plan = make_sweep(sweep_spec(**over(read_sweep(str(file)), {"out": str(tmp_path / "r")})))
+    plan = make_sweep(sweep_request(**over(read_sweep(str(file)), {"out": str(tmp_path / "r")})))
     configs = {row.facts["protocol"]: row.job.config(row.job.replicates[0]) for row in plan.rows}
     assert configs["acquire"]["max_updates"] == 90
     assert "cap" not in configs["acquire"]

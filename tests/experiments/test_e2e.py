@@ -13,7 +13,6 @@ from torch import nn
 
 import icy
 from icy.analysis.plots.learning_curves import e2e
-from icy.config.protocols import EndToEndProtocol
 from icy.core.errors import IncompatibleError, StoreError
 from icy.experiments.plan import make_plan
 from icy.experiments.results import EndToEndResult
@@ -22,7 +21,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.metrics import topsim
 from icy.records.kinds import job_kind
 from icy.records.store import Store
-from icy.training.pair_job import EndToEndRequest
+from icy.training.pair_job import EndToEndRequest, EndToEndSettings
 from tests.helpers import mark_others
 
 SPACE = MeaningSpace(2, 3)
@@ -94,10 +93,9 @@ def test_the_game_starts_from_the_weights_of_pre_training(tmp_path: Path) -> Non
 
 
 def test_the_length_of_a_game() -> None:
-    assert EndToEndProtocol().limit(300) == 6_000
-    assert EndToEndProtocol().limit(900) == 10_000
-    assert EndToEndProtocol(most=None).limit(900) == 18_000
-    assert EndToEndProtocol(steps=7).limit(900) == 7
+    limits = [({}, 300), ({}, 900), ({"most": None}, 900), ({"updates": 7}, 900)]
+    of = [EndToEndSettings(sender="FC2L", receiver="FC2L", **own).limit(steps) for own, steps in limits]
+    assert of == [6_000, 10_000, 18_000, 7]
     assert make_plan(EndToEndRequest("FC2L", "CNN")).rows[0].job.settings.updates == 50_000  # type: ignore[attr-defined]
 
 

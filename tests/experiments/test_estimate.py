@@ -16,7 +16,7 @@ from icy.experiments.estimate import SECONDS, SLACK, UPDATES, estimate, on_worke
 from icy.experiments.expected_updates import ExpectedUpdates, Updates
 from icy.experiments.plan import Plan, make_plan
 from icy.experiments.run import STACK_ON_CPU, stacks_of
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
 from icy.records.pack import Pack
 from icy.training import engine
 from icy.training.chain_job import ChainRequest
@@ -108,7 +108,7 @@ def test_a_stack_that_does_not_fit_in_memory_is_timed_by_one_replicate(monkeypat
 
 def test_rows_that_are_trained_alike_are_timed_once(timings: list[tuple[str, int, int]]) -> None:
     spec = {"model": "sender/FC1L", "grammar": "perm", "quick": True, "workers": 1, "out": "none"}
-    one, other = estimate(make_sweep(sweep_spec(**spec, protocol="acquire,budget")))
+    one, other = estimate(make_sweep(sweep_request(**spec, protocol="acquire,budget")))
     assert len(timings) == 2  # of one replicate, and of the stack
     assert one.update_seconds == other.update_seconds
     assert one.updates != other.updates

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 import icy
 from icy.cli import main
-from icy.config.specs import RunSpec
+from icy.config.requests import RunRequest
 from icy.core.code import digest_of, parts_of, same_code
 from icy.core.entry import Entry
 from icy.core.errors import StoreError
@@ -31,7 +31,7 @@ from icy.records.record import own_key
 from icy.records.store import Store
 from icy.s2b.agents.kinds import AgentRequest
 from icy.s2b.agents.saved_networks import SavedAgent
-from icy.study.study_job import StudySpec
+from icy.study.study_job import StudyRequest
 from icy.training.pair_job import EndToEndRequest
 from icy.training.probe_job import ProbeRequest
 from icy.training.task_models import same_behavior
@@ -289,10 +289,10 @@ def test_a_grammar_and_a_cell_depend_on_what_they_capture() -> None:
         ("speaker", "posdis", lambda: AgentRequest(speaker="mine", quick=True, out="r")),
         ("world", test_games.PlainWorld, lambda: GamesRequest(world="mine", quick=True, out="r")),
         ("perception", test_games.PlainPerception, lambda: GamesRequest(perception="mine", quick=True, out="r")),
-        ("study-player", test_players.Plain, lambda: StudySpec(player="mine", quick=True, out="r")),
+        ("study-player", test_players.Plain, lambda: StudyRequest(player="mine", quick=True, out="r")),
     ],
 )
-def test_other_parts_of_users_are_followed_too(kind: str, of_kind: Any, spec: Callable[[], RunSpec]) -> None:
+def test_other_parts_of_users_are_followed_too(kind: str, of_kind: Any, spec: Callable[[], RunRequest]) -> None:
     plain = registry.get(of_kind, kind).load() if isinstance(of_kind, str) else of_kind
 
     def plan(number: int) -> tuple[set[str], set[bool]]:

@@ -17,13 +17,13 @@ from click.testing import CliRunner
 
 import icy
 from icy.cli import main
-from icy.core.errors import IcyError, StoreError, UnknownNameError
+from icy.core.errors import IcyError, InvalidSettingError, StoreError, UnknownNameError
 from icy.core.registry import registry
 from icy.experiments.estimate import estimate, on_workers
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult, read_results
 from icy.experiments.run import run_plan
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
 from icy.experiments.trackers import curve_of
 from icy.records.kinds import job_kind, job_kinds, kind_of, row_of
 from icy.records.load import load_records
@@ -37,14 +37,14 @@ import os, signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from icy.config.specs import RunSpec
+from icy.config.requests import RunRequest
 from icy.core.checks import seed_list
 from icy.records.kinds import JobKind, register_job_kind
 from icy.training.job import Job, Outcome, Reading, Replicate
 
 
 @dataclass(frozen=True)
-class GuessSpec(RunSpec):
+class GuessSpec(RunRequest):
     """What to guess.
 
     Attributes:
@@ -123,7 +123,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def module(plugin: Path) -> ModuleType:
-    return sys.modules[job_kind("guess").load_spec().__module__]
+    return sys.modules[job_kind("guess").request_class().__module__]
 
 
 def run(module: ModuleType, out: Path, retries: int = 0, **given: Any) -> ProbeResult:
@@ -213,35 +213,35 @@ def test_many_that_report_once_are_estimated(module: ModuleType, monkeypatch: py
 
     monkeypatch.setattr(module.GuessJob, "train", train)
     monkeypatch.setattr(module.GuessJob, "length", lambda job, baseline: 1)
-    plan = make_sweep(sweep_spec(kind="guess", rate=[0.1, 0.2, 0.3, 0.4, 0.5], seeds=1, workers=1, out="none"))
+    plan = make_sweep(sweep_request(kind="guess", rate=[0.1, 0.2, 0.3, 0.4, 0.5], seeds=1, workers=1, out="none"))
     assert [one.timed and one.update_seconds > 0 for one in estimate(plan)] == [True] * 5
 
 
 def test_sweeps_and_shards(plugin: Path, tmp_path: Path) -> None:
     given = {"kind": "guess", "rate": [0.1, 0.2, 0.3], "seeds": 1, "workers": 1, "out": str(tmp_path)}
-    whole = make_sweep(sweep_spec(**given))
+    whole = make_sweep(sweep_request(**given))
     assert [row.facts["rate"] for row in whole.rows] == ["0.1", "0.2", "0.3"]
     assert whole.varying == ["rate"]
-    shares = [make_sweep(sweep_spec(**given, shard=f"{i}/2")).rows for i in (1, 2)]
+    shares = [make_sweep(sweep_request(**given, shard=f"{i}/2")).rows for i in (1, 2)]
     assert sorted(len(share) for share in shares) == [1, 2]
     assert {row.job.row for share in shares for row in share} == {row.job.row for row in whole.rows}
     parts = ({"kind": "guess", "rate": 0.5}, {"model": "sender/FC1L", "grammar": "perm"})
-    rows = make_sweep(sweep_spec(parts=parts, quick=True, out=str(tmp_path))).rows
+    rows = make_sweep(sweep_request(parts=parts, quick=True, out=str(tmp_path))).rows
     assert {row.job.kind for row in rows} == {"guess", "probe"}
     for seeds in (1, 3, 4):  # 3 is the sweep's own default, 2 the guesser's
-        (row,) = make_sweep(sweep_spec(kind="guess", seeds=seeds, out=str(tmp_path))).rows
+        (row,) = make_sweep(sweep_request(kind="guess", seeds=seeds, out=str(tmp_path))).rows
         assert len(row.job.replicates) == seeds
-    shared = sweep_spec(seeds=3, parts=({"kind": "guess"}, {"model": "sender/FC1L", "grammar": "concat"}))
+    shared = sweep_request(seeds=3, parts=({"kind": "guess"}, {"model": "sender/FC1L", "grammar": "concat"}))
     assert [len(row.job.replicates) for row in make_sweep(shared).rows] == [3, 3]
-    whole = sweep_spec(kind="guess", rate=0.4, parts=({}, {"kind": "probe", "model": "sender/FC1L"}))
+    whole = sweep_request(kind="guess", rate=0.4, parts=({}, {"kind": "probe", "model": "sender/FC1L"}))
     assert {row.facts.get("rate") for row in make_sweep(whole).rows} == {"0.4", None}
     for wrong in ({"grammar": "perm"}, {"side": "sender"}, {"model": "sender/FC1L"}):
         with pytest.raises(UnknownNameError, match=next(iter(wrong))):
-            sweep_spec(kind="guess", **wrong)
+            sweep_request(kind="guess", **wrong)
     with pytest.raises(UnknownNameError, match="did you mean rate"):
-        sweep_spec(kind="guess", ratte=1)
+        sweep_request(kind="guess", ratte=1)
     with pytest.raises(UnknownNameError, match="did you mean rate"):
-        make_sweep(sweep_spec(parts=({"kind": "guess", "ratte": 1},)))
+        make_sweep(sweep_request(parts=({"kind": "guess", "ratte": 1},)))
 
 
 def test_has_a_command(plugin: Path, tmp_path: Path) -> None:
@@ -260,12 +260,14 @@ def test_has_a_command(plugin: Path, tmp_path: Path) -> None:
 def test_the_documented_kind_runs(plugin: Path, tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text()
     code = page.partition("```python\n")[2].partition("```")[0].replace('"guess"', '"guess_of_page"')
-    imports = PLUGIN.partition("@dataclass")[0]
     file = tmp_path / "page.py"
-    file.write_text(imports + code)
-    registry.load_file(file)
-    result = run_plan(make_plan(job_kind("guess_of_page").load_spec()(out=str(tmp_path / "out"), workers=1, rate=0.2)))
-    assert result.to_dataframe()["distance"].tolist() == pytest.approx([0.877 * 0.8**3, 0.876 * 0.8**3])
+    file.write_text(code)
+    about: dict[str, Any] = {"out": str(tmp_path / "out"), "workers": 1, "plugin": str(file), "seeds": 2}
+    result = icy.train("guess_of_page", rate="0.2,0.5", updates=3, **about)
+    left = [distance * (1 - rate) ** 3 for rate in (0.2, 0.5) for distance in (0.877, 0.876)]
+    assert result.to_dataframe()["distance"].tolist() == pytest.approx(left)
+    with pytest.raises(InvalidSettingError, match="setting rate must be a number above 0 and at most 1, not 2"):
+        icy.train("guess_of_page", rate=2.0, **about)
 
 
 def breaking(module: ModuleType, out: Path, **changes: Any) -> ProbeResult:

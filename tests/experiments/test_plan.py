@@ -9,7 +9,7 @@ import pytest
 
 from icy.core.errors import InvalidSettingError
 from icy.experiments.plan import make_plan
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
 from icy.training.chain_job import ChainRequest
 from icy.training.pair_job import EndToEndRequest
 from icy.training.probe_job import ProbeRequest
@@ -112,14 +112,14 @@ def test_held_out_is_refused_without_held_out_meanings(protocol: str, given: dic
     with pytest.raises(InvalidSettingError, match=f"'{protocol}' holds out no meanings"):
         make_plan(spec)
     with pytest.raises(InvalidSettingError, match=f"'{protocol}' holds out no meanings"):
-        make_sweep(sweep_spec(**PROBE, parts=({"protocol": protocol, **given},), out=str(tmp_path)))
+        make_sweep(sweep_request(**PROBE, parts=({"protocol": protocol, **given},), out=str(tmp_path)))
 
 
 def test_a_sweep_warns_of_settings_without_effect_in_all_rows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     some = {**PROBE, "settings": {"temperature": 2.0}, "out": str(tmp_path)}
-    assert len(make_sweep(sweep_spec(**some, representation="soft,gumb")).rows) == 2
+    assert len(make_sweep(sweep_request(**some, representation="soft,gumb")).rows) == 2
     assert "nothing" not in caplog.text
-    make_sweep(sweep_spec(**some, representation="soft,discr"))
+    make_sweep(sweep_request(**some, representation="soft,discr"))
     assert [r.getMessage() for r in caplog.records] == [
         "The setting 'temperature' does nothing in a probe under 'soft'.",
         "The setting 'temperature' does nothing in a probe under 'discr'.",
@@ -127,7 +127,7 @@ def test_a_sweep_warns_of_settings_without_effect_in_all_rows(tmp_path: Path, ca
 
 
 def test_in_a_sweep_each_protocol_takes_its_own_arguments(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    spec = sweep_spec(**PROBE, protocol="acquire,budget,generalise", held_out=0.3, cap=5, out=str(tmp_path))
+    spec = sweep_request(**PROBE, protocol="acquire,budget,generalise", held_out=0.3, cap=5, out=str(tmp_path))
     rows = make_sweep(spec).rows
     configs = {row.job.facts["protocol"]: row.job.config(row.job.replicates[0]) for row in rows}
     assert configs["generalise"]["held_out"] == 0.3
@@ -139,5 +139,5 @@ def test_in_a_sweep_each_protocol_takes_its_own_arguments(tmp_path: Path, caplog
 
 
 def test_retries_of_one_worker_do_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    make_sweep(sweep_spec(**PROBE, retries=2, workers=1, protocol=["acquire", "budget"], out=str(tmp_path)))
+    make_sweep(sweep_request(**PROBE, retries=2, workers=1, protocol=["acquire", "budget"], out=str(tmp_path)))
     assert "retries does nothing with one worker" in caplog.text

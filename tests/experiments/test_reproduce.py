@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import icy
-from icy.config.specs import ReproduceRequest
+from icy.config.requests import ReproduceRequest
 from icy.experiments.reproduce import Reproducing
 from icy.s2b import AcquisitionSettings, ease_of_acquisition
 

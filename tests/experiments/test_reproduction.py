@@ -12,7 +12,7 @@ import pytest
 import icy
 from icy.analysis.literature.catalogue import find_table, published
 from icy.analysis.literature.retraining import with_names
-from icy.config.specs import ReproduceRequest
+from icy.config.requests import ReproduceRequest
 from icy.experiments.reproduce import Reproducing
 from icy.experiments.reproduction import Reproduction, _learned_from, printed_floors
 

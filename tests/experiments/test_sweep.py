@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import icy
-from icy.config.specs import RunSpec, names
+from icy.config.requests import RunRequest, names
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.experiments.plan import make_plan
 from icy.experiments.requests import SweepRequest
-from icy.experiments.sweep import cost, expand, make_sweep, over, sweep_spec
+from icy.experiments.sweep import cost, expand, make_sweep, over, sweep_request
 from icy.experiments.sweep_file import InFile, _types_of, read_sweep
 from icy.records.kinds import row_of
 from icy.records.store import Store
@@ -26,7 +26,7 @@ from tests.helpers import numbers
 
 
 def spec(out: Path | str = "unused", **given: Any) -> SweepRequest:
-    return sweep_spec(**{"grammar": "perm", "quick": True, "workers": 1, "out": str(out), **given})
+    return sweep_request(**{"grammar": "perm", "quick": True, "workers": 1, "out": str(out), **given})
 
 
 # -- rows of a sweep ---------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_rows_of_records_are_those_of_the_plan(tmp_path: Path) -> None:
 def test_parts_keep_their_own_target_of_pretraining_with_pairs_from_scratch(turned: int) -> None:
     pair = {"kind": "e2e", "sender": "FC1L", "receiver": "FC1L", "steps": 10}
     parts = [{**pair, "pretrain": "none"}, {**pair, "pretrain": "perm", "target": 0.5}]
-    plan = make_sweep(sweep_spec(parts=parts[::turned], quick=True))
+    plan = make_sweep(sweep_request(parts=parts[::turned], quick=True))
     replicates = [(row.job, replicate) for row in plan.rows for replicate in row.job.replicates]
     assert {r.condition: job.config(r).get("target") for job, r in replicates} == {"none": None, "perm": 0.5}
 
@@ -195,13 +195,13 @@ def test_a_file_with_plug_ins_gives_a_warning(tmp_path: Path, caplog: pytest.Log
 
 @pytest.mark.parametrize("kind", ["probe", "games", "chain"])
 def test_a_sweep_of_any_kind_accepts_the_older_name_of_its_initial_results(kind: str, tmp_path: Path) -> None:
-    assert list(sweep_spec(kind=kind, start=[tmp_path]).initial_results) == [tmp_path]
+    assert list(sweep_request(kind=kind, start=[tmp_path]).initial_results) == [tmp_path]
 
 
 def test_old_names_are_those_of_each_part() -> None:
     """The old name of an option of pairs is not an option of chains."""
     parts = [{"kind": "e2e", "sender": "FC1L", "receiver": "FC1L"}, {"kind": "chain", "model": "sender/FC1L"}]
-    pair, chain = expand(sweep_spec(parts=parts, steps=77))
+    pair, chain = expand(sweep_request(parts=parts, steps=77))
     assert (pair.updates, chain.updates) == (77, ChainRequest.updates)
     file = {"parts": ({"kind": "e2e", "steps": 5},)}
     assert over(file, {"updates": 50}) == {"parts": ({"kind": "e2e"},), "updates": 50}
@@ -318,7 +318,7 @@ def test_values_of_a_sweep_in_python_have_the_type_that_files_have(tmp_path: Pat
 
 
 @dataclass(frozen=True)
-class OwnSpec(RunSpec):
+class OwnSpec(RunRequest):
     """Options of a kind of job that a plug-in registers."""
 
     axes = ("rate",)

@@ -15,7 +15,7 @@ import pytest
 import icy
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.experiments.plan import make_plan
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
 from icy.languages.language import Language
 from icy.records.load import select
 from icy.records.pack import add_to_pack
@@ -297,7 +297,7 @@ def test_sweeps_take_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert [r["grammar"] for r in result.records] == ["concat", names[0], "rot", names[1]]
     assert not result.failures
     assert result.table(log=False).count("sender/FC2L") == 1
-    spec = sweep_spec(model="sender/FC2L", grammar=perm(), meanings=["2x3", "3x4"], out="r")
+    spec = sweep_request(model="sender/FC2L", grammar=perm(), meanings=["2x3", "3x4"], out="r")
     with pytest.raises(InvalidSettingError, match="meanings is 3x4"):
         make_sweep(spec)
 

@@ -8,7 +8,7 @@ import pytest
 
 from icy.core.errors import IcyError
 from icy.experiments.plan import make_plan
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
 from icy.games.settings import PRESETS, GamesRequest, GamesSettings, find_preset
 from icy.records.long_table import to_long
 from icy.training.job import Job, Outcome
@@ -135,9 +135,9 @@ def test_old_names_of_options_are_accepted_and_records_keep_them() -> None:
 
 def test_sweeps_expand_and_are_sharded() -> None:
     given = {"kind": "games", "channel": ["gs", "qt"], "rule_length": [1, 2], "seeds": 1, "out": "nowhere"}
-    whole = make_sweep(sweep_spec(**given)).rows
+    whole = make_sweep(sweep_request(**given)).rows
     assert len(whole) == 4
-    shares = [make_sweep(sweep_spec(**given, shard=f"{i}/2")).rows for i in (1, 2)]
+    shares = [make_sweep(sweep_request(**given, shard=f"{i}/2")).rows for i in (1, 2)]
     assert {row.job.row for share in shares for row in share} == {row.job.row for row in whole}
 
 

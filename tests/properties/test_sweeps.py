@@ -12,10 +12,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icy.config.specs import names
+from icy.config.requests import names
 from icy.core.errors import IcyError
 from icy.experiments.requests import SweepRequest
-from icy.experiments.sweep import expand, read_sweep, sweep_spec
+from icy.experiments.sweep import expand, read_sweep, sweep_request
 from tests.properties.helpers import JSON, unless_refused
 
 TEXTS = st.sampled_from(["sender/FC1L", "perm", "soft,gumb", "3x4", "x"])
@@ -113,4 +113,4 @@ def test_names_and_values_of_any_kind(table: dict[str, Any]) -> None:
     table.pop("plugin", None)  # which would be a file to run
     found = unless_refused(lambda: read(yaml.safe_dump(table), ".yaml"))
     if found is not None:
-        unless_refused(lambda: expand(sweep_spec(**{"model": "sender/FC1L", **found})))
+        unless_refused(lambda: expand(sweep_request(**{"model": "sender/FC1L", **found})))

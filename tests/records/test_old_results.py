@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import icy
-from icy.config.specs import RunSpec
+from icy.config.requests import RunRequest
 from icy.experiments.plan import make_plan
 from icy.experiments.run import run_plan
 from icy.records.kinds import kind_of, row_of
@@ -25,7 +25,7 @@ from icy.training.probe_job import ProbeRequest
 OLD = Path(__file__).parent / "version-0.1"
 SIZES: dict[str, Any] = {"seeds": 1, "meanings": "3x4", "word_length": 2, "hidden": 16, "workers": 1}
 EVERY_50 = {"settings": {"check_every": 50}}  # the default grid of checks of version 0.1
-RUNS: list[tuple[type[RunSpec], dict[str, Any], str]] = [
+RUNS: list[tuple[type[RunRequest], dict[str, Any], str]] = [
     (
         ProbeRequest,
         {"model": "sender/FC1L", "grammar": "perm", "target": 0.5, "cap": 2, **EVERY_50},
@@ -79,7 +79,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("spec", "given", "line"), RUNS, ids=["soft", "discr", "gumb", "pair"])
-def test_the_same_run_finds_old_results(spec: type[RunSpec], given: dict[str, Any], line: str, folder: Path) -> None:
+def test_the_same_run_finds_old_results(spec: type[RunRequest], given: dict[str, Any], line: str, folder: Path) -> None:
     plan = make_plan(spec.asked(**given, **SIZES, out=str(folder)))
     assert plan.total == 0
     result = run_plan(plan)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import icy
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
 from icy.experiments.sweep_file import read_sweep
 from results.games import __main__ as bench
 
@@ -21,7 +21,7 @@ ROWS = {"thing": 4, "wide": 1, "shape": 1, "targets": 5, "channels": 3, "speaker
 def test_sweeps_can_be_planned(name: str, tmp_path: Path) -> None:
     assert list(bench.TITLES) == list(ROWS) == list(bench.DRAWN)
     given = read_sweep(bench.HERE / f"{name}.toml")
-    rows = make_sweep(sweep_spec(**given, out=str(tmp_path))).rows
+    rows = make_sweep(sweep_request(**given, out=str(tmp_path))).rows
     assert len(rows) == ROWS[name]
     assert {row.job.kind for row in rows} == {"games"}
 

@@ -10,7 +10,7 @@ import pytest
 
 import icy
 from icy.core.registry import registry
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
 from icy.experiments.sweep_file import read_sweep
 from results.panel import __main__ as panel
 from results.panel import conclusions, orders
@@ -99,6 +99,8 @@ def test_scaled_models_are_the_built_in_ones_with_scaled_weights(forgetting: Non
 @pytest.mark.slow
 def test_the_sweeps_can_be_planned(tmp_path: Path) -> None:
     given = read_sweep(panel.SWEEP)
-    plan = make_sweep(sweep_spec(**given, plugin=str(panel.SCALED), out=str(tmp_path)))
+    plan = make_sweep(sweep_request(**given, plugin=str(panel.SCALED), out=str(tmp_path)))
     assert len(plan.rows) == len(orders.SETTINGS) * len(orders.MODELS)
-    assert len(make_sweep(sweep_spec(**read_sweep(people.SWEEP), out=str(tmp_path))).rows) == len(people.LARGE_MODELS)
+    assert len(make_sweep(sweep_request(**read_sweep(people.SWEEP), out=str(tmp_path))).rows) == len(
+        people.LARGE_MODELS
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import icy
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
 from icy.experiments.sweep_file import read_sweep
 from results.s2b_agents import __main__ as bench
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 def test_sweeps_can_be_planned(name: str, tmp_path: Path) -> None:
     assert name in bench.TITLES
     given = read_sweep(bench.HERE / f"{name}.toml")
-    plan = make_sweep(sweep_spec(**given, out=str(tmp_path)))
+    plan = make_sweep(sweep_request(**given, out=str(tmp_path)))
     assert len(plan.rows) >= 6
     assert {row.job.kind for row in plan.rows} == {"s2b"}
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
 from icy.experiments.sweep_file import read_sweep
 from icy.s2b import never_listening
 from results.s2b_floors import __main__ as floors
@@ -101,7 +101,7 @@ def test_masks_make_no_difference_to_listeners_without_messages() -> None:
 @pytest.mark.slow
 def test_the_sweep_trains_deaf_agents_in_every_cell_of_the_listeners(tmp_path: Path) -> None:
     given = read_sweep(floors.HERE / "deaf.toml")
-    plan = make_sweep(sweep_spec(**given, out=str(tmp_path)))
+    plan = make_sweep(sweep_request(**given, out=str(tmp_path)))
     jobs = [row.job for row in plan.rows]
     games = [job.settings.game for job in jobs if job.name == floors.TAUGHT]
     keys = {(f"{game.least}-{game.most}", game.shots, game.samples) for game in games}

@@ -15,11 +15,14 @@ from icy.core.errors import IcyError
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult, read_results
 from icy.experiments.run import stacks_of
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
+from icy.records.kinds import job_kind
 from icy.study.players.player import Log, logs_text, play
 from icy.study.players.simulated import Memoriser
 from icy.study.simulate import train
-from icy.study.study_job import StudyJob, StudySpec, study_jobs
+from icy.study.study_job import StudyRequest
+from icy.training.combinations import jobs_of
+from icy.training.job import Job
 from tests.study.game.helpers import game_of
 
 SHORT: dict[str, Any] = {
@@ -28,8 +31,8 @@ SHORT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def jobs(**given: Any) -> list[StudyJob]:
-    return study_jobs(StudySpec(**{**SHORT, **given}))
+def jobs(**given: Any) -> list[Job]:
+    return list(jobs_of(job_kind("study"), StudyRequest(**{**SHORT, **given})))
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +90,7 @@ def test_the_curve_is_the_items(played: ProbeResult) -> None:
 
 
 def test_numbers_do_not_depend_on_company(played: ProbeResult) -> None:
-    plan = make_plan(StudySpec(player="FC2L", dataset="synth", workers=1, **SHORT))
+    plan = make_plan(StudyRequest(player="FC2L", dataset="synth", workers=1, **SHORT))
     whole = {o.replicate: o.accuracy for o in train(plan.rows[0].job)}
     alone = {o.replicate: o.accuracy for stack in stacks_of(plan.rows[0], "cpu", 4) for o in train(stack)}
     saved = {
@@ -101,7 +104,7 @@ def test_numbers_do_not_depend_on_company(played: ProbeResult) -> None:
 
 
 def test_saved_games_are_not_played_again(played: ProbeResult) -> None:
-    spec = StudySpec(player=["composer", "memoriser"], dataset="synth", out=played.folder, **SHORT)
+    spec = StudyRequest(player=["composer", "memoriser"], dataset="synth", out=played.folder, **SHORT)
     assert make_plan(spec).total == 4  # the games of the memoriser
 
 
@@ -160,7 +163,7 @@ def test_invalid_settings_are_refused(given: dict[str, Any], message: str) -> No
 def test_sweeps_accept_simulated_games(tmp_path: Path) -> None:
     several = {"player": ["composer", "random-letters"], "protocol": ["played", "yoked"]}
     part = {"kind": "study", "dataset": "synth", **several, **SHORT}
-    plan = make_sweep(sweep_spec(parts=[part], out=tmp_path, shard="1/2"))
+    plan = make_sweep(sweep_request(parts=[part], out=tmp_path, shard="1/2"))
     assert sum(len(row.job.replicates) for row in plan.rows) in (8, 16)
     assert len(plan.rows) in (2, 4)
 

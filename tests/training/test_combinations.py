@@ -14,9 +14,9 @@ from icy.config.settings import RepresentationName
 from icy.core.errors import IncompatibleError
 from icy.experiments.plan import make_plan
 from icy.experiments.requests import SweepRequest
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
 from icy.training.chain_job import ChainRequest
-from icy.training.combinations import KNOWN, combinations, warn_of_same_networks
+from icy.training.combinations import combinations, warn_of_same_networks
 from icy.training.pair_job import EndToEndRequest
 from icy.training.probe_job import ProbeRequest
 
@@ -81,7 +81,6 @@ def test_one_value_is_one_spec() -> None:
     spec = ProbeRequest("sender/FC1L,sender/FC2L", "perm").with_given(["seeds"])
     (only,) = combinations(spec)
     assert (only, only.given) == (spec, frozenset(["seeds"]))
-    assert set(KNOWN) <= {*ProbeRequest.axes, *EndToEndRequest.axes}
 
 
 # -- rows that differ only in a factor that their model does not have --------------------------------------------------
@@ -95,9 +94,9 @@ def _plans(out: Path) -> dict[str, Any]:
         "probe": lambda: make_plan(
             ProbeRequest.asked(model="sender/FC1L,sender/FC2L", grammar="perm", out=out, **QUICK)
         ),
-        "sweep": lambda: make_sweep(sweep_spec(model="sender/FC1L,sender/FC2L", grammar="perm", out=out, **QUICK)),
+        "sweep": lambda: make_sweep(sweep_request(model="sender/FC1L,sender/FC2L", grammar="perm", out=out, **QUICK)),
         "parts": lambda: make_sweep(
-            sweep_spec(
+            sweep_request(
                 model="sender/FC1L,sender/FC2L",
                 parts=({"hidden": 8}, {"hidden": 16}),
                 out=out,

@@ -98,7 +98,8 @@ function rank(model, grammar) {
   const mine = model.means[grammar], others = current().models.filter((other) => other.key !== model.key).map((other) => other.means[grammar]).filter((value) => value !== undefined);
   const alike = others.filter((value) => Math.abs(value - mine) < 1e-9); // means of the same runs, added in any order
   const better = others.filter((value) => !alike.includes(value) && value < mine === current().ratio);
-  const median = others.length ? vega.quartiles(others)[1] : null;
+  const sorted = [...others].sort((a, b) => a - b), middle = sorted.length >> 1;
+  const median = !sorted.length ? null : sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
   if (model.cut?.includes(grammar)) return { rank: "-", median };
   return { rank: `${better.length + 1}${alike.length ? `–${better.length + 1 + alike.length}` : ""} of ${others.length + 1}`, median };
 }
@@ -158,6 +159,23 @@ function show() { placeOwn(); shownChoices(); choose(chosen ?? own.models[0]?.la
 
 // -- the reader's own results --------------------------------------------------------------------------------------
 
+function cells(csv) {
+  const rows = [[""]];
+  let quoted = false;
+  for (let i = 0; i < csv.length; i++) {
+    const sign = csv[i], row = rows[rows.length - 1];
+    if (quoted) {
+      if (sign === '"' && csv[i + 1] === '"') { row[row.length - 1] += '"'; i++; }
+      else if (sign === '"') quoted = false;
+      else row[row.length - 1] += sign;
+    } else if (sign === '"') quoted = true;
+    else if (sign === ",") row.push("");
+    else if (sign === "\n") rows.push([""]);
+    else if (sign !== "\r") row[row.length - 1] += sign;
+  }
+  return rows.filter((row) => row.length > 1 || row[0] !== "");
+}
+
 const yes = (word) => /^(true|1)$/i.test(word ?? "");
 
 function alike(word, value) {
@@ -196,9 +214,9 @@ function elsewhere(rows) {
 // The reason why a file cannot be placed; "" if it can.
 function refused(name, heads, rows, good) {
   if (!heads) return `${name} is empty.`;
-  if (!rows.length) return `${name} has no runs.`;
   const lacking = ["model", "grammar", "value", ...data.choices].filter((column) => !heads.includes(column));
   if (lacking.length) return `This is not a results.csv of icy; missing columns: ${lacking.join(", ")}.`;
+  if (!rows.length) return `${name} has no runs.`;
   if (!good.length) return `${name} has no runs with a value.`;
   return good.some((row) => data.settings.some((one) => fits(row, one))) ? "" : elsewhere(good);
 }
@@ -210,7 +228,8 @@ function tell(sentence, wrong = false) {
 }
 
 function take(csv, name) {
-  const rows = vega.read(csv, { type: "csv" }), heads = csv.trim() ? Object.keys(rows[0] ?? {}) : null;
+  const [heads, ...body] = cells(csv);
+  const rows = body.map((row) => Object.fromEntries(heads.map((head, place) => [head, row[place] ?? ""])));
   const good = rows.filter((row) => text(row.value) !== "" && Number.isFinite(Number(row.value)) && !yes(row.failed));
   const why = refused(name, heads, rows, good);
   if (why) { tell(`${why}${own.name ? ` The earlier file, ${own.name}, is still shown.` : ""}`, true); return; }

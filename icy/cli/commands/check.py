@@ -69,7 +69,7 @@ def check_command(
 
     console = stdout()
     entries = matching(names)
-    representations = along("representation", representation) if representation is not None else []
+    representations = along("representation", representation, REPRESENTATIONS) if representation is not None else []
     for name in representations:
         get_representation(name)  # an unknown name is an error that lists the known names
     if len(entries) == 1 and not _used(entries[0], representations):

@@ -12,7 +12,7 @@ import click
 from icy.cli import options
 from icy.cli.output import note, print_rows, save_figure, set_up_log, stdout
 from icy.cli.session import command_of_kind
-from icy.config.specs import option
+from icy.config.requests import option
 from icy.core.conventions import Convention
 from icy.core.files import write_atomically
 from icy.core.text import in_a_line

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from icy.cli import options
-from icy.cli.output import cut, note, print_records, print_rows, stdout
-from icy.config.specs import option
+from icy.cli.output import fitting, note, print_records, print_rows, stdout
+from icy.config.requests import option
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.registry import SIDES, registry
 from icy.core.text import counted
@@ -160,7 +160,7 @@ def _print_side_by_side(languages: list[Language], format_: str) -> None:
             f"{first.space} meanings, vocabulary {first.token_count}, seed {first.seed}; "
             "`icy show GRAMMAR` says more about one."
         )
-    for head, *rows in cut(whole, console.width) if format_ == "table" and console.is_terminal else [whole]:
+    for head, *rows in fitting(whole, console.width) if format_ == "table" and console.is_terminal else [whole]:
         print_rows(head, rows, format_)
 
 

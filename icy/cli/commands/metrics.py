@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -12,11 +11,11 @@ import click
 
 from icy.cli import options
 from icy.cli.output import note, print_rows, save_figure
-from icy.config.specs import option
+from icy.config.requests import option
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.registry import registry
 from icy.core.surroundings import log_level
-from icy.core.text import words
+from icy.core.text import several, words
 from icy.core.types import Fields
 from icy.experiments import languages
 from icy.languages.rule import MISSING
@@ -68,14 +67,13 @@ class FromFiles:
         for name in ("meaning_columns", "message_columns"):
             if name in chosen:
                 chosen[name] = words(chosen[name])
-        if (sizes := str(chosen.get("one_hot", "no"))) != "no":
-            if not re.fullmatch(r"[0-9]+(,[0-9]+)*", sizes):
+        if (sizes := several(chosen.get("one_hot", "no"))) != ["no"]:
+            if not all(isinstance(size, int) for size in sizes):
                 raise InvalidSettingError(
                     "--one-hot must be a number of values, a list of numbers such as 4,3,2, or no; not "
-                    f"{quoted(sizes)}."
+                    f"{quoted(str(chosen['one_hot']))}."
                 )
-            numbers = [int(size) for size in sizes.split(",")]
-            chosen["one_hot"] = numbers[0] if len(numbers) == 1 else numbers
+            chosen["one_hot"] = sizes[0] if len(sizes) == 1 else sizes
         if chosen.get("pad", "0").lower() in ("", "nan"):
             chosen["pad"] = ""
         return chosen

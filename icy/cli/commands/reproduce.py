@@ -10,10 +10,10 @@ import click
 
 from icy.analysis.literature.catalogue import find_published, why_not_measured
 from icy.cli.exit_codes import DONE
-from icy.cli.options import Format, Spread, command, spec_options, written
+from icy.cli.options import Format, PaperOutput, Spread, command, request_options, written
 from icy.cli.output import note, print_data, print_records, print_rows, write_text
 from icy.cli.session import Output, run_command
-from icy.config.specs import RETRIES, ReproduceRequest
+from icy.config.requests import RETRIES, ReproduceRequest
 from icy.experiments.lists import describe
 from icy.experiments.reproduce import Reproducing
 from icy.experiments.reproduction import Reproduction
@@ -22,7 +22,7 @@ PAGE = written("A reproduction is", (".md", ".csv"), flags=("--page",))
 
 
 @dataclass(frozen=True)
-class ReproduceOutput(Output):
+class ReproduceOutput(PaperOutput, Output):
     """Output of a reproduction; the spread is the standard error, as the papers print."""
 
     format_: Format = "table"
@@ -34,7 +34,7 @@ def reproduce_command(
     table: str | None = None,
     *,
     list_: Annotated[bool, {"flags": ("--list",)}] = False,
-    chosen: Annotated[dict[str, Any], spec_options(ReproduceRequest, without=("table", "plugin"))],
+    chosen: Annotated[dict[str, Any], request_options(ReproduceRequest, without=("table", "plugin"))],
     page: Annotated[Path | None, PAGE] = None,
     output: ReproduceOutput,
 ) -> int:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import click
 
 from icy.cli.exit_codes import DONE, FAILED
-from icy.cli.options import command, spec_options
+from icy.cli.options import command, request_options
 from icy.cli.output import note, print_rows
 from icy.cli.session import Output, print_plan
 from icy.core.text import counted
@@ -19,7 +19,7 @@ from icy.experiments.trackers import watching
 
 FIRST = ("model", "side", "space", "minimize", "maximize", "trials", "sampler", "sampler_seed", "batch", "keep")
 SECOND = ("finalists", "new_seeds", "larger", "baselines", "people", "instances", "winner")
-SEARCH = spec_options(
+SEARCH = request_options(
     SearchRequest,
     (*FIRST, *SECOND),
     without=("rungs", "word_seeds"),
@@ -62,7 +62,7 @@ def search_command(
     setup = set_up(SearchRequest.asked(**{**(read_search(file) if file else {}), **chosen}))
     if output.dry_run:
         return _dry_run(setup, output)
-    result = run_search(setup, lambda: watching(output.watcher(), setup.spec.track, setup.spec.out))
+    result = run_search(setup, lambda: watching(output.watcher(), setup.request.track, setup.request.out))
     _show(result, output)
     return DONE if any(trial.last.known for trial in result.trials) else FAILED
 

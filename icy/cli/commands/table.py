@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PageOutput(options.TableOutput):
+class PageOutput(options.PaperOutput):
     """How the table is printed.
 
     Attributes:

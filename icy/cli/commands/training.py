@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from icy.cli.options import PlotFile, command, spec_options
+from icy.cli.options import PlotFile, command, request_options
 from icy.cli.output import checked_plot, note, save_figure
 from icy.cli.session import Output, run_command
 from icy.core.errors import IcyError, InvalidSettingError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @command("probe")
 def probe_command(
     *,
-    chosen: Annotated[dict[str, Any], spec_options(ProbeRequest, last=("preset", "settings"))],
+    chosen: Annotated[dict[str, Any], request_options(ProbeRequest)],
     output: Output,
     compare: Annotated[str | None, {"metavar": "WITH"}] = None,
     plot: PlotFile = None,
@@ -64,10 +64,10 @@ def probe_command(
     Concat is always trained, as the baseline. Finished runs are saved in the results folder: after Ctrl-C, a crash, or
     with more grammars or seeds, the same command trains only missing runs.
     """
-    spec = ProbeRequest.asked(**chosen)
-    plan = make_plan(spec)
+    request = ProbeRequest.asked(**chosen)
+    plan = make_plan(request)
     comparison = _Comparison.asked(compare, plot, plan, output.format_)
-    return run_command(plan, output, lambda result: comparison.show(result, output), spec.track)
+    return run_command(plan, output, lambda result: comparison.show(result, output), request.track)
 
 
 @dataclass(frozen=True)
@@ -142,21 +142,12 @@ def _atlas_for(compare: str, plan: Plan) -> Atlas:
 
 # -- sweep -------------------------------------------------------------------------------------------------------------
 
-FIRST_OF_SWEEP = (
-    *("model", "grammar", "side", "protocol", "representation", "symbols", "hidden", "meanings", "vocab_size"),
-    *("word_length", "draws", "seeds", "word_seeds", "preset"),
-)
-LAST_OF_SWEEP = ("settings", "quick", "plugin", "order", "shard", "retries")
-SWEEP = spec_options(
-    *(SweepRequest, FIRST_OF_SWEEP, LAST_OF_SWEEP), without=("kind", "parts"), hidden="hidden size E, one or several."
-)
-
 
 @command("sweep")
 def sweep_command(
     file: Annotated[str | None, {"type": click.Path()}] = None,
     *,
-    chosen: Annotated[dict[str, Any], SWEEP],
+    chosen: Annotated[dict[str, Any], request_options(SweepRequest, without=("kind", "parts"))],
     output: Output,
 ) -> int:
     """Probe many models under many settings: one row per combination.
@@ -182,23 +173,19 @@ def sweep_command(
     Finished runs are never repeated: after Ctrl-C, a crash, or with more models, the same command trains only missing
     runs. A row that fails is saved as failed, and the others continue; --rerun failed tries it again.
     """
-    from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_spec  # imports torch
+    from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_request  # imports torch
 
-    spec = sweep_spec(**(over(read_sweep(file), chosen) if file else chosen))
-    return run_command(make_sweep(spec), output, output.show, spec.track, spec.retries)
+    request = sweep_request(**(over(read_sweep(file), chosen) if file else chosen))
+    return run_command(make_sweep(request), output, output.show, request.track, request.retries)
 
 
 # -- e2e ---------------------------------------------------------------------------------------------------------------
 
-PAIRS = spec_options(
-    EndToEndRequest,
-    ("sender", "receiver", "pretrain", "representation", "symbols"),
-    ("sender_options", "receiver_options", "preset", "settings"),
-)
-
 
 @command("e2e")
-def e2e_command(*, chosen: Annotated[dict[str, Any], PAIRS], output: Output, plot: PlotFile = None) -> int:
+def e2e_command(
+    *, chosen: Annotated[dict[str, Any], request_options(EndToEndRequest)], output: Output, plot: PlotFile = None
+) -> int:
     """Train a sender and a receiver together, from scratch or after both have learned a grammar.
 
     Prints the accuracy of the pair, the topographic similarity of its messages and, after pre-training, how far both
@@ -222,7 +209,7 @@ def e2e_command(*, chosen: Annotated[dict[str, Any], PAIRS], output: Output, plo
     in Python, icy.EndToEndResult.load(FOLDER).language(...) reads a language.
     """
     figure = checked_plot(plot)
-    spec = EndToEndRequest.asked(**chosen)
+    request = EndToEndRequest.asked(**chosen)
 
     def show(result: ProbeResult) -> None:
         output.show(result)
@@ -233,20 +220,16 @@ def e2e_command(*, chosen: Annotated[dict[str, Any], PAIRS], output: Output, plo
         else:
             note("There is nothing to draw: no pair has finished.")
 
-    return run_command(make_plan(spec), output, show, spec.track)
+    return run_command(make_plan(request), output, show, request.track)
 
 
 # -- iterate -----------------------------------------------------------------------------------------------------------
 
-FIRST_OF_CHAINS = (
-    *("model", "receiver", "grammar", "generations", "chains", "bottleneck", "transmission", "target", "updates"),
-    *("interaction", "population", "replacement", "scheme"),
-)
-CHAINS = spec_options(ChainRequest, FIRST_OF_CHAINS, ("options", "receiver_options", "preset", "settings"))
-
 
 @command("iterate")
-def iterate_command(*, chosen: Annotated[dict[str, Any], CHAINS], output: Output, plot: PlotFile = None) -> int:
+def iterate_command(
+    *, chosen: Annotated[dict[str, Any], request_options(ChainRequest)], output: Output, plot: PlotFile = None
+) -> int:
     """Pass languages from learner to learner, and measure how much of the first language survives.
 
     Each learner is a new sender, receiver or pair. It trains on the messages of the learner before it for a part of the
@@ -268,7 +251,7 @@ def iterate_command(*, chosen: Annotated[dict[str, Any], CHAINS], output: Output
     which `icy metrics` reads.
     """
     figure = checked_plot(plot)
-    spec = ChainRequest.asked(**chosen)
+    request = ChainRequest.asked(**chosen)
 
     def show(result: ProbeResult) -> None:
         output.show(result)
@@ -277,4 +260,4 @@ def iterate_command(*, chosen: Annotated[dict[str, Any], CHAINS], output: Output
 
             save_figure(chain_curves(result), figure, output.quiet)
 
-    return run_command(make_plan(spec), output, show, spec.track)
+    return run_command(make_plan(request), output, show, request.track)

@@ -179,25 +179,27 @@ def distance_of(records: Iterable[Record], people: PeopleAccuracies) -> Value:
 # -- from text ---------------------------------------------------------------------------------------------------------
 
 
-def objectives_of(spec: SearchRequest) -> list[Objective]:
+def objectives_of(request: SearchRequest) -> list[Objective]:
     """Return the objectives of a search: first those to minimize.
 
     Raises:
         InvalidSettingError: no objective, the same one twice, or one that the protocol does not measure.
         UnknownNameError: an unknown measure or grammar.
     """
-    found = [parse(text) for text in words(spec.minimize)]
-    found += [parse(text, maximize=True) for text in words(spec.maximize)]
+    found = [parse(text) for text in words(request.minimize)]
+    found += [parse(text, maximize=True) for text in words(request.maximize)]
     if not found:
         raise InvalidSettingError('A search needs an objective, as in minimize="ratio:shufdet" (--minimize).')
     texts = [one.text for one in found]
     if twice := [text for text in texts if texts.count(text) > 1]:
         raise InvalidSettingError(f"The objective '{twice[0]}' is given twice.")
-    wrong = {"acquire": ACCURACY, "budget": RATIO, "generalise": RATIO}.get(str(spec.protocol))
+    wrong = {"acquire": ACCURACY, "budget": RATIO, "generalise": RATIO}.get(str(request.protocol))
     for one in found:
-        if wrong in [term.measure for term in one.terms] and not (wrong == ACCURACY and spec.max_updates is not None):
+        if wrong in [term.measure for term in one.terms] and not (
+            wrong == ACCURACY and request.max_updates is not None
+        ):
             right = "acquire" if wrong == RATIO else "budget or generalise"
-            raise InvalidSettingError(f"The objective '{one.text}' needs the protocol {right}, not {spec.protocol}.")
+            raise InvalidSettingError(f"The objective '{one.text}' needs the protocol {right}, not {request.protocol}.")
     return found
 
 

@@ -79,13 +79,14 @@ def write_report(result: SearchResult) -> list[Path]:
 
 def page(result: SearchResult) -> str:
     """Return the tables of search.md with their settings."""
-    setup, spec = result.setup, result.setup.spec
+    setup, request = result.setup, result.setup.request
     goals = [f"{'maximize' if one.maximize else 'minimize'} `{one.text}`" for one in setup.objectives]
     space = [f"`{name}`: {listed([*map(str, values)], 'or')}" for name, values in setup.space.values.items()]
     parts = [
         "# Search",
-        f"A search with icy {__version__} to {listed(goals)}. Sampler: {spec.sampler} of Optuna {version('optuna')}, "
-        f"seed {spec.sampler_seed}, {counted(len(result.trials), 'trial')} in batches of {spec.batch}. The space has "
+        f"A search with icy {__version__} to {listed(goals)}. Sampler: {request.sampler} of Optuna "
+        f"{version('optuna')}, seed {request.sampler_seed}, {counted(len(result.trials), 'trial')} in batches of "
+        f"{request.batch}. The space has "
         f"{counted(setup.space.size, 'combination')} of these values: {'; '.join(space)}.",
         "## Trials",
         _about_trials(result),
@@ -110,11 +111,11 @@ def page(result: SearchResult) -> str:
                 f"{halves.value:.2f} ({halves.low:.2f} to {halves.high:.2f}), which a network may go below."
             )
     if best := result.winner:
-        files = [*several(spec.plugin), (result.folder or Path()) / WINNER]
+        files = [*several(request.plugin), (result.folder or Path()) / WINNER]
         plugins = " ".join(f"--plugin {shlex.quote(str(file))}" for file in files)
         size = f" Its hidden size in the search is {best.hidden}." if HIDDEN in best.params else ""
-        where = f"`{best.name}`, is in the plug-in file [{WINNER}]({WINNER}) as `{spec.winner}`.{size}"
-        check = f"```sh\nicy check {plugins} {spec.winner}\n```"
+        where = f"`{best.name}`, is in the plug-in file [{WINNER}]({WINNER}) as `{request.winner}`.{size}"
+        check = f"```sh\nicy check {plugins} {request.winner}\n```"
         parts += ["## Winner", f"The first trial of the table, {where}", check]
     return "\n\n".join(filter(None, parts))
 
@@ -130,7 +131,7 @@ def _about_trials(result: SearchResult) -> str:
 
 
 def _about_finalists(setup: SearchSetup) -> str:
-    larger = f" *Larger*: with {_shown(setup.again(larger=True))}." if setup.spec.larger else ""
+    larger = f" *Larger*: with {_shown(setup.again(larger=True))}." if setup.request.larger else ""
     return (
         f"The value of the best of many trials is partly luck. *Again*: with {_shown(setup.again())}.{larger} "
         "*Shrinkage*: the new value minus the value in the search. Intervals of 95 % are over seeds, of `people` over "
@@ -205,7 +206,7 @@ def plugin(setup: SearchSetup, best: Point) -> str:
     """Return the source of a plug-in file that registers a point of the space as a model of its own."""
     entry, side, name = best.entry, best.entry.kind, in_a_line(best.name)
     code = "only icy" if entry.origin.startswith("icy.") else f"the code that registers {entry.qualified}"
-    needs = listed([Path(str(file)).name for file in several(setup.spec.plugin)]) or code
+    needs = listed([Path(str(file)).name for file in several(setup.request.plugin)]) or code
     limited = f", representations={tuple(entry.representations)!r}" if entry.representations else ""
     options = f"**({dict(best.options)!r} | options)" if best.options else "**options"
     return f"""\
@@ -215,7 +216,7 @@ def plugin(setup: SearchSetup, best: Point) -> str:
 import icy
 
 
-@icy.register_{side}("{setup.spec.winner}", source="{WINNERS}"{limited})
+@icy.register_{side}("{setup.request.winner}", source="{WINNERS}"{limited})
 def winner(space, message_length, vocab_size, hidden_size, **options):
     {f"The {side} {name}."!r}
     return icy.create_{side}("{entry.name}", space, message_length, vocab_size, hidden_size, {options})

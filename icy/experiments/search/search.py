@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 from filelock import FileLock, Timeout
 
 from icy.config.options import SearchOptions
-from icy.config.specs import RETRIES, spell_out
+from icy.config.requests import RETRIES, spell_out
 from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError, StoreError, what_and_where
 from icy.core.processes import NOTHING, interrupt_text, interrupt_with, interrupted_with
 from icy.core.streams import stream_key
@@ -95,8 +95,8 @@ def search(
         ['FC1L', 'FC2L']
     """
     given = {**(read_search(file) if file is not None else {}), **({"model": model} if model else {}), **options}
-    spec = with_model_names(SearchRequest.asked(**given), "model")
-    return run_search(set_up(spec), lambda: callbacks_of(spec, watcher, progress))
+    request = with_model_names(SearchRequest.asked(**given), "model")
+    return run_search(set_up(request), lambda: callbacks_of(request, watcher, progress))
 
 
 spell_out(search, SearchRequest, SearchResult)
@@ -107,7 +107,7 @@ def first_plan(setup: SearchSetup) -> tuple[Plan, int]:
     measuring = Measuring(setup)
     measuring.check()
     with open_trials(setup) as trials:
-        points = trials.batch(min(setup.spec.batch, setup.trials))
+        points = trials.batch(min(setup.request.batch, setup.trials))
     return measuring.plan(points, setup.rungs[0])[0], len(points)
 
 
@@ -118,7 +118,7 @@ def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> Sea
         setup: the search.
         watcher: makes the callbacks of a run.
     """
-    measuring, store = Measuring(setup, watcher), store_of(setup.spec)
+    measuring, store = Measuring(setup, watcher), store_of(setup.request)
     measuring.check()
     require_no_other_report(setup, store.folder)
     store.prepare()
@@ -163,11 +163,11 @@ def _first_rung(setup: SearchSetup, measuring: Measuring, ended: Trials) -> list
         StoreError: no trial has all records.
     """
     found: list[SearchTrial] = []
-    while batch := ended.batch(min(setup.spec.batch, setup.trials - len(found))):
+    while batch := ended.batch(min(setup.request.batch, setup.trials - len(found))):
         for one in measuring.measure(batch, setup.rungs[0]):
             if not one.whole:  # later trials depend on the values of this one
                 if not found:
-                    raise StoreError(f"The folder '{setup.spec.out}' has no results of this search.")
+                    raise StoreError(f"The folder '{setup.request.out}' has no results of this search.")
                 return found
             ended.add(one)
             found.append(SearchTrial(len(found), (one,)))
@@ -179,7 +179,7 @@ def _halve(setup: SearchSetup, measuring: Measuring, trials: Sequence[SearchTria
     found = list(trials)
     for rung, changes in enumerate(setup.rungs[1:], 1):
         own = [one for one in ranked(setup.objectives, found) if len(one.rungs) == rung]
-        count = math.ceil(round(setup.spec.keep * len(own), 9))  # 0.28 * 25 is 7.000000000000001
+        count = math.ceil(round(setup.request.keep * len(own), 9))  # 0.28 * 25 is 7.000000000000001
         best = sorted(one.number for one in own[:count])
         measured = measuring.measure_all([found[number].last.point for number in best], changes)
         for number, one in zip(best, measured, strict=False):
@@ -194,7 +194,7 @@ def _again(
 
     Baselines have the hidden size of the best trial, or their own.
     """
-    best = ranked(setup.objectives, trials)[: setup.spec.finalists]
+    best = ranked(setup.objectives, trials)[: setup.request.finalists]
     if not best:
         return [], []
     first = best[0].last.point
@@ -205,7 +205,7 @@ def _again(
     points = [*(one.last.point for one in best), *baselines]
     again = measuring.measure_all(points, setup.again())
     larger: Sequence[Measured | None] = []
-    if setup.spec.larger:
+    if setup.request.larger:
         larger = measuring.measure_all(points, setup.again(larger=True))
     searched = [one.last if len(one.rungs) == len(setup.rungs) else None for one in best] + [None] * len(baselines)
     found = [Finalist(*one) for one in zip(searched, again, larger or [None] * len(points), strict=False)]
@@ -243,7 +243,7 @@ class Trials:
 
     def _draw(self) -> Point | None:
         """Return a point that no trial has; None if there is none."""
-        space, key = self._setup.space, (self._setup.spec.sampler_seed, "search", len(self._drawn))
+        space, key = self._setup.space, (self._setup.request.sampler_seed, "search", len(self._drawn))
         for attempt in range(REDRAWS):
             self._study.sampler = self._sampler(stream_key(*key, attempt) % SEEDS, max(CANDIDATES >> attempt, 1))
             point = space.point(self._study.ask(dict(self._distributions)).params)
@@ -256,7 +256,7 @@ class Trials:
     def _sampler(self, seed: int, candidates: int) -> BaseSampler:
         from optuna.samplers import RandomSampler, TPESampler
 
-        if self._setup.spec.sampler == "random":
+        if self._setup.request.sampler == "random":
             return RandomSampler(seed=seed)
         return TPESampler(
             seed=seed, n_startup_trials=STARTUP, n_ei_candidates=candidates, multivariate=False, constant_liar=False
@@ -360,7 +360,7 @@ class Measuring:
         """
         found = [self._rows_of(point, changes) for point in points]
         rows = {row.job.row: row for own in found if not isinstance(own, Exception) for row in own}
-        return planned(self._setup.spec, list(rows.values())), found
+        return planned(self._setup.request, list(rows.values())), found
 
     def check(self) -> None:
         """Raise if the settings of a rung or of the second measurement are not accepted, before any training.
@@ -370,7 +370,7 @@ class Measuring:
         """
         setup, size = self._setup, self._setup.space.size
         some = [setup.space.nth(place * size // min(size, SOME)) for place in range(min(size, SOME))]
-        later = [*setup.rungs[1:], setup.again(), *([setup.again(larger=True)] if setup.spec.larger else [])]
+        later = [*setup.rungs[1:], setup.again(), *([setup.again(larger=True)] if setup.request.larger else [])]
         for points, changes in [(some, setup.rungs[0]), *(([*some, *setup.baselines], one) for one in later)]:
             found = (self._rows_of(point, changes) for point in points)
             refusals = [*takewhile(lambda rows: isinstance(rows, Exception), found)]
@@ -379,7 +379,7 @@ class Measuring:
 
     def _rows_of(self, point: Point, changes: Fields) -> list[Row] | Exception:
         try:
-            rows = [row for spec in self._setup.specs_of(point, changes) for row in plan_rows(spec)]
+            rows = [row for request in self._setup.requests_of(point, changes) for row in plan_rows(request)]
             require_engine(rows)
         except (InvalidSettingError, IncompatibleError, PluginError) as error:  # the point cannot be trained
             return error

@@ -1,4 +1,4 @@
-"""The setup of a search, from its spec: the space, the objectives, the rungs, and the jobs of each point."""
+"""The setup of a search, from its request: the space, the objectives, the rungs, and the jobs of each point."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any, get_args
 import numpy as np
 
 from icy.analysis.people import PeopleAccuracies, grammars_of, published_accuracies, study_accuracies
+from icy.config.requests import RUNNING, RunRequest, names
 from icy.config.settings import SamplerName
-from icy.config.specs import RUNNING, RunSpec, names
 from icy.core.checks import LARGEST_SEED, hidden_list, parse_whole, real_number, seed_list, whole_number
 from icy.core.choices import distinct, split_name, typed_text
 from icy.core.entry import Entry
@@ -30,7 +30,7 @@ from icy.grammars import canonical_name
 from icy.languages.meanings import spaces_in
 from icy.models.creation import count_parameters, create
 from icy.study.rows import read_rows
-from icy.study.study_job import StudySpec
+from icy.study.study_job import StudyRequest
 from icy.training.probe_job import ProbeRequest
 
 from .objectives import RATIO, Objective, objectives_of
@@ -144,14 +144,14 @@ class SearchSetup:
     """A search with its settings checked.
 
     Attributes:
-        spec: the request of the user.
+        request: the request of the user.
         space: the points to choose from.
         objectives: the objectives, first all to minimize.
         people: the people of the objective "people", if it is one.
         baselines: models that are measured with the finalists.
     """
 
-    spec: SearchRequest
+    request: SearchRequest
     space: Space
     objectives: tuple[Objective, ...]
     people: PeopleAccuracies | None
@@ -160,18 +160,18 @@ class SearchSetup:
     @property
     def rungs(self) -> list[Fields]:
         """The settings of each rung, by name."""
-        return [by_field(rung) for rung in self.spec.rungs] or [{}]
+        return [by_field(rung) for rung in self.request.rungs] or [{}]
 
     @property
     def trials(self) -> int:
         """Number of trials: at most one per point of the space."""
-        return min(self.spec.trials, self.space.size)
+        return min(self.request.trials, self.space.size)
 
     @property
     def grammars(self) -> list[str]:
         """Grammars of a trial's probe: of the objectives, and further ones; none if only people count."""
         own = [term.of for one in self.objectives if not one.of_people for term in one.terms if term.of]
-        own += [canonical_name(name) for name in words(self.spec.grammar)]
+        own += [canonical_name(name) for name in words(self.request.grammar)]
         measures = [term.measure for one in self.objectives for term in one.terms]
         only_people = self.people is not None and "updates" not in measures
         return list(dict.fromkeys(own or ([] if only_people else ["concat"])))
@@ -180,7 +180,7 @@ class SearchSetup:
     def name(self) -> str:
         """The name of this search in its report: it depends on all that determines the trials."""
         space, people = self.space, self.people and self.people.means.tolist()
-        settings = {name: str(getattr(self.spec, name)) for name in (*IN_A_RUNG, *OF_ALL)}
+        settings = {name: str(getattr(self.request, name)) for name in (*IN_A_RUNG, *OF_ALL)}
         what = [list(space.entries), space.values, space.hidden, space.options, space.fixed, self.grammars, people]
         what += [[one.label for one in self.objectives], settings, self.rungs[0]]
         return hashlib.sha256(repr(what).encode()).hexdigest()[:12]
@@ -193,9 +193,9 @@ class SearchSetup:
         Raises:
             InvalidSettingError: a rung uses one of the seeds, or they are too large.
         """
-        changes = {**self.rungs[-1], **(by_field(self.spec.larger) if larger else {})}
-        given = changes["seeds"] if larger and "seeds" in self.spec.larger else self.spec.new_seeds
-        used = {seed for rung in self.rungs for seed in seed_list(rung.get("seeds", self.spec.seeds))}
+        changes = {**self.rungs[-1], **(by_field(self.request.larger) if larger else {})}
+        given = changes["seeds"] if larger and "seeds" in self.request.larger else self.request.new_seeds
+        used = {seed for rung in self.rungs for seed in seed_list(rung.get("seeds", self.request.seeds))}
         seeds = seed_list(given)
         if parse_whole(str(given)) is not None:
             seeds = [max(used) + place for place in range(1, len(seeds) + 1)]
@@ -208,35 +208,35 @@ class SearchSetup:
         return {**changes, "seeds": seeds, "list_seed": LATER}
 
     def probe_of(self, point: Point, changes: Fields) -> ProbeRequest:
-        """Return the spec of a probe of a point; arguments as for `specs_of`."""
-        own = {name: getattr(self.spec, name) for name in names(ProbeRequest)}
+        """Return the request of a probe of a point; arguments as for `requests_of`."""
+        own = {name: getattr(self.request, name) for name in names(ProbeRequest)}
         own |= {name: value for name, value in changes.items() if name in IN_A_RUNG}
         own |= {"model": [point.entry.qualified], "grammar": self.grammars or ["concat"], "hidden": point.hidden}
         own |= {"options": dict(point.options), "quick": False}
-        return ProbeRequest(**own).with_given({*self.spec.given, *changes} & set(own))
+        return ProbeRequest(**own).with_given({*self.request.given, *changes} & set(own))
 
-    def specs_of(self, point: Point, changes: Fields) -> list[RunSpec]:
-        """Return the specs of the jobs that measure a point.
+    def requests_of(self, point: Point, changes: Fields) -> list[RunRequest]:
+        """Return the requests of the jobs that measure a point.
 
         Args:
             point: the point.
             changes: settings that replace settings of the search, as of a rung.
         """
-        found: list[RunSpec] = [self.probe_of(point, changes)] if self.grammars else []
+        found: list[RunRequest] = [self.probe_of(point, changes)] if self.grammars else []
         if self.people is not None:
             by_dataset = grammars_of(self.people)
             asked = [term.of for one in self.objectives if one.of_people for term in one.terms]
             datasets = list(by_dataset) if "" in asked else list(dict.fromkeys(asked))
-            games = {name: getattr(self.spec, name) for name in (*RUNNING, *GAMES)}
+            games = {name: getattr(self.request, name) for name in (*RUNNING, *GAMES)}
             games |= {name: value for name, value in changes.items() if name in (*GAMES, "list_seed")}
             games |= {"player": [point.entry.name], "hidden": point.hidden, "options": dict(point.options)}
             games |= {"dataset": datasets, "protocol": CONVERGED, "quick": False, "keep_models": False}
             games["grammar"] = list(dict.fromkeys(name for dataset in datasets for name in by_dataset[dataset]))
-            found.append(StudySpec(**games))
+            found.append(StudyRequest(**games))
         return found
 
 
-def set_up(spec: SearchRequest) -> SearchSetup:
+def set_up(request: SearchRequest) -> SearchSetup:
     """Return the setup of a search.
 
     Raises:
@@ -244,29 +244,29 @@ def set_up(spec: SearchRequest) -> SearchSetup:
     """
     if find_spec("optuna") is None:
         raise InvalidSettingError(INSTALL)
-    registry.load_files(spec.plugin)
-    _check_numbers(spec)
-    (meanings,) = spaces_in(spec.meanings)  # the command line gives a tuple
-    spec = replace(spec, meanings=meanings).with_given(spec.given)
-    objectives, space, people = objectives_of(spec), space_of(spec), None
+    registry.load_files(request.plugin)
+    _check_numbers(request)
+    (meanings,) = spaces_in(request.meanings)  # the command line gives a tuple
+    request = replace(request, meanings=meanings).with_given(request.given)
+    objectives, space, people = objectives_of(request), space_of(request), None
     if of_people := [one for one in objectives if one.of_people]:
         if space.side != "sender":
             raise InvalidSettingError("The distance to people is for senders, which answer with words as people do.")
-        published = str(spec.people).lower() == ICY22
-        people = published_accuracies() if published else study_accuracies(read_rows(Path(str(spec.people))))
+        published = str(request.people).lower() == ICY22
+        people = published_accuracies() if published else study_accuracies(read_rows(Path(str(request.people))))
         for one in of_people:
             one.people_in(people)  # raises for an unknown dataset
-    if (known := registry.find(space.side, spec.winner)) is not None and known.source != WINNERS:
+    if (known := registry.find(space.side, request.winner)) is not None and known.source != WINNERS:
         raise InvalidSettingError(
-            f"A {space.side} is already called '{spec.winner}': choose another name of the winner (--winner)."
+            f"A {space.side} is already called '{request.winner}': choose another name of the winner (--winner)."
         )
-    setup = SearchSetup(spec, space, tuple(objectives), people, tuple(_baselines(spec, space)))
+    setup = SearchSetup(request, space, tuple(objectives), people, tuple(_baselines(request, space)))
     setup.again(larger=True)  # raises for seeds of the search
-    given = [name for name in IN_A_RUNG if name not in GAMES and name in spec.given]
+    given = [name for name in IN_A_RUNG if name not in GAMES and name in request.given]
     if given and not setup.grammars:
         do = "does" if len(given) == 1 else "do"
         log.warning("%s %s nothing: the games of the study have sizes of their own.", listed(given), do)
-    limits = [spec.max_updates, *(rung.get("max_updates") for rung in setup.rungs)]
+    limits = [request.max_updates, *(rung.get("max_updates") for rung in setup.rungs)]
     if any(limits) and any(one.terms[0].measure == RATIO and not one.maximize for one in objectives):
         log.warning(
             "Under max_updates, a training without the target counts as these updates divided by concat's. If concat "
@@ -275,44 +275,46 @@ def set_up(spec: SearchRequest) -> SearchSetup:
     return setup
 
 
-def _baselines(spec: SearchRequest, space: Space) -> Iterator[Point]:
+def _baselines(request: SearchRequest, space: Space) -> Iterator[Point]:
     """Return the baselines; those with a hidden size of their own have it among their dimensions."""
-    for text in BASELINES[space.side] if spec.baselines is None else words(spec.baselines):
+    for text in BASELINES[space.side] if request.baselines is None else words(request.baselines):
         name, of_size, size = text.partition(f" {HIDDEN}=")
         (hidden,) = hidden_list(size) if of_size else [space.hidden]
         for entry in registry.match(name, space.side):
             yield Point(entry, hidden, params={HIDDEN: hidden} if of_size else {})
 
 
-def _check_numbers(spec: SearchRequest) -> None:
+def _check_numbers(request: SearchRequest) -> None:
     """Raise if a setting of the search is not accepted."""
-    require_known("sampler", spec.sampler, get_args(SamplerName))
+    require_known("sampler", request.sampler, get_args(SamplerName))
     for name, least in (("trials", 1), ("batch", 1), ("finalists", 0), ("new_seeds", 2), ("instances", 1)):
-        whole_number(name, getattr(spec, name), least=least)
-    whole_number("sampler_seed", spec.sampler_seed, least=0)
-    seed_list(spec.new_seeds)  # raises if they are too many
-    if not 0 < real_number("keep", spec.keep) <= 1:
+        whole_number(name, getattr(request, name), least=least)
+    whole_number("sampler_seed", request.sampler_seed, least=0)
+    seed_list(request.new_seeds)  # raises if they are too many
+    if not 0 < real_number("keep", request.keep) <= 1:
         raise InvalidSettingError(
-            f"keep is the share of trials that go to the next rung, above 0 to 1, not {spec.keep}."
+            f"keep is the share of trials that go to the next rung, above 0 to 1, not {request.keep}."
         )
-    if not (isinstance(spec.winner, str) and spec.winner.isidentifier()):
-        raise InvalidSettingError(f"The name of the winner consists of letters, digits and '_', not '{spec.winner}'.")
-    if not isinstance(spec.space, Mapping):
-        raise InvalidSettingError(f"`space` needs a table of options with their values, not {quoted(spec.space)}.")
-    if spec.word_seeds is not None:
+    if not (isinstance(request.winner, str) and request.winner.isidentifier()):
+        raise InvalidSettingError(
+            f"The name of the winner consists of letters, digits and '_', not '{request.winner}'."
+        )
+    if not isinstance(request.space, Mapping):
+        raise InvalidSettingError(f"`space` needs a table of options with their values, not {quoted(request.space)}.")
+    if request.word_seeds is not None:
         raise InvalidSettingError(
             "A search takes no word_seeds: each of its seeds has its own words, so that finalists get new words."
         )
-    _check_axes(spec.axes, {name: getattr(spec, name) for name in spec.axes})
-    if not isinstance(spec.rungs, (list, tuple)):
+    _check_axes(request.axes, {name: getattr(request, name) for name in request.axes})
+    if not isinstance(request.rungs, (list, tuple)):
         raise InvalidSettingError(NO_TABLES)
-    for what, table in (*(("rungs", rung) for rung in spec.rungs), ("larger", spec.larger)):
+    for what, table in (*(("rungs", rung) for rung in request.rungs), ("larger", request.larger)):
         if not isinstance(table, Mapping):
             raise InvalidSettingError(NO_TABLES)
         own = by_field(table)
         for name in own:
             require_known(f"setting in {what}", name, (*IN_A_RUNG, "instances"))
-        _check_axes(spec.axes, own)
+        _check_axes(request.axes, own)
 
 
 def _check_axes(axes: Sequence[str], settings: Fields) -> None:
@@ -327,7 +329,7 @@ def _check_axes(axes: Sequence[str], settings: Fields) -> None:
 # -- space -------------------------------------------------------------------------------------------------------------
 
 
-def space_of(spec: SearchRequest) -> Space:
+def space_of(request: SearchRequest) -> Space:
     """Return the space of a search.
 
     Raises:
@@ -335,16 +337,16 @@ def space_of(spec: SearchRequest) -> Space:
         UnknownNameError: an unknown model, option or value.
         IncompatibleError: a model does not work with the representation.
     """
-    if spec.side:
-        require_known("side", spec.side, SIDES)
-    found = usable_models(spec.model, str(spec.representation), [spec.side] if spec.side else SIDES)
+    if request.side:
+        require_known("side", request.side, SIDES)
+    found = usable_models(request.model, str(request.representation), [request.side] if request.side else SIDES)
     if len({entry.kind for entry in found}) > 1:
         raise InvalidSettingError('These models are senders and receivers; choose a side, as in side="sender".')
-    names, sizes = [entry.name for entry in found], hidden_list(spec.hidden)
-    chosen, fixed = _options(spec, found)
+    names, sizes = [entry.name for entry in found], hidden_list(request.hidden)
+    chosen, fixed = _options(request, found)
     values = {**({MODEL: tuple(names)} if len(names) > 1 else {}), **chosen}
     sized = {**values, **({HIDDEN: tuple(sizes)} if len(sizes) > 1 else {})}
-    space = Space(sized, dict(zip(names, found, strict=True)), sizes[0], dict(spec.options), fixed)
+    space = Space(sized, dict(zip(names, found, strict=True)), sizes[0], dict(request.options), fixed)
     same = []  # models that are the same network at all hidden sizes
     if len(sizes) > 1 and not chosen:
         points = {name: [space.point({MODEL: name, HIDDEN: size}) for size in sizes] for name in names}
@@ -363,18 +365,18 @@ def space_of(spec: SearchRequest) -> Space:
     return space
 
 
-def _options(spec: SearchRequest, entries: Sequence[Entry]) -> tuple[dict[str, tuple[Any, ...]], Choices]:
+def _options(request: SearchRequest, entries: Sequence[Entry]) -> tuple[dict[str, tuple[Any, ...]], Choices]:
     """Return the options to choose with their values, and the options with a single value.
 
     They are the options in `space`. If all of these have a single value, a single model's other options are chosen too,
     except those in its name.
     """
-    given = {name.replace("-", "_"): value for name, value in spec.space.items()}
+    given = {name.replace("-", "_"): value for name, value in request.space.items()}
     found = {name: _values(name, value) for name, value in given.items()}
     for entry in (entry for entry in entries if entry.choices):
         for name, value in ((name, value) for name, values in found.items() for value in values):
             entry.with_choices({name: value})  # raises for an option or a value that it does not have
-    named = {option.lower() for model in words(spec.model) for option in split_name(model)[1] or {}}
+    named = {option.lower() for model in words(request.model) for option in split_name(model)[1] or {}}
     if both := [name for name in found if name.lower() in named]:
         raise InvalidSettingError(f"The option {both[0]} is in the name of a model and in `space`; keep one.")
     if len(entries) == 1 and all(len(values) == 1 for values in found.values()):

@@ -96,7 +96,7 @@ class AgentRun:
 
     def _acquired(self) -> dict[str, float]:
         """Return the ease of acquisition of the trained speaker, if requested."""
-        if not self.settings.eoa:
+        if not self.settings.eoa or not self.settings.how.both:
             return {}
         training = cast(GameTraining, self.training)
         try:

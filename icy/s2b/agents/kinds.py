@@ -9,22 +9,20 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from icy.config.kinds import Settings, request_of, values_for
+from icy.config.requests import RunRequest
 from icy.config.settings import OLD_PRESETS, Numbers
-from icy.config.specs import RunSpec
-from icy.core.checks import FIRST_SEED, seed_list, whole_number
+from icy.core.checks import FIRST_SEED, seed_list
 from icy.core.code import short_hash
 from icy.core.entry import CORE, Entry
 from icy.core.errors import InvalidSettingError
 from icy.core.fields import changed_fields, checked, setting, stored_names
-from icy.core.register import register_listener
 from icy.core.registry import SPEAKER, registry
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
-from icy.records.kinds import JobKind, register_job_kind
+from icy.records.kinds import JobKind
 from icy.records.record import Record
 from icy.s2b.recall import RecallSettings
 from icy.s2b.settings import CompatSettings, GameSettings
-from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Outcome, Replicate, Report
 
 if TYPE_CHECKING:
@@ -85,7 +83,9 @@ class AgentSettings(Settings):
     observations: int | None = setting(None, "number of observations", least=1)
     report_every: int | None = setting(None, "number of updates between evaluations", least=1)
     episodes: int = setting(1000, "number of episodes", least=1)
-    eoa: int = 0
+    eoa: int = setting(
+        0, "number of episodes of languages to acquire (eoa)", least=0, idle=lambda row: _why_no_eoa(row), refused=True
+    )
     options: Mapping[str, Any] = setting({})
     speaker_options: Mapping[str, Any] = setting({})
 
@@ -159,7 +159,7 @@ class AgentSettings(Settings):
         return {
             **facts,
             "options": {**changed, **self.options, **spoken, **changes, **length},
-            "settings": {"setup": self.setup(), **run, **({"eoa": self.eoa} if self.eoa else {})},
+            "settings": {"setup": self.setup(), **run, **({"eoa": self.eoa} if self.eoa and self.how.both else {})},
         }
 
     def setup(self) -> Choices:
@@ -240,6 +240,15 @@ def _find_learner(kind: str, name: str, core: str) -> Learner:
     return learner_of(learners_called(kind, name), core)
 
 
+def _why_no_eoa(row: AgentSettings) -> str:
+    if not row.eoa or row.how.both:
+        return ""
+    return (
+        "Training measures ease of acquisition (eoa) only for a speaker that learns, as with the learner 'pair'; for "
+        "other speakers run `icy s2b eoa`."
+    )
+
+
 @cache
 def deaf_floors(game: GameSettings, episodes: int) -> dict[str, float]:
     """Return two query accuracies without messages, in episodes of the final evaluation.
@@ -254,7 +263,7 @@ def deaf_floors(game: GameSettings, episodes: int) -> dict[str, float]:
 
 
 @request_of(AgentSettings)
-class AgentRequest(RunSpec):
+class AgentRequest(RunRequest):
     """Agents to train in meta-referential games, one row per combination of values.
 
     Attributes:
@@ -290,25 +299,12 @@ class AgentRequest(RunSpec):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def agent_jobs(request: Any) -> list[Job]:
-    """Return the jobs of a request, one per combination of its options' values.
+def agent_rows(request: Any) -> list[Job]:
+    """Return the jobs of a request with one value per option: the agent, its deaf twin, or both.
 
     Raises:
         IcyError: an unknown name, a value that is not accepted, or settings that do not go together.
     """
-    _check_device(request, "Agents of S2B")
-    whole_number("number of episodes of languages to acquire (eoa)", request.eoa, least=0)
-    jobs = jobs_of_each(request, _agent_rows)
-    if request.eoa and not any(job.settings.eoa for job in jobs):
-        raise InvalidSettingError(
-            "Training measures ease of acquisition (eoa) only for a speaker that learns, as with the learner 'pair'; "
-            "for other speakers run `icy s2b eoa`."
-        )
-    return jobs
-
-
-def _agent_rows(request: Any) -> list[Job]:
-    """Return the jobs of a request with one value per option: the agent, its deaf twin, or both."""
     from .learners import find_core, learner_of, learners_called
 
     learners = learners_called("s2b", str(request.learner))
@@ -318,17 +314,12 @@ def _agent_rows(request: Any) -> list[Job]:
         raise InvalidSettingError(f"{twice[0]} is a separate option (--{twice[0]}), not a setting of game.")
     game = GameSettings.of(**{**{name: getattr(request, name) for name in NAMED}, **request.game})
     speaker = "learned" if how.both else registry.get(str(request.speaker), SPEAKER).name
-    own = {"core": core, "game": game, "speaker": speaker, "eoa": request.eoa if how.both else 0}
     twins = [deaf for deaf, wanted in ((False, request.hearing), (True, request.deaf or not request.hearing)) if wanted]
+    own = {"core": core, "game": game, "speaker": speaker}
     return [_job(AgentSettings, request, how, speaker, deaf=deaf, **own) for deaf in twins]
 
 
 # -- parts of rows that both kinds share -------------------------------------------------------------------------------
-
-
-def _check_device(request: RunSpec, agents: str) -> None:
-    if request.device not in ("auto", "cpu"):
-        raise InvalidSettingError(f"{agents} train on the CPU; leave out device (--device).")
 
 
 def _job(kind: type[AgentSettings], request: Any, how: Learner, condition: str, **own: Any) -> Job:
@@ -344,6 +335,8 @@ def _job(kind: type[AgentSettings], request: Any, how: Learner, condition: str, 
     Raises:
         IcyError: the training has no updates, or cannot be created.
     """
+    if request.device not in ("auto", "cpu"):
+        raise InvalidSettingError("Agents of S2B train on the CPU; leave out device (--device).")
     preset = str(request.preset)
     learning = how.settings(own["game"], preset, _changes(request, how, own["game"]))
     values = {**values_for(kind, request), **own, "learner": how.name, "learning": learning}
@@ -359,7 +352,6 @@ def _job(kind: type[AgentSettings], request: Any, how: Learner, condition: str, 
         settings=settings,
         replicates=tuple(Replicate(condition, seed) for seed in seed_list(request.seeds)),
         parameters={"true": count, "published": count},
-        preset=settings.preset,
         checkpoints=True,
     )
 
@@ -426,7 +418,7 @@ class RecallAgentSettings(AgentSettings):
 
 
 @request_of(RecallAgentSettings)
-class RecallRequest(RunSpec):
+class RecallRequest(RunRequest):
     """Agents to train in the recall task, one row per combination of values.
 
     Attributes:
@@ -460,7 +452,6 @@ def recall_rows(request: Any) -> list[Job]:
     """
     from .learners import LEARNERS, find_core, learner_of
 
-    _check_device(request, "Agents of the recall task")
     if "representation" in request.task:
         raise InvalidSettingError("representation is a separate option (--stimuli), not a setting of task.")
     learners = LEARNERS["recall"]
@@ -470,7 +461,7 @@ def recall_rows(request: Any) -> list[Job]:
     return [_job(RecallAgentSettings, request, how, task.representation, core=core, game=task)]
 
 
-# -- registers the kinds, and the trained agent that comes with icy ----------------------------------------------------
+# -- the kinds of jobs -------------------------------------------------------------------------------------------------
 
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
@@ -509,52 +500,37 @@ def language_conventions(config: Fields) -> dict[str, dict[str, Any]]:
     }
 
 
-register_job_kind(
-    JobKind(
-        "s2b",
-        "Train agents of meta-referential games.",
-        spec=AgentRequest,
-        settings=AgentSettings,
-        jobs=agent_jobs,
-        train=train,
-        rehearse=seconds_per_update,
-        source="MetaRG22; MetaRG24; icy",
-        table="icy.analysis.tables.s2b:training_table",
-        measures=(
-            *("support", "floor", "constant_floor", "observations", "cpu_seconds", "topsim", "posdis", "bosdis"),
-            *("distinct", "ease_of_acquisition", "reconstructed", "shots", "samples", "distractors"),
-        ),
-        curve=("steps", "accuracy", "support", "observations", "reconstructed"),
-        noun="agents",
-        model=kept_networks,
-        command="s2b train",
-        conventions=language_conventions,
-        evaluates="s2b eval --listener",
-    )
+S2B = JobKind(
+    "s2b",
+    request=AgentRequest,
+    settings=AgentSettings,
+    rows=agent_rows,
+    train=train,
+    rehearse=seconds_per_update,
+    table="icy.analysis.tables.s2b:training_table",
+    measures=(
+        *("support", "floor", "constant_floor", "observations", "cpu_seconds", "topsim", "posdis", "bosdis"),
+        *("distinct", "ease_of_acquisition", "reconstructed", "shots", "samples", "distractors"),
+    ),
+    curve=("steps", "accuracy", "support", "observations", "reconstructed"),
+    noun="agents",
+    model=kept_networks,
+    command="s2b train",
+    conventions=language_conventions,
+    evaluates="s2b eval --listener",
 )
 
-register_job_kind(
-    JobKind(
-        "recall",
-        "Train agents of the recall task.",
-        spec=RecallRequest,
-        settings=RecallAgentSettings,
-        rows=recall_rows,
-        train=train,
-        rehearse=seconds_per_update,
-        source="MetaRG22 section 3.3, MetaRG24 appendix E.1; icy",
-        table="icy.analysis.tables.s2b:recall_table",
-        measures=("first_shot", "chance", "no_memory", "one_game", "reconstructed", "observations", "cpu_seconds"),
-        curve=("steps", "accuracy", "first_shot", "observations", "reconstructed"),
-        noun="agents",
-        model=kept_networks,
-        command="s2b recall",
-    )
-)
-
-register_listener(
-    "memory",
-    f"{__package__}.saved_networks:memory",
-    description="An attention memory of dimensions and positions, trained from rewards only.",
-    source="icy",
+RECALL = JobKind(
+    "recall",
+    request=RecallRequest,
+    settings=RecallAgentSettings,
+    rows=recall_rows,
+    train=train,
+    rehearse=seconds_per_update,
+    table="icy.analysis.tables.s2b:recall_table",
+    measures=("first_shot", "chance", "no_memory", "one_game", "reconstructed", "observations", "cpu_seconds"),
+    curve=("steps", "accuracy", "first_shot", "observations", "reconstructed"),
+    noun="agents",
+    model=kept_networks,
+    command="s2b recall",
 )

@@ -9,7 +9,7 @@ from gymnasium import spaces
 from jaxtyping import Int64, UInt8
 from numpy.typing import NDArray
 
-from icy.config.specs import names
+from icy.config.requests import names
 from icy.core.checks import true_or_false
 from icy.core.errors import IcyError, require_known, unknown
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER

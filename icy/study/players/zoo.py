@@ -62,7 +62,7 @@ class ZooPlayer(StudyPlayer):
         """Initialize the sender's weights from the seed."""
         super().begin(seat)
         content = seat.content
-        self.task = self._task(content)
+        self.task = self.model_settings(content)
         self.updates = 0
         self.known: list[int] = []  # meanings shown so far, in the order of first appearance
         self._messages = torch.zeros(content.space.size, content.length, dtype=torch.long, device="cpu")
@@ -77,7 +77,8 @@ class ZooPlayer(StudyPlayer):
         loss = supervised_loss(representation_of(self.task, training), "sender")
         self._learner: Learner = make_learner([model], [self.seat.seed], loss, training, CPU, sample)
 
-    def _task(self, content: Dataset) -> ProbeSettings:
+    def model_settings(self, content: Dataset) -> ProbeSettings:
+        """Return the settings of the sender for a dataset."""
         chosen = self.settings
         sizes = (content.space, content.vocab_size, content.word_length, chosen.hidden)
         return ProbeSettings.of_model(self.entry, *sizes, chosen.representation, chosen.options)
@@ -88,7 +89,7 @@ class ZooPlayer(StudyPlayer):
         Raises:
             IcyError: the sender cannot be created.
         """
-        return count_parameters(make_model(self._task(content), 0, self.settings.training))
+        return count_parameters(make_model(self.model_settings(content), 0, self.settings.training))
 
     def learn(self, item: Item, code: str) -> None:
         """Add a card to the training set."""

@@ -211,7 +211,7 @@ def results(kind: str, changes: dict[str, Any], out: Path) -> ProbeResult:
     """Return results, made up, of a plan of a kind of job with and without a change."""
     found: dict[str, Any] = {}
     for change in ({}, changes):
-        spec = job_kind(kind).load_spec().asked(**{**BASE[kind], **change, "out": out})
+        spec = job_kind(kind).request_class().asked(**{**BASE[kind], **change, "out": out})
         for row in make_plan(spec).rows:
             for replicate in row.job.replicates:
                 good = {"failed": False, "reason": "steps", "steps": 10, "value": 0.5, "accuracy": 0.5}

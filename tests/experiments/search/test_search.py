@@ -149,7 +149,7 @@ def test_the_report_has_a_command_that_checks_the_winner(tmp_path: Path) -> None
 def test_the_name_of_an_earlier_winner_may_be_used_again(tmp_path: Path) -> None:
     search(tmp_path, trials=1)
     registry.load_file(tmp_path / "winner.py")
-    assert setup_of().spec.winner == "Winner"
+    assert setup_of().request.winner == "Winner"
 
 
 @pytest.mark.slow
@@ -237,7 +237,7 @@ def measured(point: Point) -> Measured:
 def run(trials: Trials, setup: SearchSetup, count: int) -> list[dict[str, Any]]:
     """Run `count` trials, and return their points."""
     found: list[Point] = []
-    while batch := trials.batch(min(setup.spec.batch, count - len(found))):
+    while batch := trials.batch(min(setup.request.batch, count - len(found))):
         for point in batch:
             trials.add(measured(point))
         found += batch

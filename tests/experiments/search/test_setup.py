@@ -10,7 +10,7 @@ import pytest
 from icy.core.errors import IcyError
 from icy.experiments.search.search import Measuring, open_trials
 from icy.study.rows import COLUMNS, frame_of
-from icy.study.study_job import StudySpec
+from icy.study.study_job import StudyRequest
 from icy.training.probe_job import ProbeRequest
 
 from .helpers import CHOICES, plugin_file, setup_of
@@ -25,7 +25,7 @@ def test_models_and_hidden_sizes_are_dimensions() -> None:
 
 
 def test_a_space_of_several_sizes_is_one_value() -> None:
-    assert setup_of(meanings="4,3,2").spec.meanings == "4,3,2"
+    assert setup_of(meanings="4,3,2").request.meanings == "4,3,2"
     with pytest.raises(IcyError, match="one value of meanings"):
         setup_of(meanings="4,3,2;3x3")
 
@@ -88,7 +88,7 @@ def test_meanings_may_be_a_list_of_one_space(tmp_path: Path) -> None:
     file.write_text("a,b\nx,1\ny,2\n")
     for meanings in ("2x3", "10,4,2", str(file)):
         setup = setup_of(meanings=(meanings,))
-        assert setup.spec.meanings == meanings
+        assert setup.request.meanings == meanings
         assert setup.name == setup_of(meanings=meanings).name
 
 
@@ -105,7 +105,7 @@ def test_finalists_get_seeds_that_no_rung_used() -> None:
 
 def test_a_point_is_measured_by_ordinary_jobs() -> None:
     setup = setup_of(minimize=["ratio:perm", "people:eng"], grammar="rot", instances=4)
-    probe, games = setup.specs_of(setup.space.point({"model": "FC2L"}), {"meanings": "2x2", "seeds": 2})
+    probe, games = setup.requests_of(setup.space.point({"model": "FC2L"}), {"meanings": "2x2", "seeds": 2})
     assert isinstance(probe, ProbeRequest)
     assert (list(probe.model), probe.grammar, probe.meanings, probe.seeds) == (
         ["sender/FC2L"],
@@ -113,11 +113,11 @@ def test_a_point_is_measured_by_ordinary_jobs() -> None:
         "2x2",
         2,
     )
-    assert isinstance(games, StudySpec)
+    assert isinstance(games, StudyRequest)
     assert (games.player, games.dataset, games.protocol, games.instances) == (["FC2L"], ["eng"], "converged", 4)
     assert (games.representation, games.settings) == ("soft", {"check_every": 20})
-    _, games = setup.specs_of(setup.space.point({"model": "FC2L"}), {"settings": {"learning_rate": 0.1}, "seeds": 2})
-    assert isinstance(games, StudySpec)
+    _, games = setup.requests_of(setup.space.point({"model": "FC2L"}), {"settings": {"learning_rate": 0.1}, "seeds": 2})
+    assert isinstance(games, StudyRequest)
     assert games.settings == {"learning_rate": 0.1}
     assert not setup_of(minimize=["people", "parameters"]).grammars
     assert setup_of(minimize=["updates"]).grammars == ["concat"]

@@ -17,7 +17,7 @@ from icy.cli import main
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.experiments.plan import make_plan
 from icy.experiments.progress import Watcher, Watchers
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
 from icy.experiments.trackers import (
     TRACKERS,
     WandbTracker,
@@ -280,7 +280,7 @@ def test_a_sweep_is_tracked_as_a_whole(tmp_path: Path) -> None:
     icy.sweep(**given, track="tensorboard")
     assert_all_there("tensorboard", tmp_path)
     with pytest.raises(IcyError, match="'track' is for the whole sweep"):
-        make_sweep(sweep_spec(**given, parts=({"track": "wandb"},)))
+        make_sweep(sweep_request(**given, parts=({"track": "wandb"},)))
 
 
 def test_watching_combines_the_requested_watchers(tmp_path: Path) -> None:

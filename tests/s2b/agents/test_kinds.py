@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,14 +18,17 @@ from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.experiments.plan import make_plan
 from icy.experiments.players import players_of
 from icy.experiments.results import ProbeResult
-from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep import make_sweep, sweep_request
 from icy.experiments.sweep_file import read_sweep
+from icy.records.kinds import job_kind
 from icy.records.store import CHECKPOINTS
 from icy.s2b import AcquisitionSettings, GameSettings, ease_of_acquisition, evaluate, never_listening
-from icy.s2b.agents.kinds import AgentRequest, AgentSettings, agent_jobs
+from icy.s2b.agents.kinds import AgentRequest, AgentSettings
 from icy.s2b.agents.learners import LEARNERS, learners_called, make_r2d2
 from icy.s2b.agents.r2d2.r2d2_learning import R2D2Settings
 from icy.s2b.agents.saved_networks import FILE, FittedPlayer, SavedAgent, fitted, one_agent
+from icy.training.combinations import jobs_of
+from icy.training.job import Job
 from icy.training.weights import card_of
 from tests.helpers import all_numbers
 from tests.training.resuming import kill_at_checkpoint
@@ -42,6 +46,10 @@ def train(out: Path, **given: Any) -> ProbeResult:
     return icy.train("s2b", out=out, settings=settings, **{**TINY, **given})
 
 
+def rows_of(request: AgentRequest) -> Sequence[Job]:
+    return jobs_of(job_kind("s2b"), request)
+
+
 def of_length(learner: str, updates: int) -> dict[str, Any]:
     """Return options for a training with a learner, a core that it can train, and this number of updates."""
     core = "pairs" if learners_called("s2b", learner)[0].memories else "LSTM"
@@ -56,7 +64,7 @@ def of_length(learner: str, updates: int) -> dict[str, Any]:
 @pytest.mark.parametrize("core", ["pairs", "LSTM"])
 def test_the_default_entropy_is_higher_with_distractors(core: str) -> None:
     def entropies(**given: Any) -> list[tuple[float, bool]]:
-        jobs = agent_jobs(AgentRequest(core=core, distractors=[0, 3], **given))
+        jobs = rows_of(AgentRequest(core=core, distractors=[0, 3], **given))
         shown = [job.config(job.replicates[0])["options"] for job in jobs]
         return [(job.settings.learning.entropy, "entropy" in options) for job, options in zip(jobs, shown, strict=True)]
 
@@ -200,7 +208,7 @@ def test_a_training_without_ease_of_acquisition_still_has_a_record(
     ],
 )
 def test_twins_of_an_agent(options: dict[str, bool], names: list[str]) -> None:
-    assert [job.name for job in agent_jobs(AgentRequest(most=2, **options))] == names
+    assert [job.name for job in rows_of(AgentRequest(most=2, **options))] == names
 
 
 @pytest.mark.slow
@@ -313,7 +321,7 @@ def test_options_with_several_values_give_one_row_per_combination() -> None:
 
 
 def test_records_have_one_name_for_equal_presets_and_old_names_are_read() -> None:
-    (job,) = agent_jobs(AgentRequest(core="LSTM", learner="r2d2", preset="metarg24", most=2))
+    (job,) = rows_of(AgentRequest(core="LSTM", learner="r2d2", preset="metarg24", most=2))
     assert job.preset == job.settings.preset == "metarg22"
     assert "metarg24" not in str(job.config(job.replicates[0]))
     later = replace(job.settings, preset="near32", learning=R2D2Settings.preset("near32", sad=False))
@@ -325,7 +333,7 @@ def test_records_keep_the_old_names_of_settings_and_files_may_have_either() -> N
     names = {"rate": "learning_rate", "least": "learning_starts", "explore": "epsilon", "clip": "max_grad_norm"}
     old = dict(zip(names, (0.01, 0, 0.5, 1.0), strict=True))
     one, other = (
-        agent_jobs(AgentRequest(core="LSTM", learner="r2d2", observations=10_000, settings=settings))[0]
+        rows_of(AgentRequest(core="LSTM", learner="r2d2", observations=10_000, settings=settings))[0]
         for settings in (old, {names[name]: value for name, value in old.items()})
     )
     config = one.config(one.replicates[0])
@@ -338,11 +346,11 @@ def test_records_keep_the_old_names_of_settings_and_files_may_have_either() -> N
 
 def test_an_unknown_preset_is_named_as_it_was_given() -> None:
     with pytest.raises(UnknownNameError, match="No preset of this learner is called 'metarg24'; known: default"):
-        agent_jobs(AgentRequest(core="LSTM", learner="ppo", preset="metarg24"))
+        rows_of(AgentRequest(core="LSTM", learner="ppo", preset="metarg24"))
 
 
 def test_a_core_that_takes_parts_gets_no_joint_layers() -> None:
-    (job,) = agent_jobs(AgentRequest(core="DCEM", learner="r2d2", preset="metarg24"))
+    (job,) = rows_of(AgentRequest(core="DCEM", learner="r2d2", preset="metarg24"))
     network = make_r2d2(job.settings, 0).agents[0].network
     assert (network.settings.stimulus, network.settings.joint) == ((512, 256, 128), ())
     assert network.core.parts.vision == 128
@@ -392,12 +400,12 @@ def test_a_sweep_is_planned_from_its_file(tmp_path: Path) -> None:
         'seeds = 1\nworkers = 1\n[[sweep]]\nkind = "s2b"\nsamples = [1, 2]\nmost = 2\nupdates = 1\nepisodes = 10\n'
         'set = {episodes = 4}\nlearner = ["ppo", "supervised"]\n'
     )
-    spec = sweep_spec(**read_sweep(file), out=str(tmp_path / "out"))
+    spec = sweep_request(**read_sweep(file), out=str(tmp_path / "out"))
     plan = make_sweep(spec)
     assert {(row.name, row.facts["samples"]) for row in plan.rows} == {
         (f"pairs+{learner}", samples) for learner in ("ppo", "supervised") for samples in "12"
     }
-    shares = [make_sweep(sweep_spec(**read_sweep(file), out="none", shard=f"{i}/2")).rows for i in (1, 2)]
+    shares = [make_sweep(sweep_request(**read_sweep(file), out="none", shard=f"{i}/2")).rows for i in (1, 2)]
     assert [len(share) for share in shares] == [2, 2]
     file.write_text(file.read_text().replace("most = 2", "most = true"))
     with pytest.raises(IcyError, match="line 6: most"):

@@ -88,7 +88,7 @@ def stimuli_command(
     episodes: int = 5,
     chosen: Game,
     plot: options.PlotFile = None,
-    output: options.TableOutput,
+    output: options.PaperOutput,
 ) -> None:
     """Score how disentangled stimuli are, and draw an episode's stimuli.
 

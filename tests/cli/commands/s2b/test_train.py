@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from icy.cli import main
-from icy.config.specs import RunSpec
+from icy.config.requests import RunRequest
 from icy.games.settings import GamesRequest
 from icy.records.kinds import job_kind
 from icy.s2b.agents.kinds import AgentRequest, RecallRequest
@@ -74,7 +74,7 @@ def test_the_last_line_says_how_to_keep_agents(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spec", [AgentRequest, GamesRequest])
-def test_quick_trainings_keep_their_agents(spec: type[RunSpec]) -> None:
+def test_quick_trainings_keep_their_agents(spec: type[RunRequest]) -> None:
     assert spec.asked(quick=True).keep_models
     assert not spec.asked(quick=True, keep_models=False).keep_models
     assert not spec.asked().keep_models
