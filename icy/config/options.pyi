@@ -44,11 +44,11 @@ class ProbeOptions(RunOptions, total=False):
     seeds: Numbers
     word_seeds: Numbers | None
     symbols: SymbolsName | None
-    hidden: Numbers
     meanings: Spaces
     vocab_size: Numbers
     representation: Representations
     draws: Draws
+    hidden: Numbers
     preset: Presets
     protocol: Protocols
     target: float | None
@@ -67,12 +67,12 @@ class SweepOptions(RunOptions, total=False):
     frequencies: str | Iterable[str] | None
     seeds: Numbers
     symbols: SymbolsName | None
-    hidden: Numbers
     meanings: Spaces
     vocab_size: Numbers
     word_length: Numbers
     representation: Representations
     draws: Draws
+    hidden: Numbers
     preset: Presets
     senders: Numbers
     receivers: Numbers
@@ -110,11 +110,11 @@ class SearchOptions(RunOptions, total=False):
     seeds: Numbers
     word_seeds: Numbers | None
     symbols: SymbolsName | None
-    hidden: Numbers
     meanings: Spaces
     vocab_size: Numbers
     representation: Representations
     draws: Draws
+    hidden: Numbers
     preset: Presets
     protocol: Protocols
     target: float | None
@@ -147,12 +147,12 @@ class EndToEndOptions(RunOptions, total=False):
     frequencies: str | Iterable[str] | None
     seeds: Numbers
     symbols: SymbolsName | None
-    hidden: Numbers
     meanings: Spaces
     vocab_size: Numbers
     word_length: Numbers
     representation: Representations
     draws: Draws
+    hidden: Numbers
     preset: Presets
     senders: Numbers
     receivers: Numbers
@@ -175,12 +175,12 @@ class ChainOptions(RunOptions, total=False):
     chains: Numbers
     bottleneck: float | str | Iterable[float]
     scheme: str | None
-    hidden: Numbers
     meanings: Spaces
     vocab_size: Numbers
     word_length: Numbers
     representation: Representations
     draws: Draws
+    hidden: Numbers
     preset: Presets
     generations: int
     transmission: Literal["greedy", "sampled"] | Literal["all"] | Iterable[Literal["greedy", "sampled"]]

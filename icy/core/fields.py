@@ -35,6 +35,7 @@ class FieldCheck:
         most: the largest allowed number.
         above: the number must be larger than this limit.
         among: the allowed names; by default the names of the type, if it is a Literal.
+        hint: a sentence that follows the error about an unknown name.
     """
 
     called: str = ""
@@ -42,6 +43,7 @@ class FieldCheck:
     most: float | None = None
     above: float | None = None
     among: Sequence[str] = ()
+    hint: str = ""
 
     def read(self, name: str, hint: Any, value: Any) -> Any:
         """Return a value as the field has it: whole numbers as int, for example.
@@ -56,7 +58,7 @@ class FieldCheck:
             names = self.among or [name for one in types for name in typing.get_args(one)]
             if isinstance(value, str) and value not in names and value.lower() in names:
                 return value.lower()
-            require_known(self.called or name, value, names)
+            require_known(self.called or name, value, names, self.hint)
         elif bool in types:
             true_or_false(self.called or name, value)
         elif int in types and self.least is not None:
@@ -77,6 +79,7 @@ def setting(
     most: float | None = None,
     above: float | None = None,
     among: Sequence[str] = (),
+    hint: str = "",
     metadata: Mapping[str, object] | None = None,
     **about: object,
 ) -> Any:
@@ -84,12 +87,12 @@ def setting(
 
     Args:
         default: the default; without it, a value must be given.
-        called: as in FieldCheck, like `least`, `most`, `above` and `among`.
+        called: as in FieldCheck, like `least`, `most`, `above`, `among` and `hint`.
         metadata: metadata of the field, by name.
         **about: further metadata; see `icy.config.kinds` and `icy.config.requests`.
     """
     initial: Any = {"default_factory": dict} if default == {} else {"default": default}
-    check = FieldCheck(called, least, most, above, among)
+    check = FieldCheck(called, least, most, above, among, hint)
     return field(**initial, metadata={CHECK: check, **(metadata or {}), **about})
 
 

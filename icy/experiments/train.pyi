@@ -18,88 +18,90 @@ class EndToEndArguments(EndToEndOptions, total=False):
     pretrain: Grammars
 
 class GamesArguments(RunOptions, total=False):
-    world: str | Iterable[str]
-    representation: str | Iterable[str]
     rule_length: Numbers
-    sender: str | Iterable[str]
-    receiver: str | Iterable[str]
     targets: Numbers
     distractors: int | None
     distractor_kind: str | Iterable[str]
     word_size: Numbers | None
     message_length: Numbers | None
+    perception: str | None
+    seeds: Numbers
+    world: str | Iterable[str]
+    representation: str | Iterable[str]
+    sender: str | Iterable[str]
+    receiver: str | Iterable[str]
     sender_hidden: int
     receiver_hidden: int
     sender_sees: str
-    perception: str | None
     updates: int
-    seeds: Numbers
-    preset: str
+    preset: str | Iterable[str]
     game: Mapping[str, Any]
+    settings: Mapping[str, Any]
     world_options: Mapping[str, Any]
     representation_options: Mapping[str, Any]
     sender_options: Mapping[str, Any]
     receiver_options: Mapping[str, Any]
     perception_options: Mapping[str, Any]
-    settings: Mapping[str, Any]
 
 class ProbeArguments(ProbeOptions, total=False):
     model: str | Iterable[str]
     grammar: Grammars
 
 class RecallArguments(RunOptions, total=False):
-    core: str | Iterable[str]
     stimuli: str | Iterable[str]
     compat: str
-    task: Mapping[str, Any]
     seeds: Numbers
-    preset: str
     updates: int | None
+    core: str | Iterable[str]
+    preset: str | Iterable[str]
     observations: int | None
     report_every: int | None
     episodes: int
-    options: Mapping[str, Any]
+    task: Mapping[str, Any]
     settings: Mapping[str, Any]
+    options: Mapping[str, Any]
 
-class S2BArguments(RunOptions, total=False):
-    core: str | Iterable[str]
-    learner: str | Iterable[str]
-    speaker: str | Iterable[str]
+class AgentArguments(RunOptions, total=False):
     shots: Numbers
     samples: Numbers
     distractors: Numbers
     most: Numbers
     least: int
-    game: Mapping[str, Any]
     deaf: bool
     hearing: bool
     seeds: Numbers
-    preset: str
     updates: int | None
+    core: str | Iterable[str]
+    learner: str | Iterable[str]
+    speaker: str | Iterable[str]
+    preset: str | Iterable[str]
     observations: int | None
     report_every: int | None
     episodes: int
     eoa: int
+    game: Mapping[str, Any]
+    settings: Mapping[str, Any]
     options: Mapping[str, Any]
     speaker_options: Mapping[str, Any]
-    settings: Mapping[str, Any]
 
 class StudyArguments(RunOptions, total=False):
     player: str | Iterable[str]
     dataset: str | Iterable[str]
     grammar: str | Iterable[str]
-    protocol: str | Iterable[str]
     instances: int
+    protocol: (
+        Literal["played", "converged", "yoked"] | Literal["all"] | Iterable[Literal["played", "converged", "yoked"]]
+    )
     list_seed: int
-    preset: str | Iterable[str]
-    game: Mapping[str, Any]
+    preset: Literal["clean", "published"] | Literal["all"] | Iterable[Literal["clean", "published"]]
     yoked_to: str
     hidden: int
     representation: str | Iterable[str]
     updates: int
     most: int
-    options: Mapping[str, Any]
     settings: Mapping[str, Any]
+    game: Mapping[str, Any]
+    options: Mapping[str, Any]
 
 @overload
 def train(
@@ -147,7 +149,7 @@ def train(
     *,
     watcher: Watcher | None = None,
     progress: bool | None = None,
-    **options: Unpack[S2BArguments],
+    **options: Unpack[AgentArguments],
 ) -> ProbeResult: ...
 @overload
 def train(

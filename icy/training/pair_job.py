@@ -30,7 +30,7 @@ from icy.records.record import NOT_LEARNED
 
 from .job import Replicate
 from .probe_job import LanguageJob, ProbeSettings
-from .tasks import LanguageSettings, Lengths, Population
+from .tasks import DRAWS, LanguageSettings, Lengths, Population
 
 HAMMING = {"correlation": "spearman", "meaning": "hamming", "message": "hamming"}
 GAMES_ON_CPU = 4  # games that are timed for an estimate; larger stacks are hardly more efficient
@@ -122,7 +122,7 @@ class EndToEndSettings(LanguageSettings):
     updates: int | None = setting(None, least=1, quick=400, key="steps", label="")
     word_length: int = setting(4, axis=True, quick=2, label="w", metavar="w[,...]", idle=_may_end, refused=True)
     draws: DrawsName = setting(
-        "icy", axis=True, since="0.3", metavar="icy|authors[,...]", idle=_for_pretraining("draws")
+        "icy", DRAWS, axis=True, since="0.3", metavar="icy|authors[,...]", idle=_for_pretraining("draws")
     )
     cap: float = setting(20, idle=_fixed_length("cap"))
     most: int | None = setting(10_000, least=0, idle=_fixed_length("most"), takes=int, label="")

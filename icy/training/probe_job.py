@@ -75,7 +75,7 @@ class ProbeSettings(LanguageSettings):
     kind = "probe"
 
     model: str = setting(asked=False, label="")
-    protocol: ProtocolName = setting("acquire", axis=True)
+    protocol: ProtocolName = setting("acquire", hint="`icy list protocols` describes them.", axis=True)
     word_lengths: str = setting("", asked=False, since="0.2", label="word_lengths")
     target: float | None = setting(None, label="", writes=lambda own: {"target": own.rules.target, **own.rules.length})
     cap: float | None = setting(None, key="", label="", idle=_has_no_cap, refused=True)

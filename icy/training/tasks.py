@@ -208,6 +208,7 @@ def length_measures(languages: Sequence[Language], frequencies: Frequencies | No
 
 # -- settings of kinds whose models learn languages --------------------------------------------------------------------
 
+DRAWS = "generator of languages (draws)"
 MEANINGS_HELP = "attributes x values; sizes of each, 10,4,2; or a table of meanings."
 
 
@@ -242,11 +243,11 @@ class LanguageSettings(Settings):
     )
     word_length: int = setting(4, axis=True, quick=2, label="w", metavar="w[,...]")
     representation: RepresentationName = setting("soft", axis=True)
-    draws: DrawsName = setting("icy", axis=True, since="0.3", metavar="icy|authors[,...]")
+    draws: DrawsName = setting("icy", DRAWS, axis=True, since="0.3", metavar="icy|authors[,...]")
     hidden: int = setting(
         *(128, "hidden size"), least=1, axis=True, quick=32, key="hidden_size", label="hidden size", metavar="E[,...]",
     )  # fmt: skip
-    preset: PresetName = setting("default", axis=True, key="")
+    preset: PresetName = setting("default", hint="`icy list presets` describes them.", axis=True, key="")
     training: TrainingSettings = setting(
         TrainingSettings(), asked=False, label="", writes=lambda own: {"settings": own.training_config()}
     )
