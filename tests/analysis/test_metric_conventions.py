@@ -26,7 +26,6 @@ from icy.analysis.plots.translation import plot_translation
 from icy.analysis.tables.by_setting import metrics_table, table_of_scores
 from icy.analysis.tables.e2e import end_to_end_table
 from icy.analysis.tables.games import SCORES, evaluation_table, games_table
-from icy.analysis.tables.printed_table import BiasTable
 from icy.analysis.tables.s2b import LEARNED, scores_table, training_table
 from icy.core.conventions import OF_READING, Convention, conventions_json
 from icy.core.registry import registry
@@ -159,21 +158,21 @@ def assert_named(label: str, others: str) -> None:
     assert "(" in label or any(f"{name}: " in others for name in names), f"{label!r} names no convention"
 
 
-def functions_of(package: ModuleType, wanted: type) -> set[str]:
-    """Return the functions of a package that return a table, or a figure."""
+def functions_of(package: ModuleType, *wanted: str) -> set[str]:
+    """Return the functions of a package that return a table, a figure, or a picture to draw."""
     found = set()
     for info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         for name, function in inspect.getmembers(module, inspect.isfunction):
             own = function.__module__ == module.__name__ and not name.startswith("_")
-            if own and function.__annotations__.get("return") == wanted.__name__:
+            if own and function.__annotations__.get("return") in wanted:
                 found.add(f"{info.name}.{name}")
     return found
 
 
 def test_all_tables_and_plots_are_here() -> None:
     shown = {name.partition(" ")[0] for name in (*TABLES, *PLOTS)}
-    found = functions_of(tables, BiasTable) | functions_of(plots, Figure)
+    found = functions_of(tables, "BiasTable") | functions_of(plots, "Figure", "Picture")
     assert found | {"emergence.plot_emergence"} == shown | WITHOUT
 
 
@@ -214,10 +213,11 @@ def test_reports_name_conventions() -> None:
     assert len(sections) == 3
     for section in sections:
         data, notes = section.data(), "\n".join(section.table.remarks(""))
-        for label in (*data["columns"], *data["points"], *section.axes):
+        columns = {section.table.heading(name) for name in section.table.grammars}
+        for label in (*columns, *data["points"], *section.axes):
             if metric_named(label):
                 assert_named(label, notes.lower())
-        assert {cell["column"] for cell in data["cells"]} <= set(data["columns"])
+        assert {cell["column"] for cell in section.cells()} <= columns
 
 
 def test_rows_have_conventions_that_can_be_read() -> None:
