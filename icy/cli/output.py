@@ -60,9 +60,7 @@ def print_rows(headings: Sequence[str], rows: Rows, format_: str = "table") -> N
     if format_ == "json":
         click.echo(json.dumps([dict(zip(headings, row, strict=True)) for row in rows], indent=1, default=str))
     elif format_ == "csv":
-        file = io.StringIO()
-        csv.writer(file, lineterminator="\n").writerows([*map(csv_cell, line)] for line in (headings, *rows))
-        click.echo(file.getvalue(), nl=False)
+        click.echo(_csv([headings, *rows]), nl=False)
     elif format_ in ("markdown", "latex"):
         click.echo(markdown_table(headings, rows))
     elif (console := stdout()).is_terminal:
@@ -109,6 +107,12 @@ def _plain(lines: Rows) -> str:
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     padded = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in texts]
     return "\n".join(padded)
+
+
+def _csv(lines: Rows) -> str:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([*map(csv_cell, line)] for line in lines)
+    return file.getvalue()
 
 
 # -- bias tables -------------------------------------------------------------------------------------------------------
