@@ -40,7 +40,7 @@ def report_command(
     acquisition: Annotated[str | None, {**options.FILE, "metavar": "RESULTS"}] = None,
     contrasts: bool = False,
     plot: options.PlotFile = None,
-    out: Annotated[Path | None, options.OUT] = None,
+    out: Annotated[str | None, options.OUT] = None,
     format_: options.ListFormat = "table",
 ) -> int:
     """Show people, simulated players and senders of the zoo in one table, with their intervals and contrasts.
@@ -97,7 +97,7 @@ def report_command(
 
         _print_frame(acquisition_order(report, read_long(acquisition)), format_)
     if out:
-        write_atomically(out, csv_table(report).to_csv(index=False).encode())
+        write_atomically(Path(out), csv_table(report).to_csv(index=False).encode())
     if plot is not None:
         from icy.analysis.plots.games import draw_study
 
