@@ -217,10 +217,11 @@ def test_reports_name_conventions() -> None:
     assert len(sections) == 3
     for section in sections:
         data, notes = section.data(), "\n".join(section.table.remarks(""))
-        for label in (*data["columns"], *data["points"], *section.axes):
+        columns = data["charts"]["heat"]["encoding"]["x"]["sort"]
+        for label in (*columns, *data["points"], *section.axes):
             if metric_named(label):
                 assert_named(label, notes.lower())
-        assert {cell["column"] for cell in data["cells"]} <= set(data["columns"])
+        assert {cell["column"] for cell in data["heat"]} <= set(columns)
 
 
 def test_rows_have_conventions_that_can_be_read() -> None:
