@@ -211,6 +211,7 @@ def plot(describe: Callable[..., Picture]) -> Callable[..., Figure]:
         with style.own_settings() if placed["axes"] is None else nullcontext():
             return describe(*args, **described).draw(**placed)
 
+    draw.__annotations__ = {**describe.__annotations__, "return": "Figure"}
     draw.__signature__ = own.replace(  # type: ignore[attr-defined]
         parameters=[*own.parameters.values(), *added], return_annotation="Figure"
     )

@@ -33,7 +33,7 @@ MESSAGES: list[tuple[str, Callable[[], object]]] = [
     ),
     ("1 result has no learning curve (0 failed)", lambda: curves(ONE_RUN)),
     (
-        "This plot has 1 panel (the table), and 2 axes were given",
+        "This plot has 1 panel (all results), and 2 axes were given",
         lambda: heat(ONE_RUN, axes=Figure().subplots(1, 2)),
     ),
     ("1 of 1 run failed", lambda: bias_table(long_of(ONE_FAILED))),
