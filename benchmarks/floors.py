@@ -29,7 +29,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.models.kernels import triton_steps
 from icy.training.gradient import GradientLearner
 from icy.training.learners import supervised_loss
-from icy.training.probe_job import ProbeSettings
+from icy.training.probe_settings import ProbeSettings
 from icy.training.stack import WARM_UP, CapturedUpdates
 from icy.training.task_models import make_model
 from results.pages import describe_versions, fill_template, read_options

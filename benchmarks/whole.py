@@ -22,7 +22,7 @@ from benchmarks.harness import Where
 from benchmarks.steady import ICY, PLAIN, start, ways
 from icy.config.settings import TrainingSettings
 from icy.training.job import Outcome, Reading
-from icy.training.probe_job import LanguageJob
+from icy.training.language_job import LanguageJob
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def train_row(row: Row, where: Where) -> str:
     """Train a row by icy, as `icy probe` does; return the engine."""
     from icy.experiments.plan import make_plan
     from icy.experiments.run import run_plan
-    from icy.training.probe_job import ProbeRequest
+    from icy.training.probe_settings import ProbeRequest
 
     with tempfile.TemporaryDirectory() as out:
         request = ProbeRequest.asked(

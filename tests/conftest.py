@@ -125,7 +125,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> tuple[icy.Reproduction, 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
     """Two seeds of FC2L on concat and perm."""
-    from icy.training.probe_job import ProbeRequest  # its module is checked by tests.shapes
+    from icy.training.probe_settings import ProbeRequest
 
     sizes = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 2}
     return make_plan(ProbeRequest("sender/FC2L", "perm", out=tmp_path / "results", **sizes))

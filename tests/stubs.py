@@ -25,9 +25,9 @@ from icy.records.kinds import job_kinds
 from icy.s2b.environments.adapter import GameAdapter, RecallAdapter
 from icy.s2b.recall import RecallSettings
 from icy.s2b.settings import GameSettings
-from icy.training.chain_job import ChainRequest
-from icy.training.pair_job import EndToEndRequest
-from icy.training.probe_job import ProbeRequest
+from icy.training.chain_settings import ChainRequest
+from icy.training.pair_settings import EndToEndRequest
+from icy.training.probe_settings import ProbeRequest
 
 ROOT = Path(icy.__file__).parent
 IMPORTS: dict[str, tuple[str, ...]] = {  # the modules of names in annotations

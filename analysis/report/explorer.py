@@ -16,7 +16,7 @@ from icy.analysis.order import COMPOSITIONAL, NOISE, Facts, SortKey, heading, in
 from icy.analysis.table_cells import LEAST_RATIO, updates_text, updates_to_target
 from icy.core.errors import UnknownNameError
 from icy.core.registry import registry
-from icy.training.probe_job import ProbeSettings
+from icy.training.probe_settings import ProbeSettings
 
 from .page import charts, whole_page
 

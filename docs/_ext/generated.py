@@ -256,7 +256,8 @@ def record_fields() -> str:
 def example_record() -> dict[str, Any]:
     """Return a record as the store has it, made without training."""
     from icy.training.job import Outcome, Replicate
-    from icy.training.probe_job import LanguageJob, ProbeSettings
+    from icy.training.language_job import LanguageJob
+    from icy.training.probe_settings import ProbeSettings
 
     replicate, settings = Replicate("rot", 123), ProbeSettings(model="sender/HierZero:GRU")
     true, published = _parameters(settings.model)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from icy.analysis import style
 from icy.analysis.plots.games import (
     GAP,
-    NAME_HEIGHT,
     draw_grid,
     draw_images,
     plot_turns_of_images,
@@ -76,7 +75,7 @@ def plot_looks(images: NDArray[np.floating[Any]], rows: Sequence[str]) -> Figure
 def plot_vectors(vectors: NDArray[np.floating[Any]], blocks: int, names: Sequence[str]) -> Figure:
     """Draw one-hot vectors of objects, [object, width]: a panel per object, with a row per block of its vector."""
     width = vectors.shape[-1] // blocks
-    each = style.WIDTH * 0.95 * blocks / width + NAME_HEIGHT
+    each = style.WIDTH * 0.95 * blocks / width + 0.3  # inches; the last are for the name
     figure, panels = style.panels(names, (style.WIDTH, each * len(vectors) + 0.22))
     for axes, vector, name in zip(panels, vectors, names, strict=True):
         draw_grid(axes, vector.reshape(blocks, width), ListedColormap(["white", style.COLORS[0]]), 1)

@@ -110,6 +110,10 @@ class RunRequest:
         (), help="show every result in these trackers too, in files under FOLDER/tracking."
     )
 
+    if TYPE_CHECKING:  # fields that `icy.config.kinds.request_of` adds
+
+        def __getattr__(self, name: str) -> Any: ...
+
     @classmethod
     def asked(cls, **given: Any) -> Self:
         """Return the request of these options; with `quick`, the other options get small values.

@@ -23,7 +23,8 @@ from icy.records.kinds import JobKind
 from icy.records.record import Record
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Outcome, Replicate, Report
-from icy.training.pair_job import EndToEndRequest, EndToEndSettings, PairJob, pair_conventions
+from icy.training.language_job import PairJob
+from icy.training.pair_settings import EndToEndRequest, EndToEndSettings, pair_conventions
 
 from .display import run_request
 from .probe import language_values, with_languages

@@ -16,10 +16,10 @@ from icy.records.load import ATLAS_FILE
 from icy.records.long_table import OLD_COLUMNS
 from icy.records.record import Record
 from icy.records.store import Store
-from icy.training.chain_job import ChainSettings
+from icy.training.chain_settings import ChainSettings
 from icy.training.job import Job, Replicate
-from icy.training.pair_job import LEARNING_ORDER, EndToEndSettings
-from icy.training.probe_job import ProbeSettings
+from icy.training.pair_settings import LEARNING_ORDER, EndToEndSettings
+from icy.training.probe_settings import ProbeSettings
 
 from .plan import Plan, Row
 

@@ -18,10 +18,10 @@ from icy.grammars import expand_grammars
 from icy.languages.meanings import MeaningSpace
 from icy.models.creation import cannot_use
 from icy.records.kinds import JobKind
-from icy.training.chain_job import ChainRequest, ChainSettings, bottleneck_share, chain_conventions
+from icy.training.chain_settings import ChainRequest, ChainSettings, bottleneck_share, chain_conventions
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Outcome, Replicate, Report
-from icy.training.probe_job import LanguageJob
+from icy.training.language_job import LanguageJob
 
 from .display import run_request
 from .e2e import pair_entries, pair_parameter_counts

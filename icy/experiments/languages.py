@@ -342,7 +342,7 @@ def _as_reported(
         InvalidSettingError: other tables or metrics are requested, or conventions of topsim are given.
     """
     from icy.training.pair_game import reported_meanings
-    from icy.training.pair_job import pair_conventions
+    from icy.training.pair_settings import pair_conventions
 
     pairs = [source for source in todo if source.record is not None and source.record["side"] == "pair"]
     if len(pairs) < len(todo) or list(names) != ["topsim"] or chosen:

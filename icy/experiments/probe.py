@@ -24,7 +24,8 @@ from icy.records.kinds import JobKind
 from icy.records.record import Record
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Outcome, Replicate, Report
-from icy.training.probe_job import LanguageJob, ProbeRequest, ProbeSettings
+from icy.training.language_job import LanguageJob
+from icy.training.probe_settings import ProbeRequest, ProbeSettings
 
 from .display import run_request
 from .progress import Watcher

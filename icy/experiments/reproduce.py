@@ -21,7 +21,7 @@ from icy.core.text import several, words
 from icy.core.types import Choices
 from icy.experiments.requests import SweepRequest
 from icy.records.kinds import job_kind
-from icy.training.pair_job import EndToEndRequest
+from icy.training.pair_settings import EndToEndRequest
 
 from .display import callbacks_of
 from .expected_updates import ExpectedUpdates

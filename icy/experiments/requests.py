@@ -10,7 +10,7 @@ from typing import Any
 
 from icy.config.requests import MODELS, RETRIES, option
 from icy.config.settings import Grammars, OrderName, SamplerName, SideName
-from icy.training.probe_job import ProbeRequest
+from icy.training.probe_settings import ProbeRequest
 
 
 @dataclass(frozen=True)

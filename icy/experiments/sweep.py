@@ -26,7 +26,7 @@ from icy.experiments.requests import SweepRequest
 from icy.records.kinds import RowKey, job_kind
 from icy.training.combinations import combinations, warn_of_refused
 from icy.training.job import Job
-from icy.training.probe_job import ProbeRequest
+from icy.training.probe_settings import ProbeRequest
 
 from .display import callbacks_of
 from .idle import warn_of_idle

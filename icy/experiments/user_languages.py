@@ -22,8 +22,8 @@ from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.languages.names import bounds_of, content_name, grammar_name, is_language, language_file, short_name
 from icy.records.pack import file_in
-from icy.training.pair_job import EndToEndRequest
-from icy.training.probe_job import ProbeRequest
+from icy.training.pair_settings import EndToEndRequest
+from icy.training.probe_settings import ProbeRequest
 
 LEAST_VOCABULARY = 2  # of grammars
 

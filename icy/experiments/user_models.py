@@ -22,7 +22,7 @@ from icy.records.kinds import kind_of
 from icy.records.record import Record, checked_accuracy, model_file, record_key
 from icy.records.saved_models import choices
 from icy.training.job import Replicate
-from icy.training.pair_job import PairJob, SavedSide
+from icy.training.language_job import PairJob, SavedSide
 from icy.training.weights import require_version
 
 from .results import ProbeResult

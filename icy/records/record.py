@@ -77,7 +77,7 @@ class Record(TypedDict, total=False):
         senders: number of senders of a population; missing for a pair (since 0.2).
         receivers: number of receivers of a population; missing for a pair (since 0.2).
         replace_every: updates between two replacements of agents, if there are any (since 0.2).
-        replacement: agents that new agents replace (since 0.2); see icy.training.tasks.Population.
+        replacement: agents that new agents replace (since 0.2); see icy.training.populations.Population.
         pairings: accuracy of each pairing of a population, a list per sender (since 0.2). In records of populations
             end_to_end_accuracy and end_to_end_loss are means over all pairings, and topsim is a mean over all senders.
         worst_accuracy: the smallest accuracy in `pairings` (since 0.2).
@@ -87,7 +87,7 @@ class Record(TypedDict, total=False):
         population_curve: points of updates, worst_accuracy and sender_agreement, one per evaluation (since 0.2).
         max_length: largest length of messages that the sender may end early; missing for messages of a fixed length
             (since 0.2).
-        length_cost: cost of a token of these messages (since 0.2); see icy.training.tasks.Lengths.
+        length_cost: cost of a token of these messages (since 0.2); see icy.training.populations.Lengths.
         mean_length: mean number of tokens before the end token, over all meanings by their frequencies (since 0.2).
         length_by_rank: Spearman's correlation of the length of a message with the rank of its meaning by frequency, if
             frequencies differ; None if all messages have the same length (since 0.2).

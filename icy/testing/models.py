@@ -20,7 +20,7 @@ from icy.core.streams import stream
 from icy.languages.meanings import MeaningSpace
 from icy.training.gradient import Loss
 from icy.training.learners import Learner, accuracy, are_probabilities, sentence_on, supervised_loss
-from icy.training.probe_job import ProbeSettings
+from icy.training.probe_settings import ProbeSettings
 from icy.training.task_models import make_model, representation_of
 
 from .cases import CheckFailure, NotApplicable, first_line, require, require_close

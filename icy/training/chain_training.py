@@ -23,16 +23,15 @@ from icy.languages.language import Language
 from icy.languages.meanings import IntArray
 from icy.languages.storage import IntegerArray
 from icy.records.kinds import job_kind
+from icy.training.chain_settings import ChainSettings, language_path, learner_of
+from icy.training.language_job import LanguageJob, PairJob
 
 from . import engine
-from .chain_job import ChainSettings, language_path, learner_of
 from .engine import Run
 from .job import Outcome, Reading, Replicate, Report
 from .learners import accuracy, examples_at_once
 from .lockstep import FORMAT, Checkpoint, Checkpoints, Pace, checkpoint_of, read_state, sweep_checkpoints
 from .pair_game import PairStack, PlayingPair, Row, finite_mean
-from .pair_job import PairJob
-from .probe_job import LanguageJob
 from .task_models import taught_pair
 
 # -- one generation ----------------------------------------------------------------------------------------------------

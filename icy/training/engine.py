@@ -14,13 +14,14 @@ from icy.core.machine import make_current
 from icy.core.representations.samples import UNCOUNTED, counted
 from icy.core.types import State
 from icy.records.record import FAILURES
+from icy.training.language_job import LanguageJob
+from icy.training.probe_settings import ProbeSettings
 
 from .batches import EQUALLY, Batches
 from .job import Outcome, Reading, Replicate
 from .learners import Learner, accuracy, make_learner, supervised_loss, warn_of_probabilities
 from .lockstep import Checkpoints, Lockstep, in_groups
 from .native import NativeLearner
-from .probe_job import LanguageJob, ProbeSettings
 from .stack import WARM_UP
 from .task_models import make_model, representation_of
 from .weights import pack_weights

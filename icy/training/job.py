@@ -2,7 +2,7 @@
 
 `Job` is the interface of runs for planning, the store, runners, displays and trackers: first the choices that determine
 the results, then the cost of training, the texts and the records. Each subclass is a kind of job:
-`icy.training.probe_job.LanguageJob` trains a model, `icy.training.pair_job.PairJob` a sender and a receiver.
+`icy.training.language_job.LanguageJob` trains a model, `PairJob` there a sender and a receiver.
 """
 
 from __future__ import annotations

@@ -26,16 +26,17 @@ from icy.languages.language import Language
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.metrics import Table, topsim
 from icy.records.record import Record, spoken_file
+from icy.training.language_job import PairJob
+from icy.training.pair_settings import GAME, EndToEndSettings
+from icy.training.populations import length_measures
 
 from .batches import EQUALLY, Batches, MeaningPool, draw_meanings
 from .gradient import GradientLearner
 from .job import Outcome, Reading, Replicate, Report
 from .learners import examples_at_once, make_learner
 from .lockstep import Checkpoints, Lockstep
-from .pair_job import GAME, EndToEndSettings, PairJob
 from .task_models import Pair, make_pair
 from .task_models import link_of as representation_of
-from .tasks import length_measures
 from .weights import pack_weights
 
 # The game uses the streams of pre-training from this batch on, so that it does not repeat the batches of pre-training.

@@ -11,14 +11,14 @@ from torch import Tensor
 from icy.config.protocols import BASELINE, SCRATCH, Protocol
 from icy.core.types import Choices
 from icy.records.record import NOT_LEARNED
+from icy.training.language_job import LanguageJob, PairJob
+from icy.training.pair_settings import LEARNING_ORDER
 
 from .engine import Run
 from .job import Outcome, Reading, Replicate, Report
 from .lockstep import Checkpoints, in_groups
 from .pair_game import PairStack, PlayingPair
-from .pair_job import LEARNING_ORDER, PairJob
 from .population_game import PopulationStack
-from .probe_job import LanguageJob
 from .task_models import make_pair, taught_pair
 from .weights import unpack_weights
 

@@ -22,6 +22,7 @@ from icy.core.types import State
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray
 from icy.records.record import spoken_file
+from icy.training.populations import Population, member_seed
 
 from .batches import EQUALLY
 from .gradient import Adam, AgedAdam, GradientLearner, OfTorch
@@ -30,7 +31,6 @@ from .learners import examples_at_once
 from .pair_game import FAR, PairStack, PlayingPair, Row, emerged, finite, finite_mean, topsim_of
 from .stack import Owners
 from .task_models import Pair, make_pair
-from .tasks import Population, member_seed
 
 RECEIVER, SENDER = "receiver.", ""  # beginnings of the names of parameters; a representation belongs to its sender
 CURVE = "population_curve"  # field of a record: points of (updates, worst accuracy, agreement of the senders)

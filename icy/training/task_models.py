@@ -33,10 +33,10 @@ from icy.languages.meanings import MeaningSpace
 from icy.models.creation import create
 from icy.models.native.calls import NativeModule
 from icy.records.record import Record
+from icy.training.pair_settings import EndToEndSettings
+from icy.training.probe_settings import ProbeSettings
 
 from .learners import warn_of_probabilities
-from .pair_job import EndToEndSettings
-from .probe_job import ProbeSettings
 from .weights import require_version, restore
 
 # -- make the model of a task ------------------------------------------------------------------------------------------

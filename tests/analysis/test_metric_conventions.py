@@ -43,7 +43,7 @@ from icy.s2b import probe_language
 from icy.s2b.agents.kinds import language_conventions
 from icy.s2b.language_probe import disentanglement
 from icy.training.job import Outcome
-from icy.training.pair_job import EndToEndRequest, pair_conventions
+from icy.training.pair_settings import EndToEndRequest, pair_conventions
 from tests.analysis.tables.test_by_setting import long as trained_agents
 from tests.analysis.test_emergence import games, probes
 from tests.games.helpers import jobs as game_jobs

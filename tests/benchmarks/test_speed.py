@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks import bound, courses, plain, speed, whole
 from icy.experiments.plan import make_plan
-from icy.training.probe_job import ProbeRequest
+from icy.training.probe_settings import ProbeRequest
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import pytest
 
 from icy.config.protocols import decide, get_protocol, reached_at
 from icy.core.errors import InvalidSettingError
-from icy.training.pair_job import EndToEndSettings
+from icy.training.pair_settings import EndToEndSettings
 
 GENERALISE = get_protocol("generalise")
 

@@ -24,7 +24,7 @@ from icy.experiments.trackers import TRACKERS
 from icy.languages.splits import SPLITS
 from icy.records.store import RERUN
 from icy.s2b.settings import COMPATS, Compat
-from icy.training.probe_job import ProbeRequest
+from icy.training.probe_settings import ProbeRequest
 from tests import stubs
 
 # -- training settings: the grid of checks and what may be set ---------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 import icy
 from icy.experiments.plan import make_plan
 from icy.experiments.progress import Watcher
-from icy.training.pair_job import EndToEndRequest
+from icy.training.pair_settings import EndToEndRequest
 from tests.helpers import TINY
 
 SMALL_PAIR: dict[str, Any] = {

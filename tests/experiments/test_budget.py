@@ -21,8 +21,8 @@ from icy.languages.frequencies import Frequencies
 from icy.languages.meanings import MeaningSpace
 from icy.records.long_table import resolution_of, to_long
 from icy.training.job import Replicate
-from icy.training.pair_job import EndToEndRequest
-from icy.training.probe_job import ProbeRequest
+from icy.training.pair_settings import EndToEndRequest
+from icy.training.probe_settings import ProbeRequest
 from tests.helpers import numbers
 
 # -- acquisition under a common budget of updates, `max_updates` -------------------------------------------------------

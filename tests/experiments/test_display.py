@@ -22,7 +22,7 @@ from icy.experiments.display import (
 from icy.experiments.plan import Plan, make_plan
 from icy.experiments.progress import ProgressWatcher, Watcher, Watchers
 from icy.training.job import Reading, Replicate
-from icy.training.probe_job import ProbeRequest
+from icy.training.probe_settings import ProbeRequest
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])

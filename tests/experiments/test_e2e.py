@@ -21,7 +21,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.metrics import topsim
 from icy.records.kinds import job_kind
 from icy.records.store import Store
-from icy.training.pair_job import EndToEndRequest, EndToEndSettings
+from icy.training.pair_settings import EndToEndRequest, EndToEndSettings
 from tests.helpers import mark_others
 
 SPACE = MeaningSpace(2, 3)

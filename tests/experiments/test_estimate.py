@@ -19,9 +19,9 @@ from icy.experiments.run import STACK_ON_CPU, stacks_of
 from icy.experiments.sweep import make_sweep, sweep_request
 from icy.records.pack import Pack
 from icy.training import engine
-from icy.training.chain_job import ChainRequest
-from icy.training.pair_job import EndToEndRequest
-from icy.training.probe_job import ProbeRequest
+from icy.training.chain_settings import ChainRequest
+from icy.training.pair_settings import EndToEndRequest
+from icy.training.probe_settings import ProbeRequest
 
 
 def plan(**given: Any) -> Plan:

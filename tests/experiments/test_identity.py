@@ -32,8 +32,8 @@ from icy.records.store import Store
 from icy.s2b.agents.kinds import AgentRequest
 from icy.s2b.agents.saved_networks import SavedAgent
 from icy.study.study_job import StudyRequest
-from icy.training.pair_job import EndToEndRequest
-from icy.training.probe_job import ProbeRequest
+from icy.training.pair_settings import EndToEndRequest
+from icy.training.probe_settings import ProbeRequest
 from icy.training.task_models import same_behavior
 from icy.training.weights import code_for_card
 from tests.helpers import TINY

@@ -10,9 +10,9 @@ import pytest
 from icy.core.errors import InvalidSettingError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, sweep_request
-from icy.training.chain_job import ChainRequest
-from icy.training.pair_job import EndToEndRequest
-from icy.training.probe_job import ProbeRequest
+from icy.training.chain_settings import ChainRequest
+from icy.training.pair_settings import EndToEndRequest
+from icy.training.probe_settings import ProbeRequest
 
 PROBE: dict[str, Any] = {"model": "sender/FC1L", "grammar": "perm", "quick": True}
 GAME: dict[str, Any] = {"sender": "FC1L", "receiver": "FC2L", "quick": True}

@@ -16,7 +16,7 @@ from icy.experiments.plan import make_plan
 from icy.experiments.results import EndToEndResult
 from icy.records.long_table import to_long
 from icy.records.store import Store
-from icy.training.pair_job import EndToEndRequest
+from icy.training.pair_settings import EndToEndRequest
 from tests.experiments.helpers import SMALL_PAIR, pair_jobs
 from tests.helpers import all_numbers
 

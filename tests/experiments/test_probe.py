@@ -20,10 +20,10 @@ from icy.experiments.plan import make_plan
 from icy.experiments.probe import probe_jobs
 from icy.grammars import make_language
 from icy.languages.table import Table
-from icy.training.chain_job import ChainRequest
+from icy.training.chain_settings import ChainRequest
 from icy.training.job import Replicate
-from icy.training.pair_job import EndToEndRequest
-from icy.training.probe_job import ProbeRequest
+from icy.training.pair_settings import EndToEndRequest
+from icy.training.probe_settings import ProbeRequest
 from tests.experiments.helpers import HOLDING, PLUGIN, Counter, curves, plugin_file
 from tests.helpers import TINY
 

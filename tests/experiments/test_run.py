@@ -24,7 +24,7 @@ from icy.records.record import Record
 from icy.records.store import Claims, Store
 from icy.training.engine import train as real_train
 from icy.training.job import Job
-from icy.training.probe_job import ProbeRequest
+from icy.training.probe_settings import ProbeRequest
 from icy.training.runners.base import LocalRunner
 from tests.experiments.helpers import HOLDING, PLUGIN, Counter, curves, plugin_file
 from tests.helpers import TINY, mark_others, numbers

@@ -185,13 +185,13 @@ def test_an_error_of_a_callback_is_raised_and_not_recorded(tmp_path: Path) -> No
 
 def failing_job(monkeypatch: pytest.MonkeyPatch, error: Callable[[], object]) -> None:
     """Make every training end in an error before its first update."""
-    from icy.training import probe_job
+    from icy.training import language_job
 
     def train(job: Any, report: Any) -> Iterator[Any]:
         error()
         yield
 
-    monkeypatch.setattr(probe_job.LanguageJob, "train", lambda job, report=None: train(job, report))
+    monkeypatch.setattr(language_job.LanguageJob, "train", lambda job, report=None: train(job, report))
 
 
 def raising(error: BaseException) -> Callable[[], object]:

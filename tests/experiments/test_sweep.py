@@ -19,9 +19,9 @@ from icy.experiments.sweep import cost, expand, make_sweep, over, sweep_request
 from icy.experiments.sweep_file import InFile, _types_of, read_sweep
 from icy.records.kinds import row_of
 from icy.records.store import Store
-from icy.training.chain_job import ChainRequest
-from icy.training.pair_job import EndToEndRequest
-from icy.training.probe_job import ProbeRequest
+from icy.training.chain_settings import ChainRequest
+from icy.training.pair_settings import EndToEndRequest
+from icy.training.probe_settings import ProbeRequest
 from tests.helpers import numbers
 
 

@@ -20,8 +20,8 @@ from icy.languages.language import Language
 from icy.records.load import select
 from icy.records.pack import add_to_pack
 from icy.training.engine import Run
-from icy.training.pair_job import EndToEndRequest
-from icy.training.probe_job import ProbeRequest
+from icy.training.pair_settings import EndToEndRequest
+from icy.training.probe_settings import ProbeRequest
 from tests.cli.helpers import assert_one_sentence, run
 from tests.experiments.helpers import Counter
 from tests.helpers import all_numbers

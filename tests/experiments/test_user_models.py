@@ -18,7 +18,8 @@ from icy.experiments.user_models import FreshCopies, model_names
 from icy.languages.meanings import MeaningSpace
 from icy.records.pack import Pack
 from icy.records.record import Record, own_key
-from icy.training.pair_job import EndToEndRequest, PairJob
+from icy.training.language_job import PairJob
+from icy.training.pair_settings import EndToEndRequest
 
 pytestmark = pytest.mark.usefixtures("forgetting")
 SPACE = MeaningSpace(2, 3)

@@ -19,8 +19,8 @@ from icy.experiments.run import run_plan
 from icy.records.kinds import kind_of, row_of
 from icy.records.load import load_records
 from icy.records.record import Record, record_key
-from icy.training.pair_job import EndToEndRequest
-from icy.training.probe_job import ProbeRequest
+from icy.training.pair_settings import EndToEndRequest
+from icy.training.probe_settings import ProbeRequest
 
 OLD = Path(__file__).parent / "version-0.1"
 SIZES: dict[str, Any] = {"seeds": 1, "meanings": "3x4", "word_length": 2, "hidden": 16, "workers": 1}

@@ -17,7 +17,7 @@ from icy.experiments.plan import make_plan
 from icy.records.load import load_records, long_of
 from icy.records.pack import Pack, add_to_pack, is_pack, merge_packs
 from icy.records.store import Store
-from icy.training.probe_job import ProbeRequest
+from icy.training.probe_settings import ProbeRequest
 from tests.helpers import on_file
 
 OLD = Path(__file__).parent / "version-0.1"

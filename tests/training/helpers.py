@@ -18,9 +18,10 @@ from icy.models.layers import flat_one_hot
 from icy.training.engine import train
 from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Replicate
+from icy.training.language_job import LanguageJob
 from icy.training.learners import Learner, make_learner, supervised_loss
 from icy.training.native import NativeStack
-from icy.training.probe_job import LanguageJob, ProbeSettings
+from icy.training.probe_settings import ProbeSettings
 from icy.training.task_models import make_model
 
 SPACE = MeaningSpace(3, 4)

@@ -15,10 +15,10 @@ from icy.core.errors import IncompatibleError
 from icy.experiments.plan import make_plan
 from icy.experiments.requests import SweepRequest
 from icy.experiments.sweep import make_sweep, sweep_request
-from icy.training.chain_job import ChainRequest
+from icy.training.chain_settings import ChainRequest
 from icy.training.combinations import combinations, warn_of_same_networks
-from icy.training.pair_job import EndToEndRequest
-from icy.training.probe_job import ProbeRequest
+from icy.training.pair_settings import EndToEndRequest
+from icy.training.probe_settings import ProbeRequest
 
 SMALL: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1}
 

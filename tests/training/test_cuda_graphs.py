@@ -24,7 +24,7 @@ from icy.training.engine import train
 from icy.training.gradient import GradientLearner, _products
 from icy.training.job import Job
 from icy.training.learners import make_learner, supervised_loss
-from icy.training.probe_job import ProbeRequest, ProbeSettings
+from icy.training.probe_settings import ProbeRequest, ProbeSettings
 from icy.training.stack import BLOCK, WARM_UP, CapturedCall, CapturedUpdates, PlainUpdates, _call, choose_issue
 from icy.training.task_models import make_model
 

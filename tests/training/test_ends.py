@@ -22,9 +22,10 @@ from icy.experiments.plan import make_plan
 from icy.experiments.probe import probe_jobs
 from icy.languages.meanings import MeaningSpace
 from icy.training.engine import Run, train
+from icy.training.language_job import LanguageJob
 from icy.training.learners import accuracy, supervised_loss
-from icy.training.pair_job import EndToEndRequest
-from icy.training.probe_job import LanguageJob, ProbeRequest, ProbeSettings
+from icy.training.pair_settings import EndToEndRequest
+from icy.training.probe_settings import ProbeRequest, ProbeSettings
 from icy.training.task_models import make_model
 from tests.cores import needs_native
 from tests.helpers import mark_others

@@ -21,8 +21,9 @@ from icy.training import engine
 from icy.training.batches import Batches
 from icy.training.engine import train
 from icy.training.job import Outcome, Reading, Replicate
+from icy.training.language_job import LanguageJob
 from icy.training.learners import Learner, make_learner
-from icy.training.probe_job import LanguageJob, ProbeSettings
+from icy.training.probe_settings import ProbeSettings
 from icy.training.task_models import make_model
 from tests.cores import both_engines
 from tests.helpers import mark_others

@@ -11,7 +11,7 @@ from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.languages.splits import Split
 from icy.training.job import Replicate, check_engine
-from icy.training.pair_job import PairJob
+from icy.training.language_job import PairJob
 from tests.training.helpers import holding_out, job, outcomes
 from tests.training.pairs.helpers import SETTINGS, pair_task
 

@@ -24,7 +24,7 @@ from icy.core.representations import SOFT, Gumbel, Soft, get_representation
 from icy.models.layers import Linear
 from icy.training.gradient import GradientLearner
 from icy.training.learners import Learner, accuracy, make_learner, supervised_loss
-from icy.training.probe_job import ProbeSettings
+from icy.training.probe_settings import ProbeSettings
 from icy.training.task_models import make_model
 from tests.cores import needs_native
 from tests.helpers import mark_others

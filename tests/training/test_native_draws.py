@@ -17,7 +17,7 @@ from icy.training.batches import Batches
 from icy.training.engine import Run
 from icy.training.learners import Learner, accuracy, make_learner, supervised_loss
 from icy.training.native import NativeLearner
-from icy.training.probe_job import ProbeSettings
+from icy.training.probe_settings import ProbeSettings
 from icy.training.task_models import make_model
 from tests.cores import needs_native
 from tests.helpers import mark_others

@@ -21,7 +21,7 @@ from icy.training.job import Replicate
 from icy.training.learners import Learner, make_learner
 from icy.training.native import NativePairLearner
 from icy.training.pair_game import PairStack, PlayingPair, _Tally
-from icy.training.pair_job import EndToEndSettings
+from icy.training.pair_settings import EndToEndSettings
 from icy.training.task_models import Pair, make_pair
 from icy.training.task_models import link_of as representation_of
 from tests.cores import needs_native

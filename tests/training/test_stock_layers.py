@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from icy.models.stock import StockLayers
 from icy.training.learners import Learner
-from icy.training.probe_job import ProbeSettings
+from icy.training.probe_settings import ProbeSettings
 from tests.cores import needs_native
 from tests.training.helpers import SEEDS, Plain, assert_same_bits, batches, plug_in, stacked, step, task
 from tests.training.test_stack import run_plain

@@ -11,7 +11,7 @@ import pytest
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
-from icy.training.tasks import Lengths, Population, length_measures, member_seed
+from icy.training.populations import Lengths, Population, length_measures, member_seed
 from tests.training.pairs.helpers import pair_task
 
 # -- populations: pairings, schedules of replacement, and seeds of agents ----------------------------------------------

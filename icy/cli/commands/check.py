@@ -249,7 +249,7 @@ def _plugins() -> Iterable[Fact]:
 
 def _folder(given: str | None) -> Iterable[Fact]:
     """Check that the results folder, or the place for a new folder, is writable; leave no files."""
-    from icy.training.probe_job import ProbeRequest
+    from icy.training.probe_settings import ProbeRequest
 
     out = Path(given or ProbeRequest.out)
     there = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())

@@ -17,9 +17,9 @@ from icy.experiments.plan import Plan, make_plan
 from icy.experiments.requests import SweepRequest
 from icy.experiments.results import EndToEndResult, ProbeResult
 from icy.records.load import ATLAS
-from icy.training.chain_job import ChainRequest
-from icy.training.pair_job import EndToEndRequest
-from icy.training.probe_job import ProbeRequest
+from icy.training.chain_settings import ChainRequest
+from icy.training.pair_settings import EndToEndRequest
+from icy.training.probe_settings import ProbeRequest
 
 if TYPE_CHECKING:
     from icy.analysis.atlas.atlas import Atlas

@@ -31,7 +31,7 @@ from icy.languages.meanings import spaces_in
 from icy.models.creation import count_parameters, create
 from icy.study.rows import read_rows
 from icy.study.study_job import StudyRequest
-from icy.training.probe_job import ProbeRequest
+from icy.training.probe_settings import ProbeRequest
 
 from .objectives import RATIO, Objective, objectives_of
 

@@ -14,7 +14,7 @@ from icy.models.creation import count_parameters
 from icy.study.game.settings import Dataset
 from icy.training.batches import MeaningPool
 from icy.training.learners import Learner, make_learner, supervised_loss
-from icy.training.probe_job import ProbeSettings
+from icy.training.probe_settings import ProbeSettings
 from icy.training.task_models import make_model, representation_of
 
 from .player import Item, StudyPlayer, StudySeat

@@ -18,7 +18,7 @@ from icy.cli import main
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.report import report_sections
 from icy.experiments.results import ProbeResult
-from icy.training.chain_job import chain_conventions
+from icy.training.chain_settings import chain_conventions
 from tests.analysis.plots.helpers import budget
 
 

@@ -11,7 +11,7 @@ from icy.core.errors import IcyError
 from icy.experiments.search.search import Measuring, open_trials
 from icy.study.rows import COLUMNS, frame_of
 from icy.study.study_job import StudyRequest
-from icy.training.probe_job import ProbeRequest
+from icy.training.probe_settings import ProbeRequest
 
 from .helpers import CHOICES, plugin_file, setup_of
 

@@ -32,7 +32,7 @@ from icy.experiments.trackers import (
 from icy.records.long_table import LONG, to_long
 from icy.records.record import Record
 from icy.records.store import Store
-from icy.training.probe_job import ProbeRequest
+from icy.training.probe_settings import ProbeRequest
 from tests.experiments.trackers.helpers import ONE, assert_all_there, assert_is, runs
 from tests.helpers import on_file
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from icy.config.settings import TrainingSettings
 from icy.languages.meanings import MeaningSpace
 from icy.models.kernels import cell_steps, triton_steps
-from icy.training.probe_job import ProbeSettings
+from icy.training.probe_settings import ProbeSettings
 from icy.training.stack import Stack
 from icy.training.task_models import make_model
 

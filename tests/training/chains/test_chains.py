@@ -23,7 +23,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.records.kinds import job_kind
 from icy.records.store import CHECKPOINTS
 from icy.training import chain_training, lockstep
-from icy.training.chain_job import ChainRequest, ChainSettings, bottleneck_share
+from icy.training.chain_settings import ChainRequest, ChainSettings, bottleneck_share
 from icy.training.job import Outcome
 from icy.training.lockstep import FORMAT, Lockstep, checkpoint_of
 from tests.pages import code, shell_commands, text

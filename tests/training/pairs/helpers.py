@@ -11,7 +11,8 @@ import numpy as np
 from icy.config.settings import TrainingSettings
 from icy.languages.meanings import MeaningSpace
 from icy.training.job import Outcome, Replicate
-from icy.training.pair_job import EndToEndSettings, PairJob
+from icy.training.language_job import PairJob
+from icy.training.pair_settings import EndToEndSettings
 from icy.training.pair_training import train_pairs
 
 SPACE = MeaningSpace(2, 3)

@@ -19,8 +19,9 @@ from icy.languages.language import Language
 from icy.records.store import CHECKPOINTS
 from icy.training import pair_training as pairs_training
 from icy.training.job import Outcome, Replicate
+from icy.training.language_job import PairJob
 from icy.training.pair_game import PairStack, PlayingPair, _Tally
-from icy.training.pair_job import EndToEndSettings, PairJob
+from icy.training.pair_settings import EndToEndSettings
 from icy.training.task_models import make_pair
 from tests.cores import both_engines
 from tests.training.pairs.helpers import SETTINGS, assert_same_curve, pair_job, pair_task, run

@@ -20,12 +20,12 @@ from icy.metrics import topsim
 from icy.records.store import CHECKPOINTS
 from icy.training.batches import Batches
 from icy.training.job import Outcome, Replicate
+from icy.training.language_job import PairJob
 from icy.training.pair_game import FAR, PairStack, PlayingPair
-from icy.training.pair_job import PairJob
 from icy.training.population_game import PopulationLearner, PopulationStack, agreement
+from icy.training.populations import Population, member_seed
 from icy.training.task_models import link_of as representation_of
 from icy.training.task_models import make_pair
-from icy.training.tasks import Population, member_seed
 from tests.cores import both_engines
 from tests.helpers import mark_others
 from tests.training.helpers import plug_in

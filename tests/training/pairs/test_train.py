@@ -18,7 +18,7 @@ from icy.core.representations import SOFT, LearnedCodebook, one_hot
 from icy.languages.language import Language
 from icy.training.job import Outcome, Reading, Replicate
 from icy.training.pair_game import PairStack, PlayingPair, _Tally
-from icy.training.pair_job import EndToEndSettings
+from icy.training.pair_settings import EndToEndSettings
 from icy.training.pair_training import train_pairs
 from icy.training.task_models import Pair, make_pair, try_pair
 from icy.training.weights import restore, unpack_weights

@@ -19,7 +19,7 @@ from icy.experiments.plan import make_plan
 from icy.experiments.progress import Watcher
 from icy.experiments.run import run_plan
 from icy.training.job import Job
-from icy.training.probe_job import ProbeRequest
+from icy.training.probe_settings import ProbeRequest
 from icy.training.runners import base as work
 from icy.training.runners import pool
 from tests.helpers import SMALL, numbers

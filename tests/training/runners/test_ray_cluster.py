@@ -148,7 +148,7 @@ print(entry.full_version, entry.origin, entry.load().__module__)
 def test_models_of_a_notebook_are_refused_with_a_remedy() -> None:
     script = f"""
 import icy
-from icy.training.probe_job import ProbeRequest
+from icy.training.probe_settings import ProbeRequest
 from icy.experiments.plan import make_plan
 {MODEL}
 given = dict(model="sender/OfAFile", grammar="perm", quick=True)

@@ -1,9 +1,9 @@
-"""Pair jobs: a sender and a receiver trained together, from scratch or after each was pre-trained on a grammar."""
+"""Settings of pairs: a sender and a receiver trained together, from scratch or after each learned a grammar."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -25,15 +25,12 @@ from icy.core.registry import SIDES, Entry, registry
 from icy.core.streams import DrawsName
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
-from icy.records.pack import file_in
 from icy.records.record import NOT_LEARNED
 
-from .job import Replicate
-from .probe_job import LanguageJob, ProbeSettings
-from .tasks import DRAWS, LanguageSettings, Lengths, Population
+from .populations import Lengths, Population
+from .probe_settings import DRAWS, LanguageSettings, ProbeSettings
 
 HAMMING = {"correlation": "spearman", "meaning": "hamming", "message": "hamming"}
-GAMES_ON_CPU = 4  # games that are timed for an estimate; larger stacks are hardly more efficient
 FORMER_GRID = 50  # updates between checks, the default of version 0.1
 LEARNING_ORDER = ("receiver", "sender")  # of the sides, before the game
 GAME = "game"  # phase of readings in the game; in pre-training the phase is the side
@@ -332,82 +329,6 @@ class EndToEndRequest(RunRequest):
 
     def __post_init__(self) -> None:
         set_symbols(self)
-
-
-# -- jobs --------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class SavedSide:
-    """A model that a probe trained, as one side of a pair.
-
-    Attributes:
-        source: the results folder or the pack.
-        file: path of the file of weights in `source`.
-        steps: number of updates in the probe.
-        accuracy: final accuracy on the language.
-        reached: whether the side reached the target.
-        content: content of the file, for machines that do not have the file.
-    """
-
-    source: str
-    file: str
-    steps: int
-    accuracy: float
-    reached: bool
-    content: bytes | None = None
-
-    def weights(self) -> bytes:
-        """Return the content of its file of weights."""
-        return file_in(self.source, self.file) if self.content is None else self.content
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairJob(LanguageJob):
-    """Joint training of the pairs of one row, each from scratch or after both sides were pre-trained on a grammar.
-
-    `baselines` holds, by seed, the supervised updates of concat (of the slower side), or the reason of its failure.
-
-    Attributes:
-        saved_sides: the saved models of the probes that trained the sides, by side and replicate.
-    """
-
-    saved_sides: Mapping[tuple[str, Replicate], SavedSide] = field(default_factory=dict, repr=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        mine = {place: side for place, side in self.saved_sides.items() if place[1] in self.replicates}
-        object.__setattr__(self, "saved_sides", mine)  # a part of the job has only its own models
-
-    def config(self, replicate: Replicate) -> Choices:
-        """Return all choices that can change the numbers of a pair; a row may have pairs with and without grammars."""
-        scratch = replicate.condition == SCRATCH
-        if scratch == self.settings.scratch:
-            return super().config(replicate)
-        return replace(self, settings=replace(self.settings, scratch=scratch)).config(replicate)
-
-    def for_travel(self) -> PairJob:
-        """Return the job with its weights, for a machine without the results folder."""
-        packed = {place: replace(side, content=side.weights()) for place, side in self.saved_sides.items()}
-        return replace(self, saved_sides=packed, checkpoints=False)
-
-    @property
-    def rehearsal(self) -> PairJob:
-        """A job of a few games from scratch, because the time of pre-training depends on the grammar."""
-        games = tuple(
-            Replicate(SCRATCH, r.seed) for r in self.replicates[: GAMES_ON_CPU if self.device == "cpu" else None]
-        )
-        training = replace(self.training, evaluation_size=2)
-        return replace(self, replicates=games, settings=replace(self.settings, training=training))
-
-    def rehearse(self, updates: int) -> float:
-        """Return the seconds of one update of the game for all pairs. The first updates are slower and not timed."""
-        if self.device != "cpu":
-            from .stack import WARM_UP  # imports torch
-
-            updates = max(updates, WARM_UP + 1)  # so that an update is captured before the clock starts
-        settings = replace(self.settings, updates=2 * updates, report_every=updates)
-        return super(PairJob, replace(self, settings=settings)).rehearse(updates)
 
 
 def pair_conventions(config: Fields) -> dict[str, dict[str, str]]:

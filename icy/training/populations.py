@@ -1,27 +1,20 @@
-"""Settings that kinds of jobs share whose models learn languages, and their populations and lengths of messages."""
+"""Populations of agents, and lengths of messages that a sender may end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
-from functools import cached_property
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from icy.config.kinds import Settings
-from icy.config.protocols import BASELINE, SCRATCH
-from icy.config.settings import OF_MESSAGES, Meanings, PresetName, RepresentationName, TrainingSettings
 from icy.core.checks import real_number, whole_number
 from icy.core.errors import InvalidSettingError, quoted, require_known
-from icy.core.fields import setting
-from icy.core.registry import SIDES, Entry
-from icy.core.streams import DrawsName, stream, stream_key
-from icy.core.types import Choices, Fields
+from icy.core.registry import SIDES
+from icy.core.streams import stream, stream_key
+from icy.core.types import Choices
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
-from icy.languages.meanings import IntArray, MeaningSpace
-from icy.records.long_table import changed_settings
+from icy.languages.meanings import IntArray
 
 # -- populations -------------------------------------------------------------------------------------------------------
 
@@ -204,140 +197,3 @@ def length_measures(languages: Sequence[Language], frequencies: Frequencies | No
         rhos = [float(spearmanr(of_one, -weights).statistic) for of_one in lengths if np.ptp(of_one) > 0]
         found["length_by_rank"] = float(np.mean(rhos)) if rhos else None
     return found
-
-
-# -- settings of kinds whose models learn languages --------------------------------------------------------------------
-
-DRAWS = "generator of languages (draws)"
-MEANINGS_HELP = "attributes x values; sizes of each, 10,4,2; or a table of meanings."
-
-
-@dataclass(frozen=True, kw_only=True)
-class LanguageSettings(Settings):
-    """The sizes and the training of the models of a row.
-
-    Attributes:
-        hidden: hidden size E, or several, each a separate row: [64, 128] or "64,128".
-        meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10". Also the number of values
-            of each attribute, "10,4,2"; or a file of the meanings that exist, with a column per attribute and
-            optionally a column `weight`.
-        vocab_size: V, or several.
-        word_length: tokens per word, w, or several; messages have A*w.
-        representation: form of messages: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
-            tokens, trained by REINFORCE; of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
-            binary words; "cb", codes; or several: a list, "soft,discr", or "all" that the model works with.
-        draws: generators of the languages: "icy"; or "authors", the languages of Perkins21 and Icy22, drawn as in the
-            authors' program; or both.
-        preset: "default", "published" for the behavior behind the printed numbers, or both.
-        training: how the models train.
-    """
-
-    version: ClassVar[int] = 1  # increased whenever the code changes in a way that could change results
-    has_baseline: ClassVar[bool] = True  # whether replicates are measured relative to concat
-
-    meanings: str = setting(
-        "5x10", axis=True, quick="3x4", takes=Meanings, metavar="AxK[,...]|FILE", help=MEANINGS_HELP
-    )
-    vocab_size: int = setting(
-        *(4, "vocabulary size"), least=1, axis=True, label="V", metavar="V[,...]", help="number of tokens, V."
-    )
-    word_length: int = setting(4, axis=True, quick=2, label="w", metavar="w[,...]")
-    representation: RepresentationName = setting("soft", axis=True)
-    draws: DrawsName = setting("icy", DRAWS, axis=True, since="0.3", metavar="icy|authors[,...]")
-    hidden: int = setting(
-        *(128, "hidden size"), least=1, axis=True, quick=32, key="hidden_size", label="hidden size", metavar="E[,...]",
-    )  # fmt: skip
-    preset: PresetName = setting("default", hint="`icy list presets` describes them.", axis=True, key="")
-    training: TrainingSettings = setting(
-        TrainingSettings(), asked=False, label="", writes=lambda own: {"settings": own.training_config()}
-    )
-
-    def training_config(self) -> Choices:
-        """Return the training settings that can change the numbers."""
-        return self.training.under(self.representation, self.trains_as)
-
-    @property
-    def trains_as(self) -> str:
-        """The kind of run whose presets and training settings apply."""
-        return self.kind
-
-    def facts(self) -> dict[str, str]:
-        """Return the settings that distinguish rows with the same name, as texts by heading."""
-        facts = super().facts()
-        changed = changed_settings(self._changeable(), self.preset, self.trains_as)
-        return {
-            "hidden size": facts["hidden size"],
-            **{name: text for name, text in facts.items() if (name, text) != ("draws", "icy")},
-            **({"settings": changed} if changed else {}),
-        }
-
-    def _changeable(self) -> Choices:
-        """Return the training settings that are shown if they differ from the preset."""
-        return asdict(self.training)
-
-    @property
-    def models(self) -> list[Entry]:
-        """The registry entries of the models."""
-        raise NotImplementedError
-
-    @property
-    def entries(self) -> list[Entry]:
-        """The registry entries of the models and of their cells."""
-        return [one for entry in self.models for one in (entry, entry.cell) if one is not None]
-
-    @property
-    def model_version(self) -> str:
-        """The versions of the models, joined."""
-        return "+".join(entry.full_version for entry in self.models)
-
-    @cached_property
-    def space(self) -> MeaningSpace:
-        """The meanings."""
-        return MeaningSpace.of(self.meanings)
-
-    @property
-    def message_length(self) -> int:
-        """Largest number of tokens in a message, L: a word per attribute, unless messages may end early."""
-        return self.space.attributes * self.word_length
-
-    def work(self) -> float:
-        """Return the relative work of an update: the number of tokens of a message."""
-        return self.message_length * 1e-6
-
-    def conditions_text(self, conditions: Sequence[str]) -> str | None:
-        """Return a sentence that lists the grammars."""
-        return None if conditions == [SCRATCH] else f"Grammars of a {self.side}: {', '.join(conditions)}."
-
-    def waiting_text(self) -> str:
-        """Return the status text while the length of training is not known."""
-        return "learning concat first"
-
-    def explain(self, reason: str, condition: str, numbers: Fields) -> str:
-        """Return the reason for a failure, as a sentence without a full stop; "" for the usual sentence."""
-        failed = f"{BASELINE} failed at this seed, so there is nothing to compare with"
-        return failed if reason == "no_baseline" else ""
-
-    # -- settings of training without effect ---------------------------------------------------------------------------
-
-    def unread(self, given: Iterable[str], representations: Sequence[str], where: str) -> dict[str, str]:
-        """Return the given settings of training that no representation of a run reads, each with a sentence."""
-        training, kind, found = self.training, self.trains_as, {}
-        used = {name for one in representations for name in training.under(one, kind)}
-        for name in {f.name for f in fields(TrainingSettings)}.intersection(given):
-            if name == "check_growth" and name not in used and training.check_every is not None:
-                found[name] = (
-                    f"The setting '{name}' does nothing with a fixed grid, check_every={training.check_every}."
-                )
-            elif name not in used and name not in training.silent(kind):
-                found[name] = f"The setting '{name}' does nothing {where}."
-        return found
-
-    def unread_by(self, side: str, given: Iterable[str]) -> dict[str, str]:
-        """Return the given settings of training that only models of the other side read, each with a sentence."""
-        found = {}
-        if side == "receiver":
-            why = "does nothing in receivers: it concerns the messages of senders."
-            found = {name: f"The setting '{name}' {why}" for name in OF_MESSAGES if name in given}
-        elif side == "sender" and self.representation == "gumb" and "least_squares" in given:
-            found["least_squares"] = "The setting 'least_squares' does nothing in senders."
-        return found

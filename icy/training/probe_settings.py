@@ -1,31 +1,174 @@
-"""Probes: the settings of one model that learns languages, and jobs of all kinds whose models learn languages."""
+"""Settings that all kinds share whose models learn languages, and those of probes: one model that learns languages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar
 
-from icy.config.kinds import request_of
+from icy.config.kinds import Settings, request_of
 from icy.config.protocols import BASELINE, PROTOCOLS, SCRATCH, Protocol, get_protocol, no_max_updates
 from icy.config.requests import CHANGES, MODELS, SEEDS, RunRequest, option, set_symbols
-from icy.config.settings import Grammars, Numbers, ProtocolName, SplitName, SymbolsName, TrainingSettings
+from icy.config.settings import (
+    OF_MESSAGES,
+    Grammars,
+    Meanings,
+    Numbers,
+    PresetName,
+    ProtocolName,
+    RepresentationName,
+    SplitName,
+    SymbolsName,
+    TrainingSettings,
+)
 from icy.core.fields import setting
 from icy.core.registry import Entry, registry
+from icy.core.streams import DrawsName
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
-from icy.grammars import cached_language, grammar_version
-from icy.languages.frequencies import Frequencies
-from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
-from icy.languages.names import is_language, language_file, meanings_file
 from icy.languages.splits import Split
+from icy.records.long_table import changed_settings
 from icy.records.record import checked_accuracy, value_of
 
-from .job import Job, Replicate
-from .tasks import LanguageSettings
+# -- settings of kinds whose models learn languages --------------------------------------------------------------------
+
+DRAWS = "generator of languages (draws)"
+MEANINGS_HELP = "attributes x values; sizes of each, 10,4,2; or a table of meanings."
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageSettings(Settings):
+    """The sizes and the training of the models of a row.
+
+    Attributes:
+        hidden: hidden size E, or several, each a separate row: [64, 128] or "64,128".
+        meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10". Also the number of values
+            of each attribute, "10,4,2"; or a file of the meanings that exist, with a column per attribute and
+            optionally a column `weight`.
+        vocab_size: V, or several.
+        word_length: tokens per word, w, or several; messages have A*w.
+        representation: form of messages: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
+            tokens, trained by REINFORCE; of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
+            binary words; "cb", codes; or several: a list, "soft,discr", or "all" that the model works with.
+        draws: generators of the languages: "icy"; or "authors", the languages of Perkins21 and Icy22, drawn as in the
+            authors' program; or both.
+        preset: "default", "published" for the behavior behind the printed numbers, or both.
+        training: how the models train.
+    """
+
+    version: ClassVar[int] = 1  # increased whenever the code changes in a way that could change results
+    has_baseline: ClassVar[bool] = True  # whether replicates are measured relative to concat
+
+    meanings: str = setting(
+        "5x10", axis=True, quick="3x4", takes=Meanings, metavar="AxK[,...]|FILE", help=MEANINGS_HELP
+    )
+    vocab_size: int = setting(
+        *(4, "vocabulary size"), least=1, axis=True, label="V", metavar="V[,...]", help="number of tokens, V."
+    )
+    word_length: int = setting(4, axis=True, quick=2, label="w", metavar="w[,...]")
+    representation: RepresentationName = setting("soft", axis=True)
+    draws: DrawsName = setting("icy", DRAWS, axis=True, since="0.3", metavar="icy|authors[,...]")
+    hidden: int = setting(
+        *(128, "hidden size"), least=1, axis=True, quick=32, key="hidden_size", label="hidden size", metavar="E[,...]",
+    )  # fmt: skip
+    preset: PresetName = setting("default", hint="`icy list presets` describes them.", axis=True, key="")
+    training: TrainingSettings = setting(
+        TrainingSettings(), asked=False, label="", writes=lambda own: {"settings": own.training_config()}
+    )
+
+    def training_config(self) -> Choices:
+        """Return the training settings that can change the numbers."""
+        return self.training.under(self.representation, self.trains_as)
+
+    @property
+    def trains_as(self) -> str:
+        """The kind of run whose presets and training settings apply."""
+        return self.kind
+
+    def facts(self) -> dict[str, str]:
+        """Return the settings that distinguish rows with the same name, as texts by heading."""
+        facts = super().facts()
+        changed = changed_settings(self._changeable(), self.preset, self.trains_as)
+        return {
+            "hidden size": facts["hidden size"],
+            **{name: text for name, text in facts.items() if (name, text) != ("draws", "icy")},
+            **({"settings": changed} if changed else {}),
+        }
+
+    def _changeable(self) -> Choices:
+        """Return the training settings that are shown if they differ from the preset."""
+        return asdict(self.training)
+
+    @property
+    def models(self) -> list[Entry]:
+        """The registry entries of the models."""
+        raise NotImplementedError
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The registry entries of the models and of their cells."""
+        return [one for entry in self.models for one in (entry, entry.cell) if one is not None]
+
+    @property
+    def model_version(self) -> str:
+        """The versions of the models, joined."""
+        return "+".join(entry.full_version for entry in self.models)
+
+    @cached_property
+    def space(self) -> MeaningSpace:
+        """The meanings."""
+        return MeaningSpace.of(self.meanings)
+
+    @property
+    def message_length(self) -> int:
+        """Largest number of tokens in a message, L: a word per attribute, unless messages may end early."""
+        return self.space.attributes * self.word_length
+
+    def work(self) -> float:
+        """Return the relative work of an update: the number of tokens of a message."""
+        return self.message_length * 1e-6
+
+    def conditions_text(self, conditions: Sequence[str]) -> str | None:
+        """Return a sentence that lists the grammars."""
+        return None if conditions == [SCRATCH] else f"Grammars of a {self.side}: {', '.join(conditions)}."
+
+    def waiting_text(self) -> str:
+        """Return the status text while the length of training is not known."""
+        return "learning concat first"
+
+    def explain(self, reason: str, condition: str, numbers: Fields) -> str:
+        """Return the reason for a failure, as a sentence without a full stop; "" for the usual sentence."""
+        failed = f"{BASELINE} failed at this seed, so there is nothing to compare with"
+        return failed if reason == "no_baseline" else ""
+
+    # -- settings of training without effect ---------------------------------------------------------------------------
+
+    def unread(self, given: Iterable[str], representations: Sequence[str], where: str) -> dict[str, str]:
+        """Return the given settings of training that no representation of a run reads, each with a sentence."""
+        training, kind, found = self.training, self.trains_as, {}
+        used = {name for one in representations for name in training.under(one, kind)}
+        for name in {f.name for f in fields(TrainingSettings)}.intersection(given):
+            if name == "check_growth" and name not in used and training.check_every is not None:
+                found[name] = (
+                    f"The setting '{name}' does nothing with a fixed grid, check_every={training.check_every}."
+                )
+            elif name not in used and name not in training.silent(kind):
+                found[name] = f"The setting '{name}' does nothing {where}."
+        return found
+
+    def unread_by(self, side: str, given: Iterable[str]) -> dict[str, str]:
+        """Return the given settings of training that only models of the other side read, each with a sentence."""
+        found = {}
+        if side == "receiver":
+            why = "does nothing in receivers: it concerns the messages of senders."
+            found = {name: f"The setting '{name}' {why}" for name in OF_MESSAGES if name in given}
+        elif side == "sender" and self.representation == "gumb" and "least_squares" in given:
+            found["least_squares"] = "The setting 'least_squares' does nothing in senders."
+        return found
+
 
 # -- settings of one model ---------------------------------------------------------------------------------------------
 
@@ -305,130 +448,3 @@ class ProbeRequest(RunRequest):
 
     def __post_init__(self) -> None:
         set_symbols(self)
-
-
-# -- jobs that learn languages of grammars, measured relative to concat ------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class LanguageJob(Job):
-    """Replicates of one row that learn languages of grammars.
-
-    Attributes:
-        languages: languages of users in place of grammars, by the conditions of the replicates.
-        frequencies: which meanings exist, and how often each is drawn; by default (None) all, equally often.
-        taught: languages of teachers in place of all others, by replicate. Learners with teachers have no baseline.
-    """
-
-    settings: Any
-    languages: Mapping[str, Language] = field(default_factory=dict, repr=False)
-    frequencies: Frequencies | None = None
-    taught: Mapping[Replicate, Language] = field(default_factory=dict, repr=False)
-    checkpoints: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        names = {replicate.condition for replicate in self.replicates}
-        mine = {name: language for name, language in self.languages.items() if name in names}
-        object.__setattr__(self, "languages", mine)  # a part of the job has only its own languages
-
-    @property
-    def training(self) -> TrainingSettings:
-        """How the models train."""
-        training: TrainingSettings = self.settings.training
-        return training
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """Settings that may distinguish rows of one model."""
-        return super().facts | ({} if self.frequencies is None else self.frequencies.config)
-
-    @property
-    def entries(self) -> list[Entry]:
-        """The entries of models, their cells, the kind of job, and the grammars, including each part of a chain."""
-        taught = [r.condition for r in self.replicates if r.condition != SCRATCH and not is_language(r.condition)]
-        names = dict.fromkeys(name for grammar in taught for name in grammar.split("+"))
-        return [*super().entries, *(registry.get(name, "grammar") for name in names)]
-
-    def config(self, replicate: Replicate) -> Choices:
-        """Return all choices that can change the numbers of a replicate."""
-        return super().config(replicate) | ({} if self.frequencies is None else self.frequencies.config)
-
-    def language(self, replicate: Replicate) -> Language:
-        """Return the language of a replicate: from its grammar and the seed of words, or the user's language.
-
-        A user's language may use fewer tokens than the vocabulary has.
-        """
-        if replicate in self.taught:
-            return self.taught[replicate]
-        own, language = self.settings, self.languages.get(replicate.condition)
-        lengths, seed = getattr(own, "word_lengths", ""), getattr(own, "word_seed", None)
-        seed = replicate.seed if seed is None else seed
-        if language is None:
-            sizes = own.space, own.vocab_size, lengths or own.word_length
-            drawn = (self.frequencies, own.draws) if lengths else (None, own.draws)
-            return cached_language(replicate.condition, *sizes, seed, *drawn)
-        if lengths:
-            return language.ending(own.vocab_size, own.message_length)
-        return language if language.vocab_size == own.vocab_size else replace(language, vocab_size=own.vocab_size)
-
-    def remarks(self) -> list[str]:
-        """Return a warning for each ambiguous language, in which meanings that exist share messages."""
-        if self.side == "sender":
-            return []
-        drawn = Frequencies() if self.frequencies is None else self.frequencies
-        seeds = dict.fromkeys(r.seed for r in self.replicates) if drawn.depends_on_seed else (0,)
-        each = [drawn.of_seed(self.settings.space, seed) for seed in seeds]
-        count, found = len(each[0][0]), []
-        for name, language in self.languages.items():
-            distinct, best = map(max, zip(*(language.ambiguity(*one) for one in each), strict=True))
-            if distinct < count:
-                shared = f"{counted(count, 'meaning')} share {counted(int(distinct), 'message')}"
-                found.append(f"In {name}, {shared}: a receiver can read at most {best:.1%} of the attribute values.")
-        return found
-
-    def own_files(self, replicate: Replicate) -> dict[str, bytes]:
-        """Return copies of the user's language and table of meanings, for the results: users may remove their files."""
-        own_language, found = self.languages.get(replicate.condition), {}
-        if own_language is not None:
-            found[language_file(replicate.condition)] = own_language.to_bytes()
-        if self.frequencies is not None and self.frequencies.file:
-            found[meanings_file(self.frequencies.file)] = self.frequencies.to_csv(self.settings.space)
-        return found
-
-    def joined(self, other: Job) -> Self:
-        """Return the job with the additional replicates and languages of another job."""
-        languages = {**self.languages, **getattr(other, "languages", {})}
-        return replace(super().joined(other), languages=languages)
-
-    def behavior(self) -> dict[str, Fields]:
-        """Return digests of the outputs of users' models, so that a changed model does not reuse old results.
-
-        They are computed with the initial weights of the first seed.
-        """
-        from .task_models import model_behavior  # imports torch
-
-        learners = [one for one in self.settings.learners if one.entry.is_users]
-        return {one.model: model_behavior(one, self.training) for one in learners}
-
-    def versions(self, replicate: Replicate) -> dict[str, str]:
-        """Return the versions of the model or of both models, of the grammar if there is one, and of the protocol."""
-        own = {"model": self.settings.model_version}
-        if replicate.condition != SCRATCH:
-            own["grammar"] = grammar_version(replicate.condition)
-            parts = () if is_language(replicate.condition) else replicate.condition.split("+")
-            if any(registry.get(name, "grammar").is_users for name in parts):
-                own["language"] = self.language(replicate).digest()
-        return {**own, "protocol": str(self.settings.version)}
-
-    def is_baseline(self, replicate: Replicate) -> bool:
-        """Whether the replicate's grammar is concat."""
-        return self.settings.has_baseline and replicate.condition == BASELINE and replicate not in self.taught
-
-    @property
-    def alike(self) -> str:
-        """Key of model, settings and stack, without the protocol, which does not change the cost of an update."""
-        learners = [(one.model, one.options) for one in self.settings.learners]
-        own = self.settings
-        sizes = own.meanings, own.vocab_size, own.message_length, own.hidden, own.representation
-        return str((learners, sizes, self.training, self.engine, len(self.replicates)))

@@ -1,4 +1,4 @@
-"""Chains: a language is passed from learner to learner, and each learner sees a part of the meanings."""
+"""Settings of chains: a language is passed from learner to learner, and each learner sees a part of the meanings."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ from icy.languages.splits import Split
 from icy.records.record import LANGUAGES
 
 from .job import Replicate
-from .pair_job import LEARNING_ORDER, EndToEndSettings
-from .probe_job import LanguageJob, ProbeSettings
-from .tasks import LanguageSettings
+from .pair_settings import LEARNING_ORDER, EndToEndSettings
+from .probe_settings import LanguageSettings, ProbeSettings
 
 IDLE_IN_CHAINS = ("fresh_reading", "round_ratio", "max_steps", "training_readings")  # a learner has other rules
 
@@ -284,7 +283,7 @@ def bottleneck_share(given: object, space: MeaningSpace) -> float:
     return number if number <= 1 else number / space.size
 
 
-def language_path(job: LanguageJob, replicate: Replicate, generation: int, place: int = 0) -> str:
+def language_path(job: Any, replicate: Replicate, generation: int, place: int = 0) -> str:
     """Return the file of the language of a learner in the results folder.
 
     Args:
