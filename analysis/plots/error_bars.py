@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -73,8 +74,10 @@ def bars(results: Results, *, by: str | None = None, spread: str = "sd") -> Pict
     notes += [style.CHANCE_NOTE] if any(part.chance for part in parts if not part.is_ratio) else []
     if (by or ("measure" if max(len(part.lines) for part in parts) <= FEW else "grammar")) == "measure":
         labels = list(dict.fromkeys(line.label for part in parts for line in part.lines))
-        fills = {label: {**_FILL, "facecolor": style.COLORS[i % 7], "hatch": style.HATCHES[i % len(style.HATCHES)]}
-                 for i, label in enumerate(labels)}  # fmt: skip
+        fills: dict[str, Any] = {
+            label: {**_FILL, "facecolor": style.COLORS[i % 7], "hatch": style.HATCHES[i % len(style.HATCHES)]}
+            for i, label in enumerate(labels)
+        }
         panels = [
             Panel(partial(_groups, part, fills, spread), "", part.name, GROUPS_HEIGHT, y=part.axis, grid="y")
             for part in parts

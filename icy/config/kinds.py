@@ -166,10 +166,13 @@ class Settings:
         return ""
 
 
-@cache
 def declared_in(settings: type) -> Mapping[str, Field[Any]]:
     """Return the fields of a settings class by name."""
-    return MappingProxyType({f.name: f for f in dataclasses.fields(settings)})
+    found: Mapping[str, Field[Any]] = _declared(settings)
+    return found
+
+
+_declared: Any = cache(lambda settings: MappingProxyType({f.name: f for f in dataclasses.fields(settings)}))
 
 
 def default_of(declared: Field[Any]) -> Any:
@@ -232,8 +235,8 @@ def request_of(settings: type[Settings]) -> Callable[[type[R]], type[R]]:
 def _several(hint: Any) -> Any:
     """Return the types of several values of a type: text with commas, or an iterable."""
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    one = Union[tuple(part for part in parts if part is not NoneType)]  # noqa: UP007
-    text = Literal["all"] if get_origin(one) is Literal else str
+    one: Any = Union[tuple(part for part in parts if part is not NoneType)]  # noqa: UP007
+    text: Any = Literal["all"] if get_origin(one) is Literal else str
     return text | GenericAlias(Iterable, (one,))
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor, nn
 
-    from icy.analysis.tables.bias import BiasTable
+    from icy.analysis.tables.printed_table import BiasTable
 
     from .user_models import Models
 

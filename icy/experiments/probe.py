@@ -120,8 +120,8 @@ def _rows(request: Any) -> list[LanguageJob]:
         names = [BASELINE, *(g for g in expand_grammars(given.names, entry.kind) if g != BASELINE)]
         replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
         counts = parameter_counts(first)
-        for seed in word_seeds:
-            job = LanguageJob(settings=replace(first, word_seed=seed), replicates=replicates, parameters=counts,
+        for word_seed in word_seeds:
+            job = LanguageJob(settings=replace(first, word_seed=word_seed), replicates=replicates, parameters=counts,
                               languages=given.languages, frequencies=frequencies)  # fmt: skip
             jobs.append(with_languages(job))
     return jobs

@@ -237,7 +237,7 @@ def _pairs(reproducing: Reproducing) -> Plan:
     for (representation, hidden), rows in reproducing.wanted.groupby(["representation", "hidden_size"], sort=False):
         for grammars, models in _by_grammars(rows, keep_concat=True).items():
             senders, receivers = zip(*(str(model).split("+") for model in models), strict=True)
-            request = EndToEndRequest(
+            request = cast(Any, EndToEndRequest)(  # its fields are added by `request_of`
                 sender=senders,
                 receiver=receivers,
                 pretrain="none" if grammars == ("none",) else grammars,

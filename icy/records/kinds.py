@@ -134,7 +134,8 @@ def _usual_request(kind: JobKind) -> type[RunRequest]:
     assert kind.settings is not None
     names = {"function": kind.name, "job_kind": kind.name, "__annotations__": {"seeds": Numbers}}
     texts = {"__doc__": SEEDS_TEXT, "__module__": kind.settings.__module__}
-    made = type(f"{kind.settings.__name__}Request", (RunRequest,), {**names, **texts, "seeds": setting(3, **SEEDS)})
+    seeds = {"seeds": setting(3, metadata=SEEDS)}
+    made = type(f"{kind.settings.__name__}Request", (RunRequest,), {**names, **texts, **seeds})
     return request_of(kind.settings)(made)
 
 

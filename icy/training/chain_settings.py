@@ -141,7 +141,7 @@ class ChainSettings(LanguageSettings):
     def pair(self) -> EndToEndSettings:
         """The pair that plays after both sides have learned, for `interaction` updates."""
         length = max(1, self.interaction)
-        both = {"sender_options": self.options, "receiver_options": self.receiver_options}
+        both: Choices = {"sender_options": self.options, "receiver_options": self.receiver_options}
         return EndToEndSettings(
             **self._sizes, **both, sender=self.model, receiver=self.receiver, updates=length, report_every=length
         )

@@ -186,7 +186,7 @@ class Job:
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the parts that determine the results."""
         of_kind = {self.kind: registry.get(self.kind, JOB).full_version}
-        return of_kind | self.settings.versions(replicate.condition, replicate.seed)
+        return {**of_kind, **self.settings.versions(replicate.condition, replicate.seed)}
 
     def key(self, replicate: Replicate) -> str:
         """Return the key of a replicate's record."""

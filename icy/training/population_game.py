@@ -124,7 +124,8 @@ class PopulationStack(PairStack):
     @property
     def population(self) -> Population:
         """The agents of every population."""
-        return self.job.settings.population
+        population: Population = self.job.settings.population
+        return population
 
     def _rows(self) -> list[Replicate]:
         """Return a replicate per row: row k has the seed of the k-th sender and the k-th receiver."""

@@ -47,7 +47,8 @@ def factors_command(results: Paths = (), *, selected: Selection, format_: ListFo
         for family, part in table.groupby(FAMILY, dropna=False, sort=False):
             ratio = part["measure"].eq("ratio").all()
             click.echo(", ".join(str(name) for name in dict.fromkeys(family) if name == name) + "\n")
-            print_records([_factor_texts(row, bool(ratio)) for row in part.to_dict("records")], format_)
+            rows: Any = part.to_dict("records")
+            print_records([_factor_texts(row, bool(ratio)) for row in rows], format_)
             click.echo()
         click.echo(_LEGEND.strip() + (_LEGEND_OF_CUT if table["factor"].eq(CUT).any() else ""))
     return DONE

@@ -247,7 +247,8 @@ def set_up(request: SearchRequest) -> SearchSetup:
     registry.load_files(request.plugin)
     _check_numbers(request)
     (meanings,) = spaces_in(request.meanings)  # the command line gives a tuple
-    request = replace(request, meanings=meanings).with_given(request.given)
+    changed: Any = {"meanings": meanings}
+    request = replace(request, **changed).with_given(request.given)
     objectives, space, people = objectives_of(request), space_of(request), None
     if of_people := [one for one in objectives if one.of_people]:
         if space.side != "sender":
