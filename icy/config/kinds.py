@@ -210,7 +210,8 @@ def request_of(settings: type[Settings]) -> Callable[[type[R]], type[R]]:
 
     def complete(request: type[R]) -> type[R]:
         own = inspect.get_annotations(request)
-        types, found = field_types(settings), dict(own)
+        of: Any = settings
+        types, found = field_types(of), dict(own)
         axes: list[str] = []
         small = dict(request.small)
         for name, declared in declared_in(settings).items():

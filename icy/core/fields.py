@@ -183,7 +183,8 @@ def described(kind: type) -> dict[str, str]:
 
     The class attribute `settings_class` names a class whose attributes it has as well.
     """
-    descriptions = {} if getattr(kind, "settings_class", None) is None else described(kind.settings_class)
+    settings = getattr(kind, "settings_class", None)
+    descriptions = {} if settings is None else described(settings)
     for one in reversed(kind.__mro__):
         text = inspect.cleandoc(one.__doc__ or "").partition("Attributes:")[2]
         entries = re.findall(r"^    (\w+): ((?:.*)(?:\n {8}.*)*)", text, re.MULTILINE)

@@ -326,9 +326,8 @@ def saved_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
         side, _, option = name.partition(".")
         options[side][option] = value
     settings = TrainingSettings(**config["settings"])
-    of_models: Choices = dict(zip(SIDES, sides, strict=True)) | {
-        f"{side}_options": own for side, own in options.items()
-    }
+    of_models: Choices = {f"{side}_options": own for side, own in options.items()}
+    of_models |= dict(zip(SIDES, sides, strict=True))
     found = EndToEndSettings.given_in(config)
     found |= {name: config[name] for name in ("senders", "receivers") if name in config}
     task = EndToEndSettings(**{"word_length": 1, **found}, **of_models, training=settings)
