@@ -142,7 +142,7 @@ def test_agents_are_planned_with_their_learners(table: str, only: list[str], mod
         game, settings = row.job.settings.game, row.job.settings.learning
         assert (settings.observations, game.query_of) == (3000, "speaker")
         pair = settings.players == "both"
-        assert pair == settings.sad == bool(row.job.eoa)
+        assert pair == settings.sad == bool(row.job.settings.eoa)
         assert row.job.settings.preset == "metarg22"
     losses = [row.job.settings.learning.reconstruction is not None for row in rows]
     assert losses == ([False, True] * 2 if table == "metarg24/figure9" else [True] * count)
