@@ -168,7 +168,7 @@ def test_a_pair_is_trained_again_and_judged(tmp_path: Path, monkeypatch: pytest.
     few = {"actors": 2, "least": 0, "length": 6, "burn_in": 2, "overlap": 2, "observations_per_update": 100}
     reproducing = asked("metarg24/eoa", settings={**few, "reconstruction": {"hidden": 8}}, **options)
     plan = reproducing.plan()
-    jobs = [replace(row.job, episodes=4, eoa=1) for row in plan.rows[:1]]
+    jobs = [replace(row.job, settings=replace(row.job.settings, episodes=4, eoa=1)) for row in plan.rows[:1]]
     rows = tuple(replace(row, job=job) for row, job in zip(plan.rows, jobs, strict=False))
     cells = reproducing.run(replace(plan, rows=rows)).cells
     measured = cells[cells["verdict"] != "missing"]
