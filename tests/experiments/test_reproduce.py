@@ -139,12 +139,12 @@ def test_agents_are_planned_with_their_learners(table: str, only: list[str], mod
     rows = asked(table, only=only, observations=3000, seeds=1).plan().rows
     assert (len(rows), list(dict.fromkeys(row.name for row in rows))) == (count, models)
     for row in rows:
-        game, settings = row.job.settings.game_settings(), row.job.settings.learner_settings()
+        game, settings = row.job.settings.game, row.job.settings.learning
         assert (settings.observations, game.query_of) == (3000, "speaker")
         pair = settings.players == "both"
-        assert pair == settings.sad == bool(row.job.eoa)
+        assert pair == settings.sad == bool(row.job.settings.eoa)
         assert row.job.settings.preset == "metarg22"
-    losses = [row.job.settings.learner_settings().reconstruction is not None for row in rows]
+    losses = [row.job.settings.learning.reconstruction is not None for row in rows]
     assert losses == ([False, True] * 2 if table == "metarg24/figure9" else [True] * count)
 
 
@@ -153,7 +153,7 @@ def test_the_recall_figure_compares_one_hot_with_continuous_stimuli() -> None:
     rows = Reproducing.of(spec).plan().rows
     assert [row.job.config(row.job.replicates[0])["stimuli"] for row in rows] == ["ohe", "scs"]
     for row in rows:
-        settings, task = row.job.settings.learner_settings(), row.job.settings.game_settings()
+        settings, task = row.job.settings.learning, row.job.settings.game
         assert row.job.name == "LSTM+r2d2"
         assert (len(row.job.replicates), settings.observations, settings.reconstruction is not None) == (3, 3000, True)
         assert (task.shots, task.least, task.most, task.dimensions, task.split) == (2, 2, 5, 3, "all")
@@ -168,7 +168,7 @@ def test_a_pair_is_trained_again_and_judged(tmp_path: Path, monkeypatch: pytest.
     few = {"actors": 2, "least": 0, "length": 6, "burn_in": 2, "overlap": 2, "observations_per_update": 100}
     reproducing = asked("metarg24/eoa", settings={**few, "reconstruction": {"hidden": 8}}, **options)
     plan = reproducing.plan()
-    jobs = [replace(row.job, episodes=4, eoa=1) for row in plan.rows[:1]]
+    jobs = [replace(row.job, settings=replace(row.job.settings, episodes=4, eoa=1)) for row in plan.rows[:1]]
     rows = tuple(replace(row, job=job) for row, job in zip(plan.rows, jobs, strict=False))
     cells = reproducing.run(replace(plan, rows=rows)).cells
     measured = cells[cells["verdict"] != "missing"]
