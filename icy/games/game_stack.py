@@ -58,22 +58,22 @@ class GameStack(Lockstep):
 
     def __init__(self, job: Job, replicates: Sequence[Replicate], checkpoints: Checkpoints | None = None) -> None:
         super().__init__(checkpoints)
-        task: GamesSettings = job.settings
-        device = torch.device(job.device)
-        self.job, self.task = job, task
-        self.world, self.device = task.made_world, device
+        settings: GamesSettings = job.settings
+        self.job, self.settings = job, settings
+        self.world, self.device = settings.made_world, torch.device(job.device)
         self.runners = [GameProgress(replicate) for replicate in replicates]
         seeds = [r.seed for r in replicates]
-        self.turns = Turns(self.world, [task.of_turns(r.condition) for r in replicates], seeds, device)
-        self.keys = torch.tensor([stream_key(s, "games", "noise") for s in seeds], device=device, dtype=torch.int64)
+        self.turns = Turns(self.world, [settings.of_turns(r.condition) for r in replicates], seeds, self.device)
+        keys = [stream_key(seed, "games", "noise") for seed in seeds]
+        self.keys = torch.tensor(keys, device=self.device, dtype=torch.int64)
         self._require_memory(len(seeds))
         self._resume()
 
     def _require_memory(self, replicates: int) -> None:
         """Check that updates of conv4 fit in memory, because otherwise a CPU process would be killed."""
-        if self.device.type != "cpu" or self.task.perception != "conv4":
+        if self.device.type != "cpu" or self.settings.perception != "conv4":
             return
-        images = (2 * self.task.turns.targets + self.task.turns.distractors) * self.task.learning.batch_size
+        images = (2 * self.settings.turns.targets + self.settings.turns.distractors) * self.settings.learning.batch_size
         require_allocation(
             4 * NUMBERS * images * math.prod(self.world.shape[1:]) * replicates,
             f"An update of {self.job.name} on images",
@@ -82,19 +82,19 @@ class GameStack(Lockstep):
 
     def _make_learner(self) -> GradientLearner:
         seeds = [runner.replicate.seed for runner in self.runners]
-        learning = self.task.learning
-        settings = TrainingSettings(
+        learning = self.settings.learning
+        training = TrainingSettings(
             batch_size=learning.batch_size,
             learning_rate=learning.learning_rate,
             clip_norm=learning.clip_norm,
             tf32=learning.tf32,
         )
-        models = {seed: make_game_model(self.task, seed) for seed in sorted(set(seeds))}
+        models = {seed: make_game_model(self.settings, seed) for seed in sorted(set(seeds))}
         sample = observe_objects(self._objects(VALIDATION, 0, 1, 2)[0], self.world)
-        how = settings, self.device, sample, self.job.engine, partial(observe_objects, world=self.world)
+        how = training, self.device, sample, self.job.engine, partial(observe_objects, world=self.world)
 
         def by_native(models: Sequence[GameModel], *_: object) -> Learner:
-            return cast(Learner, NativeGame(models, settings, self.device, self.world))
+            return cast(Learner, NativeGame(models, training, self.device, self.world))
 
         found = make_learner([models[s] for s in seeds], seeds, game_loss, *how, by_native=by_native)
         return cast(GradientLearner, found)
@@ -108,9 +108,9 @@ class GameStack(Lockstep):
         """Train to the end, and yield the outcome of each replicate when it ends."""
         if not self.updates:
             self._evaluate(report)
-        epoch = self.task.learning.epoch
-        while self.runners and self.updates < self.task.updates:
-            self.advance(min(self.task.updates, (self.updates // epoch + 1) * epoch))
+        epoch = self.settings.learning.epoch
+        while self.runners and self.updates < self.settings.updates:
+            self.advance(min(self.settings.updates, (self.updates // epoch + 1) * epoch))
             yield from self._diverged()
             if self.runners:
                 self._evaluate(report)
@@ -119,7 +119,7 @@ class GameStack(Lockstep):
             yield evaluate_replicate(self.job, runner, self.learner.engine, self.updates)
 
     def _update(self, count: int) -> None:
-        size = self.task.learning.batch_size
+        size = self.settings.learning.batch_size
         objects = self._objects(TRAINING, self.updates, count, size)
         steps = torch.arange(self.updates, self.updates + count, device=self.device)
         keys = counter_hash(self.keys, steps[:, None])
@@ -128,7 +128,7 @@ class GameStack(Lockstep):
 
     def labels(self, size: int) -> Float[Tensor, "turn candidate"]:
         """Return the labels of the candidates, 1 for targets and 0 for distractors."""
-        turns = self.task.turns
+        turns = self.settings.turns
         targets = torch.arange(turns.targets + turns.distractors, device=self.device) < turns.targets
         return targets.float().expand(size, -1)
 
@@ -140,7 +140,7 @@ class GameStack(Lockstep):
 
     def _evaluate(self, report: Report | None) -> None:
         """Evaluate every replicate, and store the weights with the best accuracy so far."""
-        selected_on = TEST if self.task.learning.selected_on == "test" else VALIDATION
+        selected_on = TEST if self.settings.learning.selected_on == "test" else VALIDATION
         with self.timed():
             read = zip(self.runners, *self._read(selected_on), strict=True)
             for place, (runner, accuracy, language) in enumerate(read):
@@ -153,7 +153,7 @@ class GameStack(Lockstep):
 
     def _read(self, purpose: str) -> tuple[list[float], list[list[float]]]:
         """Return the accuracy of each replicate, and its language's CBM, topsim and number of different words."""
-        size, turns = self.task.learning.batch_size, self.task.learning.turns
+        size, turns = self.settings.learning.batch_size, self.settings.learning.turns
         right: list[Tensor] = []
         words: list[Tensor] = []
         numbers: list[Tensor] = []
@@ -216,7 +216,7 @@ def seconds_per_update(job: Job, updates: int) -> float:
     began = time.perf_counter()
     course.advance(1 + max(updates, 1))
     update = (time.perf_counter() - began) / max(updates, 1)
-    learning, steps = course.task.learning, course.task.updates
+    learning, steps = course.settings.learning, course.settings.updates
     scoring = SCORING * learning.turns * len(job.replicates)
     plays = steps / learning.epoch + FINAL_PLAYS
     evaluations = plays * learning.turns / learning.batch_size * FORWARD  # in updates; they have only forward passes

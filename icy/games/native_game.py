@@ -87,7 +87,7 @@ class NativeGame(NativeStack):
     ) -> None:
         model = models[0]
         super().__init__(model, settings, device)
-        self._model, self._task, self._world = model, model.settings, world
+        self._model, self._game, self._world = model, model.settings, world
         self._concepts = torch.tensor(world.first_concepts, dtype=torch.long, device="cpu")
         self._require_concepts()
         for part in (model.sender, model.receiver, model.sender_sees, model.receiver_sees):
@@ -99,18 +99,18 @@ class NativeGame(NativeStack):
     def _require_concepts(self) -> None:
         """Raise unless objects of the world look like blocks with a number per concept."""
         if not self._world.block:
-            raise IncompatibleError(f"objects of the world {self._task.world} are not rows of concepts")
+            raise IncompatibleError(f"objects of the world {self._game.world} are not rows of concepts")
         ends = [[0] * len(self._world.sizes), [n - 1 for n in self._world.sizes]]
         objects = torch.tensor(ends, dtype=torch.long, device="cpu")
         looks = self._world.observe(objects, torch.zeros(2, dtype=torch.long, device="cpu"))
         if not torch.equal(looks, flat_one_hot(objects + self._concepts, self._world.block, torch.float32)):
-            raise IncompatibleError(f"objects of the world {self._task.world} differ from rows of concepts")
+            raise IncompatibleError(f"objects of the world {self._game.world} differ from rows of concepts")
 
     def _make_programs(self) -> None:
         model, objects, block = self._model, self._concepts.expand(2, -1), self._world.block
         assert block is not None
         sees = [Seeing(name, getattr(model, name), block) for name in ("sender_sees", "receiver_sees")]
-        described = torch.zeros(2, 1, self._task.sender_hidden * self._task.parts, dtype=torch.float32, device="cpu")
+        described = torch.zeros(2, 1, self._game.sender_hidden * self._game.parts, dtype=torch.float32, device="cpu")
         chunk, turns = chunk_for(self._layout.size), -(-self._settings.batch_size // STEP) * STEP
         self.whole = getattr(model.channel, "normalise", "") == "batch"
         turns = max(chunk, turns) if self.whole else min(chunk, turns)
@@ -133,7 +133,7 @@ class NativeGame(NativeStack):
             **fields: further fields of the description.
         """
         shape, (shown, candidates) = inputs.shape[:3], (x.contiguous() for x in self._split(inputs))
-        sizes = {"targets": self._task.turns.targets, "shown": shown.shape[-2], "candidates": candidates.shape[-2]}
+        sizes = {"targets": self._game.turns.targets, "shown": shown.shape[-2], "candidates": candidates.shape[-2]}
         see, judge = (self._trains[name] for name in ("program", "judge"))
         read = calls.address_of_inputs(see, shown, shape.numel() * sizes["shown"])
         judged = calls.address_of_inputs(judge, candidates, shape.numel() * sizes["candidates"])
@@ -141,9 +141,9 @@ class NativeGame(NativeStack):
 
     def _split(self, objects: Tensor) -> tuple[Tensor, Tensor]:
         """Return the objects that the sender sees and the candidates, as numbers of concepts [..., object, attr]."""
-        turns = self._task.turns
+        turns = self._game.turns
         count = turns.targets + turns.distractors
-        shown = count if self._task.parts > 1 else turns.targets
+        shown = count if self._game.parts > 1 else turns.targets
         concepts = objects[..., :-1] + self._concepts
         return concepts[..., :shown, :], concepts[..., -count:, :]
 
@@ -151,7 +151,7 @@ class NativeGame(NativeStack):
     def run(self, objects: Integer[Tensor, "replicate turn object column"]) -> Played:
         """Play turns in evaluation mode, and return the same values as `GameModel.forward`."""
         shown, candidates = self._split(objects)
-        targets = self._task.turns.targets
+        targets = self._game.turns.targets
         seen = self._perceived(self._seen, shown)
         means = [part.mean(-2) for part in (seen[..., :targets, :], seen[..., targets:, :]) if part.shape[-2]]
         described = torch.cat(means, -1).unsqueeze(-2)

@@ -45,7 +45,7 @@ USUAL = mark_others("native", CASES, lambda name: name in ("gs", "qt", "cb", "di
 
 
 def objects_of(course: GameStack, purpose: str = "training", count: int = 1) -> torch.Tensor:
-    return course._objects(purpose, course.updates, count, course.task.learning.batch_size)
+    return course._objects(purpose, course.updates, count, course.settings.learning.batch_size)
 
 
 @needs_native

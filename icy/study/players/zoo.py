@@ -45,7 +45,7 @@ class ZooPlayer(StudyPlayer):
         """Initialize the sender's weights from the seed."""
         super().begin(seat)
         content = seat.content
-        self.task = self.model_settings(content)
+        self.probe = self.model_settings(content)
         self.updates = 0
         self.known: list[int] = []  # meanings shown so far, in the order of first appearance
         self._messages = torch.zeros(content.space.size, content.length, dtype=torch.long, device="cpu")
@@ -55,8 +55,8 @@ class ZooPlayer(StudyPlayer):
             for what in ("cards", "noise")
         }
         sample = self._meanings[:2][None]
-        model = make_model(self.task, self.seat.seed, self.training)
-        loss = supervised_loss(representation_of(self.task, self.training), "sender")
+        model = make_model(self.probe, self.seat.seed, self.training)
+        loss = supervised_loss(representation_of(self.probe, self.training), "sender")
         self._learner: Learner = make_learner([model], [self.seat.seed], loss, self.training, CPU, sample)
 
     def model_settings(self, content: Dataset) -> ProbeSettings:
