@@ -49,7 +49,7 @@ IMPORTS: dict[str, tuple[str, ...]] = {  # the modules of names in annotations
 }
 HEAD = '"""Written by `python -m tests.stubs`; change the specs and settings instead."""'
 PAIR = ["sender", "receiver", "pretrain"]
-COMPAT = {"compat": "Compat | None"}  # an argument of CompatSettings.of
+COMPAT = {"compat": "Compat | None"}  # an argument of WithCompat.of
 
 
 def annotations(of: type) -> dict[str, str]:
