@@ -53,7 +53,7 @@ NAMES = {  # of types
 }  # fmt: skip
 HEAD = '"""Written by `python -m tests.stubs`; change the specs and settings instead."""'
 PAIR = ["sender", "receiver", "pretrain"]
-COMPAT = {"compat": "Compat | None"}  # an argument of CompatSettings.of
+COMPAT = {"compat": "Compat | None"}  # an argument of WithCompat.of
 
 
 def annotations(of: type) -> dict[str, str]:

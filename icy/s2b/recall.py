@@ -23,7 +23,7 @@ from . import targets
 from .episode_streams import EpisodeStreams, Reals, SavedState, Wholes, seeds_of
 from .game import Seen
 from .options import RecallOptions
-from .settings import CompatSettings, Sizes
+from .settings import Sizes, WithCompat
 from .targets import Sections, Spaces, Stimuli, Truncation, one_hot
 
 SHOWN, ASKED = 0, 1  # the two steps of a game
@@ -40,7 +40,7 @@ NEAR32: dict[str, Departure] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecallSettings(CompatSettings):
+class RecallSettings(WithCompat):
     """Settings of the recall task.
 
     Attributes:

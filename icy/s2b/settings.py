@@ -73,7 +73,7 @@ class Sizes:
     listener_messages: bool = False
 
 
-class CompatSettings:
+class WithCompat:
     """Base of settings dataclasses that can take the authors' program's choices as defaults (`compat`).
 
     Attributes:
@@ -147,7 +147,7 @@ class CompatSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GameSettings(CompatSettings):
+class GameSettings(WithCompat):
     """Settings of a referential game, meta (MetaRG22, MetaRG24) or common (MetaRG24, algorithm 4).
 
     Attributes:

@@ -22,7 +22,7 @@ from icy.core.types import Choices, Fields
 from icy.records.kinds import JobKind
 from icy.records.record import Record
 from icy.s2b.recall import RecallSettings
-from icy.s2b.settings import CompatSettings, GameSettings
+from icy.s2b.settings import GameSettings, WithCompat
 from icy.training.job import Job, Outcome, Replicate, Report
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class AgentSettings(Settings):
 
     kind = "s2b"
     on_cpu = True  # the learners' networks are small, and most of the time is dealing
-    game_class: ClassVar[type[CompatSettings]] = GameSettings
+    game_class: ClassVar[type[WithCompat]] = GameSettings
     early: ClassVar[str] = "support"  # name of the accuracy in the support, or in the recall task in the first shot
 
     game: Any = setting(asked=False)
@@ -237,7 +237,7 @@ class AgentSettings(Settings):
 def _find_learner(kind: str, name: str, core: str) -> Learner:
     from .learners import learner_of, learners_called  # imports torch
 
-    return learner_of(learners_called(kind, name), core)
+    return learner_of(core, learners_called(kind, name))
 
 
 def _why_no_eoa(row: AgentSettings) -> str:
@@ -305,11 +305,13 @@ def agent_rows(request: Any) -> list[Job]:
     Raises:
         IcyError: an unknown name, a value that is not accepted, or settings that do not go together.
     """
-    from .learners import find_core, learner_of, learners_called
+    from .learners import find_core, learner_of, learners_called, make_pair
 
     learners = learners_called("s2b", str(request.learner))
     core = find_core(learners, f"core of the learner '{request.learner}'", str(request.core))
-    how = learner_of(learners, core)
+    how = learner_of(core, learners)
+    if request.speaker_options and how.make is not make_pair:
+        raise InvalidSettingError("speaker_options are for a speaker that learns, as with the learner 'pair'.")
     if twice := sorted(set(request.game) & set(NAMED)):
         raise InvalidSettingError(f"{twice[0]} is a separate option (--{twice[0]}), not a setting of game.")
     game = GameSettings.of(**{**{name: getattr(request, name) for name in NAMED}, **request.game})
@@ -457,7 +459,7 @@ def recall_rows(request: Any) -> list[Job]:
     learners = LEARNERS["recall"]
     core = find_core(learners, "core", str(request.core))
     task = RecallSettings.of(compat=request.compat or None, **{**request.task, "representation": str(request.stimuli)})
-    how = learner_of(learners, core)
+    how = learner_of(core, learners)
     return [_job(RecallAgentSettings, request, how, task.representation, core=core, game=task)]
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import torch
 
 from icy.core.entry import CORE
-from icy.core.errors import InvalidSettingError, require_known, unknown
+from icy.core.errors import require_known, unknown
 from icy.core.fields import checked
 from icy.core.registry import registry
 from icy.core.streams import stream_key
 from icy.core.types import Fields
+from icy.s2b.settings import GameSettings
 
 from .cores.core import takes
 from .memories.attention import MemoryListener, MemorySettings
@@ -26,7 +27,7 @@ from .recall_learning import RECALL, RecallMemory, RecallMemoryLearning, RecallR
 from .training import AgentTraining
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Learner:
     """A learning algorithm for some cores, which creates the training of an agent.
 
@@ -36,20 +37,20 @@ class Learner:
             `AgentTraining`.
         usual: a function from the settings of the game to the default settings of the learner, a dataclass with the
             number of `updates`.
-        memories: the attention memories that it trains; by default it trains registered cores.
         fixed: settings that follow from the learner's name.
         hidden: settings that follow from other fields of the row, or have no effect.
         presets: settings by the name of the preset, in addition to "default".
+        memories: the attention memories that it trains; by default it trains registered cores.
         both: whether the speaker learns as well.
     """
 
     name: str
     make: Callable[[Any, int], AgentTraining]
     usual: Callable[[Any], Any]
-    memories: Sequence[str] = ()
-    fixed: Fields = field(default_factory=dict)
-    hidden: Sequence[str] = ()
+    fixed: Fields
+    hidden: Sequence[str]
     presets: Mapping[str, Any] = field(default_factory=dict)
+    memories: Sequence[str] = ()
     both: bool = False
 
     @property
@@ -79,8 +80,8 @@ def learners_called(kind: str, name: str) -> list[Learner]:
     return [learner for learner in LEARNERS[kind] if learner.name == name]
 
 
-def learner_of(learners: Sequence[Learner], core: str) -> Learner:
-    """Return the learner that trains a core; the last one trains registered cores."""
+def learner_of(core: str, learners: Sequence[Learner]) -> Learner:
+    """Return the one of some learners that trains a core; the last one trains registered cores."""
     return next((learner for learner in learners if core in learner.memories), learners[-1])
 
 
@@ -111,7 +112,6 @@ def _initial_weights(seed: int) -> Iterator[None]:
 
 def make_memory(settings: Any, seed: int) -> DealtLearning:
     """Create the training of an attention memory on dealt episodes."""
-    _check_no_speaker_options(settings)
     with _initial_weights(seed):
         model = MemoryListener(settings.game, memory_settings(settings))
     return DealtLearning(model, settings.game, settings.learning, seed, settings.speaker)
@@ -119,7 +119,6 @@ def make_memory(settings: Any, seed: int) -> DealtLearning:
 
 def make_core(settings: Any, seed: int) -> CoreLearning:
     """Create the training of a network with a core on dealt episodes."""
-    _check_no_speaker_options(settings)
     with _initial_weights(seed):
         model = CoreListener(settings.game, network_settings(settings, DEFAULTS))
     return CoreLearning(model, settings.game, settings.learning, seed=seed, speaker=settings.speaker)
@@ -127,7 +126,6 @@ def make_core(settings: Any, seed: int) -> CoreLearning:
 
 def make_r2d2(settings: Any, seed: int) -> R2D2Learning:
     """Create the training of a listener, or of both players, by R2D2."""
-    _check_no_speaker_options(settings)
     learning = replace(settings.learning, network=network_settings(settings, settings.learning.network))
     if learning.players == "listener":
         learning = replace(learning, speaker=settings.speaker)
@@ -152,11 +150,6 @@ def make_recall_r2d2(settings: Any, seed: int) -> RecallR2D2:
     """Create the training of a core in the recall task by R2D2."""
     network = network_settings(settings, settings.learning.network)
     return RecallR2D2(settings.game, replace(settings.learning, network=network), seed)
-
-
-def _check_no_speaker_options(settings: Any) -> None:
-    if settings.speaker_options:
-        raise InvalidSettingError("speaker_options are for a speaker that learns, as with the learner 'pair'.")
 
 
 def network_settings(settings: Any, usual: NetworkSettings) -> NetworkSettings:
@@ -184,57 +177,48 @@ def memory_settings(settings: Any) -> MemorySettings:
 MEMORIES = ("pairs", "joint")  # attention memories of whole games
 OF_CORES = ("baseline", "discount", "trace", "value_weight")  # settings of PPO that attention memories do not have
 OF_RECALL = ("games_per_shot",)
-OF_PAIR = ("speaker", "listener", "seed")
+FROM_REWARDS, FROM_ANSWERS = {"learner": "ppo"}, {"learner": "supervised"}
+OF_LISTENER = {"players": "listener", "sad": False}  # settings of R2D2 if only the listener learns
+OF_PLAYERS = ("network", "speaker")  # settings of R2D2 that follow from the row
 OBSERVATIONS = 1_000_000  # as in the authors' scripts of the recall task; the papers do not give the number
 # Every learning agent of the papers has the reconstruction loss (MetaRG22 and MetaRG24, section 4).
 RECALL_PRESETS = {
     name: replace(settings, observations=OBSERVATIONS, reconstruction=ReconstructionSettings())
     for name, settings in {**PRESETS, "default": PRESETS["metarg22"]}.items()
 }
-OF_GAMES = (
-    Learner(
-        name="ppo", make=make_memory, usual=DealtLearningSettings.usual, memories=MEMORIES,
-        fixed={"learner": "ppo"}, hidden=(*OF_CORES, *OF_RECALL),
-    ),
-    Learner(
-        name="ppo", make=make_core, usual=DealtLearningSettings.usual, fixed={"learner": "ppo"}, hidden=OF_RECALL,
-    ),
-    Learner(
-        name="supervised", make=make_memory, usual=DealtLearningSettings.usual, memories=MEMORIES,
-        fixed={"learner": "supervised"}, hidden=(*OF_CORES, *OF_RECALL),
-    ),
-    Learner(
-        name="supervised", make=make_core,
-        usual=lambda game: replace(DealtLearningSettings.usual(game), **SUPERVISED),
-        fixed={"learner": "supervised"}, hidden=OF_RECALL,
-    ),
-    Learner(
-        name="r2d2", make=make_r2d2, usual=lambda game: R2D2Settings(), presets=PRESETS,
-        fixed={"players": "listener", "sad": False}, hidden=("network", "speaker", "shared"),
-    ),
-    Learner(
-        name="vdn", make=make_r2d2, usual=lambda game: R2D2Settings(), presets=PRESETS,
-        fixed={"players": "both"}, hidden=("network", "speaker"), both=True,
-    ),
-    Learner(
-        name="pair", make=make_pair, usual=lambda game: PairSettings(), memories=MEMORIES,
-        fixed={"estimator": "reinforce"}, hidden=OF_PAIR, both=True,
-    ),
-    Learner(
-        name="pair-gumbel", make=make_pair, usual=lambda game: PairSettings(), memories=MEMORIES,
-        fixed={"estimator": "gumbel"}, hidden=OF_PAIR, both=True,
-    ),
-)  # fmt: skip
 
-OF_RECALL_TASK = (
-    Learner(
-        name="ppo", make=make_recall_memory, usual=lambda game: DealtLearningSettings(**RECALL), memories=("pairs",),
-        fixed={"learner": "ppo"}, hidden=("query", "alignment_rate", *OF_CORES),
-    ),
-    Learner(
-        name="r2d2", make=make_recall_r2d2, usual=lambda game: R2D2Settings(), presets=RECALL_PRESETS,
-        fixed={"players": "listener", "sad": False}, hidden=("network", "speaker", "shared"),
-    ),
-)  # fmt: skip
 
-LEARNERS: Mapping[str, Sequence[Learner]] = {"s2b": OF_GAMES, "recall": OF_RECALL_TASK}  # by kind of job
+def of_cores(game: GameSettings) -> DealtLearningSettings:
+    """Return the default settings of supervised learning with a core."""
+    return replace(DealtLearningSettings.usual(game), **SUPERVISED)
+
+
+def of_r2d2(game: Any) -> R2D2Settings:
+    """Return the default settings of R2D2."""
+    return R2D2Settings()
+
+
+def of_recall(game: Any) -> DealtLearningSettings:
+    """Return the default settings of the recall task's attention memory."""
+    return DealtLearningSettings(**RECALL)
+
+
+HIDDEN_IN_RECALL = ("query", "alignment_rate", *OF_CORES)
+OF_MEMORIES: Any = {"hidden": (*OF_CORES, *OF_RECALL), "memories": MEMORIES}
+PAIR: Any = {"hidden": ("speaker", "listener", "seed"), "memories": MEMORIES, "both": True}
+LEARNERS: Mapping[str, Sequence[Learner]] = {  # by kind of job
+    "s2b": (
+        Learner("ppo", make_memory, DealtLearningSettings.usual, FROM_REWARDS, **OF_MEMORIES),
+        Learner("ppo", make_core, DealtLearningSettings.usual, FROM_REWARDS, OF_RECALL),
+        Learner("supervised", make_memory, DealtLearningSettings.usual, FROM_ANSWERS, **OF_MEMORIES),
+        Learner("supervised", make_core, of_cores, FROM_ANSWERS, OF_RECALL),
+        Learner("r2d2", make_r2d2, of_r2d2, OF_LISTENER, (*OF_PLAYERS, "shared"), PRESETS),
+        Learner("vdn", make_r2d2, of_r2d2, {"players": "both"}, OF_PLAYERS, PRESETS, both=True),
+        Learner("pair", make_pair, lambda game: PairSettings(), {"estimator": "reinforce"}, **PAIR),
+        Learner("pair-gumbel", make_pair, lambda game: PairSettings(), {"estimator": "gumbel"}, **PAIR),
+    ),
+    "recall": (
+        Learner("ppo", make_recall_memory, of_recall, FROM_REWARDS, HIDDEN_IN_RECALL, memories=("pairs",)),
+        Learner("r2d2", make_recall_r2d2, of_r2d2, OF_LISTENER, (*OF_PLAYERS, "shared"), RECALL_PRESETS),
+    ),
+}

@@ -18,7 +18,7 @@ from icy.s2b.game import SUCCESS, BatchedGame, Turn
 from icy.s2b.options import GameOptions, RecallOptions
 from icy.s2b.players.interface import Player, seated
 from icy.s2b.recall import ASKED, BatchedRecall, RecallSettings, RecallTurn
-from icy.s2b.settings import CompatSettings, GameSettings
+from icy.s2b.settings import GameSettings, WithCompat
 from icy.s2b.transcript import Transcript, picture
 
 from .spaces import (
@@ -46,7 +46,7 @@ METADATA: Infos = {"render_modes": list(RENDER_MODES), "render_fps": 1}
 Rendered = str | UInt8[NDArray[np.uint8], "height width 3"] | None
 NO_SCORE = -1.0  # score in infos before the first game of its phase
 
-Settings = TypeVar("Settings", bound=CompatSettings)
+Settings = TypeVar("Settings", bound=WithCompat)
 
 
 def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -> str | None:
