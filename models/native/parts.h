@@ -1,5 +1,5 @@
-// A program as one part of a larger program: the caller passes each chunk through the forward phases of several parts, and
-// back.
+// A program as one part of an update, and the loop of updates. The caller passes each chunk through the forward phases of
+// its parts, and back.
 #pragma once
 
 namespace ICY_NAMESPACE {
@@ -13,7 +13,7 @@ struct Part {
     // Take the memory of a part, with a tape for each chunk of `kept` rows.
     static Part take(const Program& program, Workspace& space, float* parameters, float* gradients, long kept) {
         const long chunks = (kept + program.chunk - 1) / program.chunk;
-        Part part{&program, {}, space.take<Place>(program.place_count + program.sent_count), space.take<float>(program.tape * chunks)};
+        Part part{&program, {}, take_places(program, space), space.take<float>(program.tape * chunks)};
         part.memory.base[0] = space.take<float>(program.weights);
         part.memory.base[2] = parameters;
         part.memory.base[3] = gradients;

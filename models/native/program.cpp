@@ -539,7 +539,8 @@ struct Workspace {
     char *first, *next;
 
     // Without memory, only counts bytes.
-    explicit Workspace(void* memory) : first(memory ? static_cast<char*>(memory) : reinterpret_cast<char*>(ALIGNMENT)), next(first) {}
+    explicit Workspace(void* memory)
+        : first(memory ? static_cast<char*>(memory) : reinterpret_cast<char*>(ALIGNMENT)), next(first) {}
 
     int64_t taken() const { return next - first; }
 
@@ -550,6 +551,10 @@ struct Workspace {
         return found;
     }
 };
+
+static Place* take_places(const Program& program, Workspace& space) {
+    return space.take<Place>(program.place_count + program.sent_count);
+}
 
 static Drawn take_drawn(const Draws& d, int64_t examples, Workspace& space) {
     int64_t* meanings = space.take<int64_t>(examples * d.attributes);
@@ -608,7 +613,7 @@ static bool counts_meanings(const Program& program, const Pass& p, int64_t size)
 static int64_t pass_one(const Program& program, const Pass& p, long replicate, bool back, void* workspace) {
     Workspace space(workspace);
     const long chunks = (p.batch + program.chunk - 1) / program.chunk;
-    Place* places = space.take<Place>(program.place_count + program.sent_count);
+    Place* places = take_places(program, space);
     float* kept = p.tapes ? p.tapes + replicate * (program.weights + chunks * program.tape) : nullptr;
     float* own = kept ? nullptr : space.take<float>(program.tape);
     Memory memory;
@@ -616,7 +621,6 @@ static int64_t pass_one(const Program& program, const Pass& p, long replicate, b
     memory.base[2] = p.parameters + replicate * p.padded;
     memory.base[3] = p.gradients ? p.gradients + replicate * p.padded : nullptr;
     memory.base[4] = const_cast<float*>(program.constants);
-    memory.noise = {p.keys ? (uint64_t)p.keys[replicate] : 0, p.batch};
     const Drawn drawn = p.draws ? take_drawn(*p.draws, program.chunk, space) : Drawn{};
     int64_t examples = p.batch;
     float* counts = nullptr;
@@ -626,6 +630,7 @@ static int64_t pass_one(const Program& program, const Pass& p, long replicate, b
         if (counts_meanings(program, p, size)) counts = space.take<float>(examples = size);
     }
     if (!workspace) return space.taken();
+    memory.noise = {p.keys ? (uint64_t)p.keys[replicate] : 0, p.batch};
     if (counts) count_meanings(*p.draws, replicate, examples, drawn.meanings, program.chunk, counts);
     if (!back) run(program, program.before, memory);
     else

@@ -52,7 +52,8 @@ struct Updates {
         part.begin({key, (long)t.batch});
         const Noise noise{sent ? counter_hash(key, ANSWERS) : key, (long)t.batch};
         Loss of_batch = t.loss;
-        if (t.loss.end >= 0) of_batch.scale *= (double)(t.batch * t.loss.places) / counted_places(t.loss, answers, t.batch);
+        if (t.loss.end >= 0)
+            of_batch.scale *= (double)(t.batch * t.loss.places) / counted_places(t.loss, answers, t.batch);
         for (long first = 0; first < t.batch; first += program.chunk) {
             const long rows = select(first);
             const int64_t* targets = answers + first * t.loss.places;
