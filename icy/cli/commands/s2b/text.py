@@ -88,7 +88,7 @@ def text_command(
             check_name(name)
         _draft(how, len(model), price_prompt, output)
         return
-    kept = {"cache": None if no_cache else cache, "text_settings": settings, "finished": output.show}
+    kept: dict[str, Any] = {"cache": None if no_cache else cache, "text_settings": settings, "finished": output.show}
     evaluate_text_models(model, prices=(price_prompt, price_answer), **kept, **how)
 
 
