@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -54,7 +55,7 @@ def factors_command(results: Paths = (), *, selected: Selection, format_: ListFo
     return DONE
 
 
-def _factor_texts(row: dict[str, Any], ratio: bool) -> dict[str, str]:
+def _factor_texts(row: Mapping[Any, Any], ratio: bool) -> dict[str, str]:
     """Return the texts of a factor by heading."""
     import pandas as pd
 
