@@ -84,8 +84,9 @@ def settings_of(request: Any) -> GamesSettings:
     world = registry.get(str(request.world), WORLD).name
     made = make_world(world, **request.world_options)
     further = checked(TurnSettings, request.game, "setting of turns", OWN_OPTIONS)
-    distractors = request.targets if request.distractors is None else request.distractors
-    count = whole_number("number of distractors", distractors)
+    count = request.targets  # a default that TurnSettings checks as the number of targets
+    if request.distractors is not None:
+        count = whole_number("number of distractors", request.distractors)
     turns = TurnSettings(rule_length=request.rule_length, targets=request.targets, distractors=count, **further)
     levels = request.representation_options.get("levels", 2)
     derived = {
