@@ -27,7 +27,7 @@ UNMEASURED = "–"
 FEW = 5  # up to this many models, bars are drawn in groups by default
 ROW_HEIGHT, GROUPS_HEIGHT = 0.16, 1.6  # height of one bar and of a panel of groups, in inches
 BY = ("grammar", "measure")
-_FILL = {"edgecolor": "white", "linewidth": 0}  # of bars, with a color for the screen and a hatch for gray print
+_FILL: Facts = {"edgecolor": "white", "linewidth": 0}  # of bars, with a color for the screen and a hatch for gray print
 
 
 @plot

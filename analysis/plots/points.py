@@ -251,7 +251,7 @@ def _models(part: ResultBlock, grammar: str, looks: dict[str, style.Look], sprea
     found: list[tuple[Line, list[Sized]]] = []
     for line in part.lines_over("hidden_size"):
         rows = line.long[line.long["grammar"] == grammar]
-        cells = [(int(str(size)), cell_in_row(own, spread, "only")) for size, own in rows.groupby("size")]
+        cells = [(int(size), cell_in_row(own, spread, "only")) for size, own in rows.groupby("size")]  # type: ignore[arg-type]
         found.append((line, [point for point in cells if point[1].seeds]))
     crowd = len(looks) > style.PER_MODEL
     every = sorted((point for _, points in found for point in points), key=lambda point: (point[0], point[1].center))

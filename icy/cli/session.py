@@ -246,7 +246,7 @@ def command_of_kind(kind: str, name: str) -> Callable[[Callable[[], None]], clic
 
 
 def job_command(kind: JobKind, name: str | None = None, examples: str = "") -> click.Command:
-    """Return the command of a kind of job: one option per field of its request, and those of all training commands.
+    """Return the command of a kind of job: one option per field of its request, and of all training commands.
 
     Args:
         kind: any registered kind.

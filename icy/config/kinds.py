@@ -1,6 +1,6 @@
 """Settings of kinds of jobs: each is declared once, as a field of a dataclass.
 
-What a user asks for is a *request*; it may have several values, wildcards, files and objects. The *settings* of a row
+A *request* has the wishes of a user; it may have several values, wildcards, files and objects. The *settings* of a row
 of the table have one plain value each. They are a subclass of `Settings`. Its fields are the declaration: from their
 types, limits and metadata follow the options of the command, the arguments of the function, the values of sweeps, the
 configuration in records, the headings of tables, and warnings of settings without effect. `request_of` adds them to the
@@ -50,7 +50,7 @@ class Settings:
 
     kind: ClassVar[str] = ""  # name of the kind of job
     on_cpu: ClassVar[bool] = False  # whether jobs train on the CPU, also if there is a GPU
-    constants: ClassVar[Mapping[str, Any]] = MappingProxyType({})  # entries of every configuration, beside the fields
+    constants: ClassVar[Mapping[str, Any]] = MappingProxyType({})  # further entries of every configuration
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -64,7 +64,7 @@ class Settings:
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """Registry entries of the parts that a worker needs, without the kind and those of conditions."""
+        """Registry entries of the parts that a worker needs, without the kind and the conditions."""
         return ()
 
     def entries_of(self, condition: str) -> Sequence[Entry]:
@@ -94,7 +94,7 @@ class Settings:
 
     @classmethod
     def given_in(cls, config: Fields) -> Choices:
-        """Return the values in the configuration of a record by field; those that `writes` gives are not among them."""
+        """Return the values in the configuration of a record by field, without fields that have `writes`."""
         keys = {name: f.metadata.get("key", name) for name, f in declared_in(cls).items() if "writes" not in f.metadata}
         return {name: config[key] for name, key in keys.items() if key in config}
 
@@ -204,7 +204,7 @@ ABOUT = ("axis", "every", "quick", "key", "writes", "since", "idle", "refused", 
 def request_of(settings: type[Settings]) -> Callable[[type[R]], type[R]]:
     """Return a decorator that completes a class of requests by the fields of a settings class.
 
-    The class declares the fields that only requests have, and those that it takes in another form. Where a request may
+    The class declares fields that only requests have, or have in another form. Where a request may
     have several values along an axis, the type becomes that of one or several. Tables of options come last.
     """
 
@@ -242,7 +242,7 @@ def _several(hint: Any) -> Any:
 
 
 def _asked(declared: Field[Any], hint: Any) -> Any:
-    """Return the field of a request for a field of settings: with what its option needs."""
+    """Return the field of a request for a field of settings, with the metadata of its option."""
     shown = {name: value for name, value in declared.metadata.items() if name not in ABOUT}
     least = check_of(declared).least
     if declared.metadata.get("axis") and get_origin(hint) is not Literal:

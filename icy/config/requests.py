@@ -1,4 +1,4 @@
-"""Requests: what a user can ask for, one dataclass per function of the library.
+"""Requests: all options of each function of the library, as a dataclass.
 
 The fields of a request are the arguments of the function and, with `-` for `_`, the options of the command; the text
 under "Attributes" is their help. The metadata of a field has the differences of the command line: `flags` in place of
@@ -151,7 +151,7 @@ RUNNING = tuple(f.name for f in fields(RunRequest))
 
 
 def names(request: type) -> list[str]:
-    """Return the names of a request's fields: first its own, then those of RunRequest."""
+    """Return the names of a request's fields: first its own, then the fields of RunRequest."""
     dataclass: type[DataclassInstance] = request
     found = [f.name for f in fields(dataclass)]
     return sorted(found, key=lambda name: name in RUNNING)

@@ -181,7 +181,7 @@ ENTRY = re.compile(r"^( *)\*\*\w+: .*(?:\n\1 +\S.*)*\n?", re.MULTILINE)  # of **
 def described(kind: type) -> dict[str, str]:
     """Return the description of each attribute of a class, from its docstring and the docstrings of its bases.
 
-    The class attribute `settings_class` names a class whose attributes it has as well.
+    It also has the attributes of the class in its attribute `settings_class`.
     """
     settings = getattr(kind, "settings_class", None)
     descriptions = {} if settings is None else described(settings)

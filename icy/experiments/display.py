@@ -61,7 +61,7 @@ def callbacks_of(request: RunRequest, watcher: Watcher | None, progress: bool | 
 
 
 def run_request(request: RunRequest, watcher: Watcher | None, progress: bool | None) -> ProbeResult:
-    """Run what a function of the library was asked for; models may be classes, functions and modules."""
+    """Run a request to a function of the library; models may be classes, functions and modules."""
     from .user_models import with_model_names  # imports torch
 
     named = with_model_names(request, *(name for name in ("model", *SIDES) if hasattr(request, name)))

@@ -28,7 +28,7 @@ class Measurement(ABC):
     A notebook displays the table.
 
     Attributes:
-        parts: what is measured, in order.
+        parts: the measured things, in order.
         frames: rows of each part that is measured.
     """
 

@@ -275,7 +275,7 @@ class SavedAgents(SavedModel):
         """Load the agents, in evaluation mode.
 
         Args:
-            setup: settings of the game to play; by default those of the training.
+            setup: settings of the game to play; by default the settings of the training.
 
         Raises:
             StoreError: the file is damaged, or was written by another version.

@@ -1,7 +1,5 @@
 """The kinds of jobs that train agents: "s2b", in the referential game, and "recall", in the recall task."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import cache, partial
@@ -28,9 +26,6 @@ from icy.training.job import Job, Outcome, Replicate, Report
 if TYPE_CHECKING:
     from torch import nn
 
-    from .learners import Learner
-    from .saved_networks import Weights
-    from .training import AgentTraining
 
 # -- agents in the referential game ------------------------------------------------------------------------------------
 
@@ -114,11 +109,11 @@ class AgentSettings(Settings):
         return cls(**{**given, "game": game, "learning": learning, **others})
 
     @property
-    def how(self) -> Learner:
+    def how(self) -> Any:
         """The learner."""
         return _find_learner(self.kind, self.learner, self.core)
 
-    def training(self, seed: int) -> AgentTraining:
+    def training(self, seed: int) -> Any:
         """Return a new training.
 
         Raises:
@@ -234,7 +229,7 @@ class AgentSettings(Settings):
         )
 
 
-def _find_learner(kind: str, name: str, core: str) -> Learner:
+def _find_learner(kind: str, name: str, core: str) -> Any:
     from .learners import learner_of, learners_called  # imports torch
 
     return learner_of(core, learners_called(kind, name))
@@ -324,7 +319,7 @@ def agent_rows(request: Any) -> list[Job]:
 # -- parts of rows that both kinds share -------------------------------------------------------------------------------
 
 
-def _job(kind: type[AgentSettings], request: Any, how: Learner, condition: str, **own: Any) -> Job:
+def _job(kind: type[AgentSettings], request: Any, how: Any, condition: str, **own: Any) -> Job:
     """Return the job of a request with one value per option.
 
     Args:
@@ -358,7 +353,7 @@ def _job(kind: type[AgentSettings], request: Any, how: Learner, condition: str, 
     )
 
 
-def _changes(request: Any, how: Learner, game: Any) -> Choices:
+def _changes(request: Any, how: Any, game: Any) -> Choices:
     """Return the requested settings of the learner, with the length of the training if it is one of them."""
     lengths = {"updates": request.updates, "observations": request.observations}
     known = [f.name for f in fields(how.usual(game))]
@@ -480,7 +475,7 @@ def seconds_per_update(job: Job, updates: int) -> float:
     return agent_run.seconds_per_update(job, updates)
 
 
-def kept_networks(record: Record, weights: Weights) -> nn.Module:
+def kept_networks(record: Record, weights: Any) -> "nn.Module":
     """Load the trained networks of a record."""
     from . import saved_networks
 
