@@ -237,7 +237,7 @@ def pair_parameter_counts(settings: EndToEndSettings) -> dict[str, int]:
     from icy.models.creation import count_parameters
     from icy.training.task_models import try_pair
 
-    pair = try_pair(settings, settings.training)
+    pair = try_pair(settings)
     counts = [(settings.population.members(side), count_parameters(getattr(pair, side))) for side in SIDES]
     return {name: sum(agents * count[name] for agents, count in counts) for name in ("true", "published")}
 

@@ -337,14 +337,14 @@ def saved_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
     return restore(pairs[0] if task.population.is_pair else nn.ModuleList(pairs), weights, record["model"])
 
 
-def try_pair(task: EndToEndSettings, settings: TrainingSettings) -> Pair:
+def try_pair(task: EndToEndSettings) -> Pair:
     """Make a pair and send a message, to raise early if sender and receiver do not fit together.
 
     Raises:
         IncompatibleError: sender and receiver do not fit together.
         InvalidSettingError: the representation has too many words.
     """
-    pair, (speaker, listener) = make_pair(task, 0, settings), task.models
+    pair, (speaker, listener) = make_pair(task, 0, task.training), task.models
     pair.link.word_count(task.vocab_size)  # raises if the representation has too many words
     meanings = torch.zeros(2, task.space.attributes, dtype=torch.long, device="cpu")
     expected = {

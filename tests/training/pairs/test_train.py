@@ -226,4 +226,4 @@ def test_a_stack_of_pairs_is_each_alone(channel: str, tmp_path: Path) -> None:
 
 def test_too_many_words_are_refused_early() -> None:
     with pytest.raises(InvalidSettingError, match="too many for 64-bit numbers"):
-        try_pair(pair_task(representation="qt", vocab_size=70), SETTINGS)
+        try_pair(pair_task(representation="qt", vocab_size=70))
