@@ -25,7 +25,7 @@ from icy.records.record import LANGUAGES
 
 from .job import Replicate
 from .pair_settings import LEARNING_ORDER, EndToEndSettings
-from .probe_settings import LanguageSettings, ProbeSettings
+from .probe_settings import HIDDEN_HELP, LanguageSettings, ProbeSettings
 
 IDLE_IN_CHAINS = ("fresh_reading", "round_ratio", "max_steps", "training_readings")  # a learner has other rules
 
@@ -61,6 +61,8 @@ class ChainSettings(LanguageSettings):
             all members of the last generation.
         replacement: members that a generation replaces by learners: "simultaneous", all; "gradual", one in turn; or
             several.
+        meanings: the space, "attributes x values", or several: ["3x4", "4x5"] or "3x4,4x5". Also the number of values
+            of each attribute, "10,4,2".
         options: further arguments of the models; in pairs, of the senders.
         receiver_options: further arguments of the receivers of pairs.
     """
@@ -82,7 +84,8 @@ class ChainSettings(LanguageSettings):
     meanings: str = setting("4x5", axis=True, quick="3x4", takes=Meanings, metavar="AxK[,...]")
     word_length: int = setting(3, axis=True, quick=2, label="w", metavar="w[,...]")
     hidden: int = setting(
-        *(64, "hidden size"), least=1, axis=True, quick=32, key="hidden_size", label="hidden size", metavar="E[,...]"
+        *(64, "hidden size"), least=1, axis=True, quick=32, key="hidden_size", label="hidden size", metavar="E[,...]",
+        help=HIDDEN_HELP,
     )  # fmt: skip
     options: Mapping[str, Any] = setting(
         {}, flags=("--option",), help="a further argument of the models; in pairs, of the senders.", label="",

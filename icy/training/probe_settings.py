@@ -37,6 +37,7 @@ from icy.records.record import checked_accuracy, value_of
 
 DRAWS = "generator of languages (draws)"
 MEANINGS_HELP = "attributes x values; sizes of each, 10,4,2; or a table of meanings."
+HIDDEN_HELP = "hidden size E, or several, each a separate row: 64,128."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +74,7 @@ class LanguageSettings(Settings):
     draws: DrawsName = setting("icy", DRAWS, axis=True, since="0.3", metavar="icy|authors[,...]")
     hidden: int = setting(
         *(128, "hidden size"), least=1, axis=True, quick=32, key="hidden_size", label="hidden size", metavar="E[,...]",
+        help=HIDDEN_HELP,
     )  # fmt: skip
     preset: PresetName = setting("default", hint="`icy list presets` describes them.", axis=True, key="")
     training: TrainingSettings = setting(

@@ -380,3 +380,9 @@ def test_a_bottleneck_is_a_share_or_a_number_of_meanings() -> None:
 def test_a_pair_in_chains_is_made_once() -> None:
     (job,) = chain_jobs(ChainRequest.asked(model="FC2L", receiver="FC2L", grammar="perm", quick=True))
     assert job.settings.pair is job.settings.pair  # its models are part of the key of every replicate
+
+
+def test_the_help_of_chains_promises_no_table_of_meanings() -> None:
+    shown = " ".join(CliRunner().invoke(main, ["iterate", "--help"]).output.split())
+    assert "file of the meanings" not in shown  # which chains refuse
+    assert "each a separate row: 64,128." in shown
