@@ -47,9 +47,6 @@ DRAWS = MappingProxyType({"metavar": "icy|authors[,...]"})
 SEEDS = MappingProxyType(
     {"metavar": "N|N,N,...", "help": "how many, counted from 123 as in the papers, or which: 1,2 or 123-127."}
 )
-MEANINGS = MappingProxyType(
-    {"metavar": "AxK[,...]|FILE", "help": "attributes x values; sizes of each, 10,4,2; or a table of meanings."}
-)
 CHANGES = MappingProxyType(
     {
         "flags": ("--set",),

@@ -404,10 +404,7 @@ class GamesRequest(RunRequest):
     function = "icy games train"
     job_kind = "games"
     small = MappingProxyType({"seeds": 2, "keep_models": True})
-    axes = (
-        *("world", "representation", "sender", "receiver", "rule_length", "targets"),
-        *("word_size", "message_length", "preset"),
-    )
+    axes = ("rule_length", "targets", "word_size", "message_length")
     old_names = MappingProxyType({**RunRequest.old_names, **OLD_NAMES})
 
     rule_length: Numbers = 1

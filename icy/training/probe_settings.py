@@ -363,7 +363,9 @@ class ProbeSettings(LanguageSettings):
     def idle(self, given: Iterable[str]) -> dict[str, str]:
         """Return the given fields and settings of training without effect, each with a sentence."""
         given, where = set(given), f"in a probe under '{self.representation}'"
-        found = super().idle(given) | self.unread(given, [self.representation], where) | self.unread_by(self.side, given)
+        found = (
+            super().idle(given) | self.unread(given, [self.representation], where) | self.unread_by(self.side, given)
+        )
         if "max_steps" in given and self.rules.max_updates is not None:
             found["max_steps"] = "The setting 'max_steps' does nothing with max_updates, which replaces it."
         if "round_ratio" in given and self.measure != "ratio":

@@ -145,7 +145,9 @@ def test_retries_of_one_worker_do_nothing(tmp_path: Path, caplog: pytest.LogCapt
     assert "retries does nothing with one worker" in caplog.text
 
 
-def test_tf32_is_named_only_if_every_row_would_use_it_on_a_cpu(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_tf32_is_named_only_if_every_row_would_use_it_on_a_cpu(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     sentence, about = "'tf32' does nothing on a CPU", {"device": "cpu", "out": str(tmp_path)}
     make_plan(ProbeRequest.asked(**PROBE, settings={"tf32": [True, False]}, **about))
     assert sentence not in caplog.text

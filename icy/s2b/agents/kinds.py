@@ -279,7 +279,7 @@ class AgentRequest(RunRequest):
     function = "icy s2b train"
     job_kind = "s2b"
     small = MappingProxyType({"most": 3, "seeds": 2, "updates": 40, "episodes": 100, "keep_models": True})
-    axes = ("core", "learner", "speaker", "shots", "samples", "distractors", "most", "preset")
+    axes = ON_AXES
 
     shots: Numbers = 1
     samples: Numbers = 1
@@ -431,7 +431,7 @@ class RecallRequest(RunRequest):
     function = "icy s2b recall"
     job_kind = "recall"
     small = MappingProxyType({"task": {"most": 3}, "seeds": 2, "updates": 20, "report_every": 10, "episodes": 100})
-    axes = ("core", "stimuli", "preset")
+    axes = ("stimuli",)
 
     stimuli: str | Iterable[str] = ("ohe", "scs")
     compat: str = ""
