@@ -259,7 +259,7 @@ def _asked(declared: Field[Any], hint: Any) -> Any:
 
 def values_for(settings: type[Settings], request: RunRequest) -> Choices:
     """Return the values of a request, which has one along each axis, for the fields of a settings class."""
-    known = declared_in(settings).items()
-    return {
-        name: getattr(request, name) for name, f in known if f.metadata.get("asked", True) and hasattr(request, name)
-    }
+    known = {name: f for name, f in declared_in(settings).items() if f.metadata.get("asked", True)}
+    found = {name: getattr(request, name) for name in known if hasattr(request, name)}
+    # Tables are copied: other mappings may change later, and may not be pickled.
+    return {name: dict(value) if known[name].default_factory is dict else value for name, value in found.items()}

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from icy.config.kinds import declared_in
 from icy.config.requests import RunRequest
 from icy.core.errors import InvalidSettingError
-from icy.core.machine import resolve_device
 from icy.training.job import Job
 
 log = logging.getLogger(__name__)
@@ -24,8 +23,9 @@ def warn_of_idle(request: RunRequest, jobs: Iterable[Job]) -> None:
         log.warning("per_gpu does nothing on a cluster's CPUs; there is a process per core.")
     if "retries" in request.given and request.runner == "local" and request.workers == 1:
         log.warning("retries does nothing with one worker: the worker is this process, which is never restarted.")
-    tf32 = getattr(request, "settings", {}).get("tf32")
-    if tf32 and request.runner == "local" and resolve_device(request.device) == "cpu":
+    jobs = list(jobs)
+    tf32 = [job.device == "cpu" and _uses_tf32(job) for job in jobs if "tf32" in job.given]
+    if tf32 and all(tf32) and request.runner == "local":
         log.warning("The setting 'tf32' does nothing on a CPU.")
     idle = [(job, job.settings.idle(job.given)) for job in jobs]
     for name in dict.fromkeys(name for _, found in idle for name in found):
@@ -37,3 +37,7 @@ def warn_of_idle(request: RunRequest, jobs: Iterable[Job]) -> None:
             if any(one is not None and one.metadata.get("refused") for one in declared):
                 raise InvalidSettingError(sentence)
             log.warning("%s", sentence)
+
+
+def _uses_tf32(job: Job) -> bool:
+    return any(getattr(getattr(job.settings, part, None), "tf32", False) for part in ("training", "learning"))

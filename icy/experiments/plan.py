@@ -252,7 +252,9 @@ def plan_rows(request: RunRequest) -> list[Row]:
     if request.keep_models and kind.model is None:
         raise InvalidSettingError(f"Jobs of kind '{kind.name}' save no models; leave out keep_models (--keep-models).")
     where["keep_models"] = request.keep_models
-    where["given"] = request.given.union(getattr(request, "settings", {}))
+    changes = getattr(request, "settings", {})  # checked when jobs are made
+    given = {name for name in request.given if getattr(request, name, "") is not None}
+    where["given"] = frozenset(given).union(changes if isinstance(changes, Mapping) else ())
     store = store_of(request)
     from icy.grammars.languages import forget_user_languages  # here, since importing a plan must not import grammars
     from icy.training.task_models import fixed_randomness  # it imports torch

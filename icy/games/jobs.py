@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from icy.config.kinds import values_for
-from icy.core.checks import seed_list, whole_number
+from icy.core.checks import seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError, require_known
 from icy.core.fields import checked
 from icy.core.registry import PERCEPTION, SIDES, WORLD, registry
@@ -84,18 +84,18 @@ def settings_of(request: Any) -> GamesSettings:
     world = registry.get(str(request.world), WORLD).name
     made = make_world(world, **request.world_options)
     further = checked(TurnSettings, request.game, "setting of turns", OWN_OPTIONS)
-    count = request.targets  # a default that TurnSettings checks as the number of targets
-    if request.distractors is not None:
-        count = whole_number("number of distractors", request.distractors)
-    turns = TurnSettings(rule_length=request.rule_length, targets=request.targets, distractors=count, **further)
+    distractors = request.targets if request.distractors is None else request.distractors
+    own = {"rule_length": request.rule_length, "targets": request.targets, "distractors": distractors}
+    turns = TurnSettings(**own, **further)
     levels = request.representation_options.get("levels", 2)
     derived = {
         "world": world,
         "representation": representation,
         **{side: registry.get(str(getattr(request, side)), side).name for side in SIDES},
         "perception": registry.get(request.perception or default_perception(made), PERCEPTION).name,
-        "word_size": request.word_size or default_word_size(representation, len(made.concepts), levels),
-        "message_length": request.message_length or turns.rule_length,
+        "word_size": default_word_size(representation, len(made.concepts), levels),
+        "message_length": turns.rule_length,
+        **{n: size for n in ("word_size", "message_length") if (size := getattr(request, n)) is not None},
     }
     learning = GamesLearningSettings(**checked(GamesLearningSettings, request.settings, "setting of games"))
     settings = GamesSettings(**{**values_for(GamesSettings, request), **derived}, turns=turns, learning=learning)

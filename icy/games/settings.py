@@ -204,8 +204,8 @@ class GamesSettings(Settings):
     sender: str = setting("RNNAutoReg:LSTM", axis=True, every=partial(_registered, SIDES[0]))
     receiver: str = setting("RNN1L:LSTM", axis=True, every=partial(_registered, SIDES[1]))
     turns: TurnSettings = setting(TurnSettings(), asked=False)
-    word_size: int
-    message_length: int
+    word_size: int = setting(called="word size", least=1)
+    message_length: int = setting(called="message length", least=1)
     sender_hidden: int = setting(60, "hidden size of the sender", least=1)
     receiver_hidden: int = setting(40, "hidden size of the receiver", least=1)
     sender_sees: str = setting("targets", "value of sender_sees", among=("targets", "both"))

@@ -202,7 +202,7 @@ class GameSettings(WithCompat):
     kind: Literal["meta", "common"] = setting("meta", "kind of game")
     dimensions: int = setting(3, least=1)
     least: int = setting(2, least=2)
-    most: int = setting(5, "most", least=1)
+    most: int = setting(5, least=1)
     shots: int = setting(1, least=1)
     samples: int = setting(1, least=1)
     distractors: int = setting(0, least=0)
@@ -229,7 +229,7 @@ class GameSettings(WithCompat):
 
     def __post_init__(self) -> None:
         if self.vocab_size is None:
-            object.__setattr__(self, "vocab_size", whole_number("most", self.most) + 1)
+            object.__setattr__(self, "vocab_size", whole_number("setting most", self.most) + 1)
         if self.length is None:
             object.__setattr__(self, "length", self.dimensions)
         check_fields(self)

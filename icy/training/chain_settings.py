@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -137,7 +138,7 @@ class ChainSettings(LanguageSettings):
         """The sides that learn, in order."""
         return LEARNING_ORDER if self.receiver else (self.side,)
 
-    @property
+    @cached_property
     def pair(self) -> EndToEndSettings:
         """The pair that plays after both sides have learned, for `interaction` updates."""
         length = max(1, self.interaction)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import MISSING, replace
 from functools import partial
 from itertools import product
 from types import NoneType
@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from icy.config.kinds import declared_in, values_for
 from icy.config.requests import RunRequest, names
 from icy.config.settings import OF_MESSAGES
-from icy.core.checks import number_or_text, seed_list
+from icy.core.checks import seed_list
 from icy.core.choices import distinct, typed
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.fields import check_of, field_types
@@ -55,13 +55,15 @@ def _values(request: RunRequest, axis: str) -> list[Any]:
     """Return the values along an axis of a request, as its settings have them."""
     declared = declared_in(request.settings_class).get(axis) if request.settings_class is not None else None
     if declared is None:
-        return [number_or_text(one) if isinstance(one, str) else one for one in along(axis, getattr(request, axis))]
+        return along(axis, getattr(request, axis))
     hint: Any = field_types(request.settings_class)[axis]  # type: ignore[arg-type]
     every = get_args(hint) if get_origin(hint) is Literal else declared.metadata.get("every", tuple)()
     parsed = {float, NoneType}.intersection((hint, *get_args(hint)))
     found = [
         _parsed(one) if parsed and isinstance(one, str) else one for one in along(axis, getattr(request, axis), every)
     ]
+    if None in found and getattr(type(request), axis, MISSING) is None:  # the default, for which jobs find a value
+        hint = hint | None
     return [check_of(declared).read(axis, hint, one) for one in found]
 
 

@@ -151,7 +151,7 @@ class LanguageJob(Job):
         learners = [(one.model, one.options) for one in self.settings.learners]
         own = self.settings
         sizes = own.meanings, own.vocab_size, own.message_length, own.hidden, own.representation
-        return str((learners, sizes, self.training, self.engine, len(self.replicates)))
+        return str((learners, sizes, own.work_factors, self.training, self.engine, len(self.replicates)))
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -125,7 +125,7 @@ class EndToEndSettings(LanguageSettings):
     most: int | None = setting(10_000, least=0, idle=_fixed_length("most"), takes=int, label="")
     target: float = setting(0.99, idle=_for_pretraining("target"))
     pretrain_representation: RepresentationName = setting(
-        "soft", axis=True, idle=_for_pretraining("pretrain_representation"), label=""
+        "soft", "representation", axis=True, idle=_for_pretraining("pretrain_representation"), label=""
     )
     pretrained: str = setting("", asked=False, since="0.2", idle=_for_pretraining("pretrained"), label="")
     report_every: int = setting(100, least=1, label="")
@@ -173,6 +173,11 @@ class EndToEndSettings(LanguageSettings):
     def message_length(self) -> int:
         """Largest number of tokens in a message, L: `max_length` if it is set, otherwise a word per attribute."""
         return self.max_length or super().message_length
+
+    @property
+    def work_factors(self) -> Sequence[object]:
+        """The population, and the lengths of messages."""
+        return self.population, self.lengths
 
     @property
     def options(self) -> Choices:
@@ -238,6 +243,7 @@ class EndToEndSettings(LanguageSettings):
         facts = {name: text for name, text in super().facts().items() if name.replace(" ", "_") not in texts}
         if self.max_length is not None:
             del facts["w"]
+        facts["protocol"] = config["protocol"]
         return {**facts, **{name: text for name, text in texts.items() if name in config}}
 
     def idle(self, given: Iterable[str]) -> dict[str, str]:

@@ -127,6 +127,11 @@ class LanguageSettings(Settings):
         """Largest number of tokens in a message, L: a word per attribute, unless messages may end early."""
         return self.space.attributes * self.word_length
 
+    @property
+    def work_factors(self) -> Sequence[object]:
+        """Settings that change the time of an update, beside models, sizes and training."""
+        return ()
+
     def work(self) -> float:
         """Return the relative work of an update: the number of tokens of a message."""
         return self.message_length * 1e-6
@@ -328,6 +333,11 @@ class ProbeSettings(LanguageSettings):
         """Largest number of tokens in a message, L: `max_length` if it is set, otherwise a word per attribute."""
         return self.max_length or super().message_length
 
+    @property
+    def work_factors(self) -> Sequence[object]:
+        """The bounds of the lengths of words."""
+        return (self.word_lengths,)
+
     def training_config(self) -> Choices:
         """Return the training settings that can change the numbers."""
         settings = super().training_config()
@@ -351,8 +361,7 @@ class ProbeSettings(LanguageSettings):
     def idle(self, given: Iterable[str]) -> dict[str, str]:
         """Return the given fields and settings of training without effect, each with a sentence."""
         given, where = set(given), f"in a probe under '{self.representation}'"
-        found = {name: why for name, why in super().idle(given).items() if getattr(self, name) is not None}
-        found |= self.unread(given, [self.representation], where) | self.unread_by(self.side, given)
+        found = super().idle(given) | self.unread(given, [self.representation], where) | self.unread_by(self.side, given)
         if "max_steps" in given and self.rules.max_updates is not None:
             found["max_steps"] = "The setting 'max_steps' does nothing with max_updates, which replaces it."
         if "round_ratio" in given and self.measure != "ratio":

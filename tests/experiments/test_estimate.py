@@ -239,3 +239,10 @@ def test_later_learners_of_chains_need_the_updates_of_concat() -> None:
     assert found["hol"].high > found["concat"].high
     assert updates(updates=50)["hol"] == (150, 150, False)
     assert updates(target="none") == dict.fromkeys(("concat", "hol"), (12_000, 12_000, False))
+
+
+def test_populations_and_costs_of_length_have_their_own_times() -> None:
+    about: dict[str, Any] = {"sender": "FC2L", "receiver": "RNN1L:GRU", "quick": True, "updates": 20, "out": "none"}
+    crowds = make_plan(EndToEndRequest.asked(**about, senders="1,3")).rows
+    costs = make_plan(EndToEndRequest.asked(**about, max_length=4, length_cost="lazy,impatient")).rows
+    assert len({row.job.alike for row in (*crowds, *costs)}) == 4

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -141,3 +143,39 @@ def test_in_a_sweep_each_protocol_takes_its_own_arguments(tmp_path: Path, caplog
 def test_retries_of_one_worker_do_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     make_sweep(sweep_request(**PROBE, retries=2, workers=1, protocol=["acquire", "budget"], out=str(tmp_path)))
     assert "retries does nothing with one worker" in caplog.text
+
+
+def test_tf32_is_named_only_if_every_row_would_use_it_on_a_cpu(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    sentence, about = "'tf32' does nothing on a CPU", {"device": "cpu", "out": str(tmp_path)}
+    make_plan(ProbeRequest.asked(**PROBE, settings={"tf32": [True, False]}, **about))
+    assert sentence not in caplog.text
+    parts = ({"model": "sender/FC1L", "grammar": "perm", "settings": {"tf32": True}},)
+    make_sweep(sweep_request(parts=parts, quick=True, **about))
+    assert sentence in caplog.text
+
+
+def test_an_argument_that_is_none_is_not_given(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    make_plan(EndToEndRequest.asked(**GAME, pretrained=None, out=str(tmp_path)))
+    make_plan(ProbeRequest.asked(**PROBE, cap=None, max_updates=None, protocol="budget", out=str(tmp_path)))
+    assert not caplog.text
+
+
+@pytest.mark.parametrize("wrong", [None, True, 3])
+def test_settings_that_are_not_a_table_are_refused(wrong: Any, tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettingError, match="settings must be names with values"):
+        make_plan(ProbeRequest.asked(**PROBE, settings=wrong, out=str(tmp_path)))
+
+
+def test_tables_of_options_are_copied(tmp_path: Path) -> None:
+    options = MappingProxyType({"layers": 2})
+    request = ProbeRequest.asked(**{**PROBE, "model": "sender/Transformer"}, options=options, out=str(tmp_path))
+    (row,) = make_plan(request).rows
+    assert pickle.loads(pickle.dumps(row.job)).settings.options == {"layers": 2}
+
+
+def test_pairs_are_told_apart_from_probes_by_their_protocol(tmp_path: Path) -> None:
+    pair: dict[str, Any] = {"kind": "e2e", "sender": "FC1L", "receiver": "FC1L"}
+    probe: dict[str, Any] = {"model": "sender/FC1L", "grammar": "perm", "meanings": "3x4", "word_length": 2}
+    plan = make_sweep(sweep_request(parts=(pair, probe), quick=True, out=str(tmp_path)))
+    assert {row.facts["protocol"] for row in plan.rows} == {"e2e", "acquire"}
+    assert plan.varying == ["protocol"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from icy.core.errors import IcyError
+from icy.core.errors import IcyError, InvalidSettingError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, sweep_request
 from icy.games.settings import PRESETS, GamesRequest, GamesSettings, find_preset
@@ -144,3 +144,18 @@ def test_sweeps_expand_and_are_sharded() -> None:
 def test_quick_is_small() -> None:
     (row,) = make_plan(GamesRequest.asked(quick=True, out="nowhere")).rows
     assert (row.job.settings.updates, len(row.job.replicates)) == (300, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"word_size": 0}, "word size must be a whole number, at least 1, not 0"),
+        ({"word_size": "few"}, "word size must be a whole number, at least 1, not 'few'"),
+        ({"message_length": "few"}, "message length must be a whole number, at least 1, not 'few'"),
+        ({"targets": "few"}, "number of targets must be a whole number, at least 1, not 'few'"),
+        ({"distractors": "few"}, "number of distractors must be a whole number, at least 1, not 'few'"),
+    ],
+)
+def test_sizes_are_numbers(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InvalidSettingError, match=sentence):
+        jobs(**given)

@@ -375,3 +375,8 @@ def test_a_bottleneck_is_a_share_or_a_number_of_meanings() -> None:
     assert len(split.held_out(space, 1)) == 3
     with pytest.raises(InvalidSettingError):
         bottleneck_share(10, space)
+
+
+def test_a_pair_in_chains_is_made_once() -> None:
+    (job,) = chain_jobs(ChainRequest.asked(model="FC2L", receiver="FC2L", grammar="perm", quick=True))
+    assert job.settings.pair is job.settings.pair  # its models are part of the key of every replicate
