@@ -47,7 +47,7 @@ def make_course(model: str, where: Where, place: int = 0) -> Course:
     if kind == "agent":
         learner, core = rest.split("/")
         job = make_job("s2b", core=core, learner=learner, seeds=[FIRST_SEED + place])
-        training = job.task.training(FIRST_SEED + place)
+        training = job.settings.training(FIRST_SEED + place)
         return Course(training.run, 1, "pytorch")
     if is_probe(model):
         stack: Lockstep = stack_of(model, where, place)

@@ -32,7 +32,7 @@ from types import GenericAlias, MappingProxyType, NoneType, UnionType
 from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
 from icy.core.entry import Entry
-from icy.core.fields import check_fields, check_of, field_types, setting
+from icy.core.fields import OF_SETTINGS, check_fields, check_of, field_types, setting
 from icy.core.types import Choices, Fields
 
 from .requests import RunRequest
@@ -198,7 +198,7 @@ def text_of(value: object) -> str:
 
 # -- requests ----------------------------------------------------------------------------------------------------------
 
-ABOUT = ("axis", "every", "quick", "key", "writes", "since", "idle", "refused", "label", "asked", "takes")
+TAKEN = ("grammar", "seed", "seeds", "settings", "conditions")  # names that settings cannot have
 
 
 def request_of(settings: type[Settings]) -> Callable[[type[R]], type[R]]:
@@ -212,6 +212,11 @@ def request_of(settings: type[Settings]) -> Callable[[type[R]], type[R]]:
         own = inspect.get_annotations(request)
         of: Any = settings
         types, found = field_types(of), dict(own)
+        for name in {*TAKEN, *(f.name for f in dataclasses.fields(RunRequest))}.intersection(types):
+            raise TypeError(f"{settings.__name__} cannot have a setting called '{name}', which means something else.")
+        for name, usual in (("function", f"icy.train('{settings.kind}')"), ("job_kind", settings.kind)):
+            if not hasattr(request, name):
+                setattr(request, name, usual)
         axes: list[str] = []
         small = dict(request.small)
         for name, declared in declared_in(settings).items():
@@ -243,7 +248,7 @@ def _several(hint: Any) -> Any:
 
 def _asked(declared: Field[Any], hint: Any) -> Any:
     """Return the field of a request for a field of settings, with the metadata of its option."""
-    shown = {name: value for name, value in declared.metadata.items() if name not in ABOUT}
+    shown = {name: value for name, value in declared.metadata.items() if name not in OF_SETTINGS}
     least = check_of(declared).least
     if declared.metadata.get("axis") and get_origin(hint) is not Literal:
         shown.setdefault("metavar", "NAME[,...]" if hint is str else "N[,...]")

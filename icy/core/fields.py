@@ -23,6 +23,9 @@ from .errors import InvalidSettingError, quoted, require_known
 from .types import AnyFunction, Options
 
 CHECK = "check"
+# Metadata of fields: of settings, see `icy.config.kinds`; and of options, see `icy.config.requests`.
+OF_SETTINGS = ("axis", "every", "quick", "key", "writes", "since", "idle", "refused", "label", "asked", "takes")
+OF_OPTIONS = ("flags", "metavar", "help", "completes", "names", "minimum", "exponents", "brackets")
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,9 @@ def setting(
         metadata: metadata of the field, by name.
         **about: further metadata; see `icy.config.kinds` and `icy.config.requests`.
     """
+    if unknown := set(about).difference(OF_SETTINGS, OF_OPTIONS):
+        known = ", ".join((*OF_SETTINGS, *OF_OPTIONS))
+        raise TypeError(f"setting() has no argument {unknown.pop()!r}; it has those of FieldCheck, and {known}")
     initial: Any = {"default_factory": dict} if default == {} else {"default": default}
     check = FieldCheck(called, least, most, above, among, hint)
     return field(**initial, metadata={CHECK: check, **(metadata or {}), **about})

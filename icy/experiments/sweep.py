@@ -130,6 +130,7 @@ def over(of_file: Fields, given: Fields) -> Choices:
         {'seeds': 5, 'parts': ({'model': 'FC1L'},), 'hidden': 16}
     """
     parts = []
+    registry.load_files(given.get("plugin", of_file.get("plugin", ())))  # which may register the kinds of parts
     for part in of_file.get("parts", ()):
         kind = str(part.get("kind", of_file.get("kind", SweepRequest.kind)))
         own = {name.replace("-", "_"): value for name, value in part.items()}

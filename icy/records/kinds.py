@@ -145,6 +145,10 @@ def register_job_kind(kind: JobKind) -> None:
     Raises:
         DuplicateNameError: the name is taken by another module.
     """
+    if kind.settings is not None and kind.settings.kind != kind.name:
+        raise TypeError(f"{kind.settings.__name__} needs kind = '{kind.name}', the name of its kind of job.")
+    if kind.settings is not None:
+        kind.request_class()  # raises for names that settings cannot have
     origin = sys._getframe(1).f_globals.get("__name__", "")
     card = kind.description, kind.source, kind.version
     registry.add(Entry(JOB, kind.name, kind, *card, origin=origin))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, replace
 from functools import partial
 from itertools import product
+from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from icy.config.kinds import declared_in, values_for
@@ -57,13 +58,18 @@ def _values(request: RunRequest, axis: str) -> list[Any]:
         return along(axis, getattr(request, axis))
     hint: Any = field_types(request.settings_class)[axis]  # type: ignore[arg-type]
     every = get_args(hint) if get_origin(hint) is Literal else declared.metadata.get("every", tuple)()
-    numeric = float in (hint, *get_args(hint))
+    parsed = {float, NoneType}.intersection((hint, *get_args(hint)))
     found = [
-        typed(one) if numeric and isinstance(one, str) else one for one in along(axis, getattr(request, axis), every)
+        _parsed(one) if parsed and isinstance(one, str) else one for one in along(axis, getattr(request, axis), every)
     ]
     if None in found and getattr(type(request), axis, MISSING) is None:  # the default, for which jobs find a value
         hint = hint | None
     return [check_of(declared).read(axis, hint, one) for one in found]
+
+
+def _parsed(text: str) -> object:
+    """Return the number in a text, or None for "none"; otherwise the text."""
+    return None if text.lower() == "none" else typed(text)
 
 
 def along(axis: str, value: Any, every: Sequence[str] = ()) -> list[Any]:

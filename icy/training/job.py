@@ -76,7 +76,7 @@ class Outcome:
         accuracy: accuracy at the end; NaN if training diverged.
         curve: a point per evaluation, with the columns of `JobKind.curve`, by default (steps, accuracy).
         engine: how the stack was trained.
-        seconds: this replicate's share of the time of its stacks.
+        seconds: this replicate's share of the time of its stacks; by default the time since the outcome before.
         baseline_steps: updates of the baseline at the same seed, if it reached the target.
         extra: further numbers, by their names in the record; see `JobKind.measures`.
         error: a sentence about the failure, for reasons that are not in FAILURES.
@@ -426,6 +426,9 @@ def _record_of(job: Job, replicate: Replicate, extra: Fields | None = None, **re
     for name in kind.measures:
         if not isinstance(extra.get(name), (Number, type(None))):
             raise IcyError(f"The measure '{name}' of a job of kind '{job.kind}' must be a number, not {extra[name]!r}.")
+    if wrong := [point for point in result.get("curve", ()) if len(point) != len(kind.curve)]:
+        columns = f"the columns {listed(kind.curve)}"
+        raise IcyError(f"A curve of a job of kind '{job.kind}' has {columns}, but a point has {len(wrong[0])} numbers.")
     points = {} if kind.curve == STEPS_AND_ACCURACY else {"points": list(kind.curve)}
     record = {
         "key": job.key(replicate),

@@ -258,16 +258,68 @@ def test_has_a_command(plugin: Path, tmp_path: Path) -> None:
 
 
 def test_the_documented_kind_runs(plugin: Path, tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text()
-    code = page.partition("```python\n")[2].partition("```")[0].replace('"guess"', '"guess_of_page"')
-    file = tmp_path / "page.py"
-    file.write_text(code)
+    file = page_kind(tmp_path, "guess_of_page")
     about: dict[str, Any] = {"out": str(tmp_path / "out"), "workers": 1, "plugin": str(file), "seeds": 2}
     result = icy.train("guess_of_page", rate="0.2,0.5", updates=3, **about)
     left = [distance * (1 - rate) ** 3 for rate in (0.2, 0.5) for distance in (0.877, 0.876)]
     assert result.to_dataframe()["distance"].tolist() == pytest.approx(left)
     with pytest.raises(InvalidSettingError, match="setting rate must be a number above 0 and at most 1, not 2"):
         icy.train("guess_of_page", rate=2.0, **about)
+
+
+def page_kind(tmp_path: Path, name: str, *changes: tuple[str, str]) -> Path:
+    """The plug-in of the page on kinds of jobs, under another name and with changes."""
+    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text()
+    code = page.partition("```python\n")[2].partition("```")[0].replace('"guess"', f'"{name}"')
+    for old, new in changes:
+        assert old in code
+        code = code.replace(old, new)
+    file = tmp_path / f"{name}.py"
+    file.write_text(code)
+    return file
+
+
+def test_the_documented_request_runs(plugin: Path, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text()
+    request = page.split("```python\n")[2].partition("```")[0].replace('"guess"', '"guess_names"')
+    file = page_kind(tmp_path, "guess_names", ("register_job_kind(JobKind", "(JobKind"))
+    file.write_text(f"{file.read_text()}\n{request}")
+    asked: dict[str, Any] = {"guesser": "all", "rate": "0.1,0.5", "seeds": "5", "updates": 2}
+    result = icy.train("guess_names", plugin=file, workers=1, out=tmp_path / "out", **asked)
+    assert len(result.records) == 2 * 2 * 5
+    assert {record["grammar"] for record in result.records} == {"slow", "fast"}
+
+
+def test_a_sweep_file_loads_the_plug_in_of_its_parts(plugin: Path, tmp_path: Path) -> None:
+    file = page_kind(tmp_path, "guess_of_parts")
+    sweep = tmp_path / "sweep.toml"
+    sweep.write_text(f'plugin = "{file}"\nseeds = 1\n[[sweep]]\nkind = "guess_of_parts"\nrate = [0.1, 0.2]\n')
+    result = icy.sweep(file=sweep, out=tmp_path / "out", workers=1)
+    assert [record["rate"] for record in result.records] == [0.1, 0.2]
+    assert all(record["seconds"] > 0 for record in result.records)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("    updates: int", "    seed: int = setting(1)\n    updates: int", "cannot have a setting called 'seed'"),
+        ("    updates: int", "    out: str = setting('')\n    updates: int", "cannot have a setting called 'out'"),
+        ("quick=3", "quik=3", "has no argument 'quik'"),
+        ('kind = "guess_', 'kind = "of_', "needs kind = 'guess_"),
+    ],
+)
+def test_mistakes_in_declarations_are_named_at_once(
+    plugin: Path, tmp_path: Path, old: str, new: str, sentence: str
+) -> None:
+    with pytest.raises(IcyError, match=sentence):
+        registry.load_file(page_kind(tmp_path, f"guess_{abs(hash(new))}", (old, new)))
+
+
+def test_a_curve_has_the_columns_of_its_kind(plugin: Path, tmp_path: Path) -> None:
+    file = page_kind(tmp_path, "guess_curves", ("(update, guess))", "(update, guess, 0))"))
+    (record,) = icy.train("guess_curves", plugin=file, seeds=1, out=tmp_path / "out", workers=1).records
+    assert record["failed"]
+    assert "columns steps and accuracy, but a point has 3 numbers" in record["error"]
 
 
 def breaking(module: ModuleType, out: Path, **changes: Any) -> ProbeResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -113,12 +114,16 @@ def _results(job: Job, report: JobReport | None) -> Iterator[Result | Exception]
             of_callback.append(error)
             raise
 
+    began = time.perf_counter()
     try:
         for outcome in job.train(None if report is None else report_readings):
             if outcome.replicate not in remaining:
                 raise IcyError(f"{job.name} gave an unexpected result of {outcome.replicate}.")
             remaining.discard(outcome.replicate)
-            outcome = replace(outcome, files={**job.own_files(outcome.replicate), **outcome.files})
+            now = time.perf_counter()
+            seconds, began = outcome.seconds or now - began, now  # by default since the last outcome
+            files = {**job.own_files(outcome.replicate), **outcome.files}
+            outcome = replace(outcome, files=files, seconds=seconds)
             yield outcome.replicate, job.record(outcome), outcome.files
         if remaining:
             raise IcyError(f"{job.name} ended without a result of this replicate.")
