@@ -27,13 +27,13 @@ def warn_of_idle(request: RunRequest, jobs: Iterable[Job]) -> None:
     tf32 = [job.device == "cpu" and _uses_tf32(job) for job in jobs if "tf32" in job.given]
     if tf32 and all(tf32) and request.runner == "local":
         log.warning("The setting 'tf32' does nothing on a CPU.")
-    idle = [(job, job.settings.idle(job.given)) for job in jobs]
+    idle = [(job, job.of_row.idle(job.given)) for job in jobs]
     for name in dict.fromkeys(name for _, found in idle for name in found):
         sentences = [found.get(name) for job, found in idle if name in job.given]
         if None in sentences:  # it has an effect in one of them
             continue
         for sentence in dict.fromkeys(filter(None, sentences)):
-            declared = [declared_in(type(job.settings)).get(name) for job, _ in idle]
+            declared = [declared_in(type(job.of_row)).get(name) for job, _ in idle]
             if any(one is not None and one.metadata.get("refused") for one in declared):
                 raise InvalidSettingError(sentence)
             log.warning("%s", sentence)

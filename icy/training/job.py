@@ -164,16 +164,21 @@ class Job:
             object.__setattr__(self, "device", "cpu")
 
     @property
+    def of_row(self) -> Settings:
+        """The settings of the row; the defaults for a job of an older plug-in with another field of this name."""
+        return self.settings if isinstance(self.settings, Settings) else Settings()
+
+    @property
     def kind(self) -> str:
         """Name of the kind of job."""
-        return str(self.settings.kind)
+        return str(self.of_row.kind)
 
     @property
     def entries(self) -> list[Entry]:
         """Registry entries that a worker needs to train the job."""
         conditions = dict.fromkeys(replicate.condition for replicate in self.replicates)
-        own = {entry.qualified: entry for one in conditions for entry in self.settings.entries_of(one)}
-        return [registry.get(self.kind, JOB), *self.settings.entries, *own.values()]
+        own = {entry.qualified: entry for one in conditions for entry in self.of_row.entries_of(one)}
+        return [registry.get(self.kind, JOB), *self.of_row.entries, *own.values()]
 
     def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a replicate: `model`, `grammar`, `seed` and others."""
@@ -181,12 +186,12 @@ class Job:
 
     @cached_property
     def _shared_config(self) -> Choices:
-        return {"model": self.name, **self.settings.config()}
+        return {"model": self.name, **self.of_row.config()}
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the parts that determine the results."""
         of_kind = {self.kind: registry.get(self.kind, JOB).full_version}
-        return {**of_kind, **self.settings.versions(replicate.condition, replicate.seed)}
+        return {**of_kind, **self.of_row.versions(replicate.condition, replicate.seed)}
 
     def key(self, replicate: Replicate) -> str:
         """Return the key of a replicate's record."""
@@ -200,7 +205,7 @@ class Job:
         """Return digests of what users' code computes for fixed inputs, by name; see `icy.training.task_models`."""
         if (kind := job_kind(self.kind)).behavior is not None:
             return dict(kind.function("behavior")(self))
-        return dict(self.settings.behavior(self.any_replicate.condition))
+        return dict(self.of_row.behavior(self.any_replicate.condition))
 
     @property
     def row(self) -> RowKey:
@@ -249,7 +254,7 @@ class Job:
 
     def length(self, baseline: float | None) -> int | None:
         """Return the maximum number of updates of a replicate, given its baseline's updates; None if not known."""
-        found: int | None = self.settings.length(baseline)
+        found: int | None = self.of_row.length(baseline)
         return found
 
     # -- cost, texts and records ---------------------------------------------------------------------------------------
@@ -257,28 +262,28 @@ class Job:
     @property
     def name(self) -> str:
         """Name of the row: the model with its side."""
-        return str(self.settings.name)
+        return str(self.of_row.name)
 
     @property
     def short_name(self) -> str:
         """Name without the side, for texts that state the side elsewhere."""
-        return str(self.settings.short_name)
+        return str(self.of_row.short_name or self.name)
 
     @property
     def side(self) -> str:
         """Group of the row in tables: "sender", "receiver", "pair" or another word."""
-        return str(self.settings.side or self.kind)
+        return str(self.of_row.side or self.kind)
 
     @property
     def measure(self) -> str:
         """Name of the number in the column `value`."""
-        return str(self.settings.measure)
+        return str(self.of_row.measure)
 
     @property
     def facts(self) -> dict[str, str]:
         """The settings that distinguish rows with the same name."""
         config = self.config(self.any_replicate)
-        return self.settings.facts() or {name: str(value) for name, value in config.items() if name not in IDENTITY}
+        return self.of_row.facts() or {name: str(value) for name, value in config.items() if name not in IDENTITY}
 
     def remarks(self) -> list[str]:
         """Return warnings about the results to expect, shown once before training."""
@@ -286,26 +291,26 @@ class Job:
 
     def phase_text(self, phase: str) -> str | None:
         """Return the name of a phase of training; None for the main phase, the phase that `length` limits."""
-        name: str | None = self.settings.phase_text(phase)
+        name: str | None = self.of_row.phase_text(phase)
         return name
 
     def waiting_text(self) -> str:
         """Return the status text while the length of training is not known."""
-        return str(self.settings.waiting_text())
+        return str(self.of_row.waiting_text())
 
     def limit_text(self) -> str:
         """Return the words before the remaining time: "at most" if a replicate may end early."""
-        return str(self.settings.limit_text())
+        return str(self.of_row.limit_text())
 
     def conditions_text(self) -> str | None:
         """Return a sentence that lists the conditions of the replicates; None if there are none to list."""
-        sentence: str | None = self.settings.conditions_text([*dict.fromkeys(r.condition for r in self.replicates)])
+        sentence: str | None = self.of_row.conditions_text([*dict.fromkeys(r.condition for r in self.replicates)])
         return sentence
 
     @property
     def update_cost(self) -> float:
         """Relative cost of one update of one replicate, used to order the rows of a plan."""
-        return float(self.parameters.get("true", 1)) * float(self.settings.work())
+        return float(self.parameters.get("true", 1)) * float(self.of_row.work())
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of all replicates; discard the results.
@@ -345,12 +350,12 @@ class Job:
 
     def most_updates(self, baseline: float | None) -> int | None:
         """Return the maximum number of updates of a replicate, also if `length` is not known; None for no maximum."""
-        most: int | None = self.settings.most_updates(baseline)
+        most: int | None = self.of_row.most_updates(baseline)
         return self.length(baseline) if most is None else most
 
     def summary(self, record: Record) -> str:
         """Return the result of a replicate in a few words."""
-        own: str = self.settings.summary(record)
+        own: str = self.of_row.summary(record)
         return own or f"{record['measure']} {value_of(record):.3f} after {counted(record['steps'], 'update')}"
 
     def explain(self, outcome: Outcome) -> str:
@@ -359,7 +364,7 @@ class Job:
             "no_baseline": "the baseline failed at this seed, so there is nothing to compare with",
             "diverged": "the loss is no longer a finite number",
         }
-        own = self.settings.explain(outcome.reason, outcome.replicate.condition, outcome.extra)
+        own = self.of_row.explain(outcome.reason, outcome.replicate.condition, outcome.extra)
         return outcome.error or own or known.get(outcome.reason, outcome.reason)
 
     def record(self, outcome: Outcome) -> Record:

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,6 +20,7 @@ from icy.cli import main
 from icy.core.errors import IcyError, InvalidSettingError, StoreError, UnknownNameError
 from icy.core.registry import registry
 from icy.experiments.estimate import estimate, on_workers
+from icy.experiments.idle import warn_of_idle
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult, read_results
 from icy.experiments.run import run_plan
@@ -433,3 +434,12 @@ def test_results_are_read_without_the_plugin(tmp_path: Path) -> None:
     assert kind_of(record).name == "unheard of"
     assert kind_of(record).curve == ("steps", "accuracy")
     assert [kind_of({**record, "kind": None, "side": side}).name for side in ("pair", "sender")] == ["e2e", "probe"]
+
+
+def test_a_job_of_an_older_plug_in_may_have_its_own_settings(module: ModuleType, tmp_path: Path) -> None:
+    own = dataclass(frozen=True)(type("Own", (module.GuessJob,), {"__annotations__": {"settings": dict[str, int]}}))
+    job = own(settings={"depth": 2}, rate=0.1, replicates=(Replicate("number", 1),), folder=str(tmp_path))
+    assert (job.side, job.measure, job.short_name, job.length(None)) == ("guess", "accuracy", "guesser", None)
+    (outcome,) = job.train()
+    assert job.record(outcome)["kind"] == "guess"
+    warn_of_idle(module.GuessSpec(), [job])
