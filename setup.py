@@ -22,11 +22,11 @@ from setuptools.command.editable_wheel import editable_wheel
 ROOT = Path(__file__).parent
 
 # Each lower bound is a version that passes the tests; `.ci/lowest FOLDER` installs these versions to check it.
-REPORT = ["jinja2>=3.1", "vl-convert-python>=1.6"]  # templates, and Vega in one file, for `icy report`
+REPORT = ["jinja2>=3.1.2", "vl-convert-python>=1.6"]  # templates, and Vega in one file, for `icy report`
 SEARCH = ["optuna>=4.0"]  # its samplers and importances; SQLAlchemy comes with it
 STUDY = [
     "idna>=3.0",  # names of sites with non-ASCII letters, as browsers write them
-    "jinja2>=3.1",
+    "jinja2>=3.1.2",
     "markdown-it-py>=3.0",
     "python-multipart>=0.0.18",
     "starlette>=1.6",  # middleware.body_limit
@@ -178,6 +178,7 @@ setup(
         "filelock>=3.13.1",
         "gymnasium>=1.1",  # AutoresetMode
         "jaxtyping>=0.3.2",  # 0.2.28 fails at import
+        "jinja2>=3.1.2",  # with which pandas writes LaTeX
         "joblib>=1.3.2",
         "lazy-loader>=0.4",
         "matplotlib>=3.8.4",

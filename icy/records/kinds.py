@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -61,6 +61,7 @@ class JobKind:
             the method of the settings.
         rehearse: a function from a job and a number of updates to the seconds per update; by default `Job.rehearse`
             times the training.
+        spec: the former name of `request`, for plug-ins.
         result: the class of its results, a subclass of `ProbeResult`; by default `ProbeResult`.
         table: a function from a long table and the name of a spread to a `BiasTable`; by default `bias_table`.
         measures: numbers in its records in addition to `value`; columns of the long table.
@@ -104,6 +105,11 @@ class JobKind:
     train: Lazy | None = None
     behavior: Lazy | None = None
     rehearse: Lazy | None = None
+    spec: InitVar[str | type | None] = None
+
+    def __post_init__(self, spec: str | type | None) -> None:
+        if spec is not None:
+            object.__setattr__(self, "request", spec)
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return a function of the kind: "jobs", "train", "behavior" or "rehearse"."""
