@@ -96,7 +96,7 @@ def setting(
     """
     if unknown := set(about).difference(OF_SETTINGS, OF_OPTIONS):
         known = ", ".join((*OF_SETTINGS, *OF_OPTIONS))
-        raise TypeError(f"setting() has no argument {unknown.pop()!r}; it has those of FieldCheck, and {known}")
+        raise TypeError(f"setting() has no argument {unknown.pop()!r}; it has the limits of FieldCheck, and {known}")
     initial: Any = {"default_factory": dict} if default == {} else {"default": default}
     check = FieldCheck(called, least, most, above, among, hint)
     return field(**initial, metadata={CHECK: check, **(metadata or {}), **about})
