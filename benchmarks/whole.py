@@ -14,7 +14,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from benchmarks.courses import GRAMMARS, SPACE
@@ -124,6 +124,11 @@ def _run(arguments: Sequence[tuple[object, ...]], threads: int) -> tuple[list[An
 class FixedJob(LanguageJob):
     """A row in which all replicates get the same number of updates: the largest number in the settings."""
 
+    @classmethod
+    def of(cls, job: Any) -> FixedJob:
+        """Return the job of a row with this training."""
+        return cls(**{one.name: getattr(job, one.name) for one in fields(job)})
+
     def train(self, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
         """Train as `icy probe` does, but as if the target were reached at the last check."""
         from icy.training.engine import Run
@@ -153,7 +158,7 @@ def train_row(row: Row, where: Where) -> str:
             out=out,
         )
         plan = make_plan(request)
-        rows = [replace(one, job=FixedJob(**vars(one.job))) for one in plan.rows]
+        rows = [replace(one, job=FixedJob.of(one.job)) for one in plan.rows]
         records = run_plan(replace(plan, rows=tuple(rows))).records
     done = [(record["reason"], record["steps"], len(record["curve"])) for record in records]
     expected = [("target", row.updates, len(row.checks))] * len(row.replicates)

@@ -62,6 +62,6 @@ NONE = 128 + 1  # weights of the option "none", which the environment does not h
 @pytest.mark.parametrize(("name", "fewer"), list(zip(speed.AGENTS, (NONE, 0), strict=True)))
 def test_a_plain_learner_has_icys_parameters(name: str, fewer: int) -> None:
     learner, core = name.split("/")[1:]
-    (ours,) = make_job("s2b", learner=learner, core=core, seeds=[1]).task.training(1).networks().values()
+    (ours,) = make_job("s2b", learner=learner, core=core, seeds=[1]).settings.training(1).networks().values()
     groups = plain.make_training(name, 0).optimizer.param_groups
     assert sum(w.numel() for g in groups for w in g["params"]) == sum(w.numel() for w in ours.parameters()) - fewer

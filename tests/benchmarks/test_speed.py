@@ -81,7 +81,7 @@ def test_icy_trains_every_replicate_of_a_row_for_as_long(tmp_path: Path) -> None
     spec = ProbeRequest.asked(
         model="sender/FC2L", grammar="perm", meanings="3x3", seeds=2, settings={"max_steps": 13}, out=tmp_path
     )
-    job = whole.FixedJob(**vars(make_plan(spec).rows[0].job))
+    job = whole.FixedJob.of(make_plan(spec).rows[0].job)
     outcomes = list(job.train())
     assert [(one.reason, one.steps) for one in outcomes] == [("target", 13)] * 4
     expected = list(whole.Row("sender/FC2L", 13).checks)

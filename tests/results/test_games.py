@@ -40,4 +40,4 @@ def test_a_row_is_next_to_its_printed_row() -> None:
     same = {"world": "thing", "representation": "qt", "rule_length": 1.0}
     sizes = pd.DataFrame({"vocab_size": [6, 64], "message_length": [1.0, 4.0]}).assign(**same)
     printed = [bench.references(table)[row] for table, row in zip(bench.PRINTED, bench._rows(sizes), strict=True)]
-    assert [row.values["accuracy"] for row in printed] == [0.92, 0.973]
+    assert [row["accuracy"] for row in printed] == [0.92, 0.973]
