@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol, TypeVar, Unpack
 
 from .code import is_user_module
-from .entry import ENTRY_KINDS, KINDS, PLAYERS, SIDES, Entry, EntryFields
+from .entry import ENTRY_KINDS, JOB, KINDS, PLAYERS, SIDES, Entry, EntryFields
 from .errors import unknown
 from .fields import described, spell_out_arguments
 from .registry import registry
@@ -190,3 +190,11 @@ def list_players(pattern: str | Iterable[str] | None = None) -> builtins.list[st
         ['speaker/posdis', 'listener/posdis']
     """
     return list("players", pattern)
+
+
+def register_kind_at(name: str, address: str, description: str, source: str) -> None:
+    """Register a kind of job of icy, which is imported from its address "module:object" on first use.
+
+    Commands that train nothing then start fast. Plug-ins use `icy.records.kinds.register_job_kind`.
+    """
+    registry.add(Entry(JOB, name, address, description, source, 1, origin=address.partition(":")[0]))

@@ -380,7 +380,7 @@ def default_word_size(representation: str, concepts: int, levels: int = 2) -> in
     return next(d for d in count(1) if levels**d >= concepts) if representation == "qt" else concepts
 
 
-# -- what a user asks for: several rows, each with replicates ----------------------------------------------------------
+# -- requests: several rows, each with replicates ---------------------------------------------------------------------
 
 
 @request_of(GamesSettings)

@@ -214,7 +214,7 @@ class StudySettings(Settings):
         return f"held-out {record['accuracy']:.2f} after {after}"
 
 
-# -- what a user asks for: several rows, each with games of an instance and a grammar ----------------------------------
+# -- requests: several rows, each with games of an instance and a grammar ---------------------------------------------
 
 
 @request_of(StudySettings)

@@ -13,13 +13,12 @@ from icy.config.protocols import (
 from icy.config.settings import (
     TrainingSettings,
 )
-from icy.core.registry import Entry, registry
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.grammars import cached_language, grammar_version
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
-from icy.languages.names import is_language, language_file, meanings_file
+from icy.languages.names import language_file, meanings_file
 from icy.records.pack import file_in
 
 from .job import Job, Replicate
@@ -62,13 +61,6 @@ class LanguageJob(Job):
     def facts(self) -> dict[str, str]:
         """Settings that may distinguish rows of one model."""
         return super().facts | ({} if self.frequencies is None else self.frequencies.config)
-
-    @property
-    def entries(self) -> list[Entry]:
-        """The entries of models, their cells, the kind of job, and the grammars, including each part of a chain."""
-        taught = [r.condition for r in self.replicates if r.condition != SCRATCH and not is_language(r.condition)]
-        names = dict.fromkeys(name for grammar in taught for name in grammar.split("+"))
-        return [*super().entries, *(registry.get(name, "grammar") for name in names)]
 
     def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a replicate."""
@@ -136,8 +128,7 @@ class LanguageJob(Job):
         own = {"model": self.settings.model_version}
         if replicate.condition != SCRATCH:
             own["grammar"] = grammar_version(replicate.condition)
-            parts = () if is_language(replicate.condition) else replicate.condition.split("+")
-            if any(registry.get(name, "grammar").is_users for name in parts):
+            if any(entry.is_users for entry in self.settings.entries_of(replicate.condition)):
                 own["language"] = self.language(replicate).digest()
         return {**own, "protocol": str(self.settings.version)}
 

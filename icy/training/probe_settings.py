@@ -1,4 +1,4 @@
-"""Settings that all kinds share whose models learn languages, and those of probes: one model that learns languages."""
+"""Settings shared by all kinds with models that learn languages, and the settings of probes of one model."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from icy.core.streams import DrawsName
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.languages.meanings import MeaningSpace
+from icy.languages.names import is_language
 from icy.languages.splits import Split
 from icy.records.long_table import changed_settings
 from icy.records.record import checked_accuracy, value_of
@@ -113,6 +114,11 @@ class LanguageSettings(Settings):
     def entries(self) -> list[Entry]:
         """The registry entries of the models and of their cells."""
         return [one for entry in self.models for one in (entry, entry.cell) if one is not None]
+
+    def entries_of(self, condition: str) -> list[Entry]:
+        """Return the registry entries of a grammar, of each part of a chain of grammars."""
+        parts = [] if condition == SCRATCH or is_language(condition) else condition.split("+")
+        return [registry.get(name, "grammar") for name in parts]
 
     @property
     def model_version(self) -> str:
