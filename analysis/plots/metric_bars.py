@@ -15,10 +15,9 @@ from matplotlib.colors import to_rgb
 from icy.analysis import style
 from icy.analysis.order import in_order
 from icy.analysis.picture import Panel, Picture, plot
-from icy.core.conventions import Convention, lower_is_better, read_conventions
+from icy.core.conventions import Convention, is_unbounded, lower_is_better, read_conventions
 
 CHANCE = "thick line below a bar: 95 % of the values by chance"
-OWN_SCALE = ("tre", "conflict_count", "mutual_information", "message_entropy", "unique_messages")  # may exceed 1
 PALE = 0.6  # share of the color of bars in white, so that the line of the spread is visible on every color
 BAR, ROOMY = 0.24, 0.34  # heights of a bar with its gap, and of a labeled bar, in inches
 LOWER = "\nlower is better"
@@ -54,7 +53,7 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Picture:
         across = style.across(len(metrics), style.WIDTH - 0.6)
         return Picture(panels, "How compositional the languages are", notes, columns=across, grid={"sharey": True})
     every = [replace(row[0], label=heading) for row, heading in zip(bars, headings, strict=True)]
-    large = [bar.is_large or metric in OWN_SCALE for bar, metric in zip(every, metrics, strict=True)]
+    large = [bar.is_large or is_unbounded(metric) for bar, metric in zip(every, metrics, strict=True)]
     shared = [bar for bar, own in zip(every, large, strict=True) if not own]
     groups = [shared] * bool(shared) + [[bar] for bar, own in zip(every, large, strict=True) if own]
     panels = [Panel(partial(_draw, some, True), height=ROOMY * len(some), grid="x") for some in groups]
