@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from icy.analysis.order import Facts, in_order, text_of
-from icy.analysis.plots.panels import (
-    CURVES,
-    MOST_NAMED,
-    Line,
-    ResultBlock,
-    blocks,
-    color_ends,
-    describe,
-    describe_tradeoff,
-    mean_and_band,
-    measured,
-    ranked,
-    tradeoff_limits,
-)
-from icy.analysis.style import grammar_looks, model_looks
-from icy.analysis.table_cells import LEAST_RATIO, SPREADS, conventions_of
+from icy.analysis.order import Facts, text_of
+from icy.analysis.plots.panels import ResultBlock, blocks, measured
+from icy.analysis.table_cells import SPREADS, conventions_of
 from icy.analysis.tables.printed_table import BiasTable
 from icy.core.errors import IncompatibleError
 from icy.core.text import counted
@@ -39,16 +24,12 @@ from icy.records.long_table import ROW
 from icy.records.record import Record
 from icy.version import __version__
 
+from .charts import Chart, charts_of, plain
+
 # -- sections of a report, one per protocol or kind of job, as plain data ----------------------------------------------
 
 
-MOST_POINTS = 60  # maximum per learning curve, enough for a line of a few hundred pixels
-LEAST_POINTS = 4  # minimum per learning curve, in a report with very many
-ALL_POINTS = 300_000  # maximum of all curves of a section: about 4 MB, which a browser reads at once
-DIGITS = 4
-Lines: TypeAlias = list[list[float | None]]  # a curve, as a list per name
-RUN = ("row", "grammar", "seed", "value", "censored", "failed", "reason", "error", "steps", "seconds", "curve")
-RATIOS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)  # named in legends and on axes
+RUN = ("row", "grammar", "seed", "value", "censored", "failed", "reason", "error", "steps", "seconds")
 COUNTS = ("parameters", "seeds", "concat updates")  # labels of tables that do not identify rows
 
 
@@ -106,38 +87,19 @@ class Section:
         """The panels of the charts; empty if the columns are scores."""
         return [] if self.scores else blocks(self.measured)
 
-    def described(self, by: Callable[[pd.DataFrame, str], tuple[str, list[str]]] = describe) -> tuple[str, list[str]]:
-        """Return the title of a chart and the notes that the table lacks."""
-        if self.scores:
-            return "How each row scores; colors compare the rows of a column", []
-        title, notes = by(self.measured, self.table.spread)
-        return title, [note for note in notes if note not in self.table.notes and not note.startswith(self.table.title)]
-
     @cached_property
     def log(self) -> bool:
         """Whether the values are ratios."""
         return bool(self.long["measure"].eq("ratio").any())
 
-    def charts(self) -> Iterator[tuple[str, str, Sequence[str], str]]:
-        """Yield the name, title, notes and class of each chart of the page."""
-        if len(self.rows) > 1 or not self.scores:  # scores of one row have different scales
-            yield "heat", *self.described(), "wide"
-        if self.tradeoff():
-            yield "tradeoff", *self.described(describe_tradeoff), ""
-        if self.has_curves:
-            note = (
-                f"thick line and band: mean ± {SPREADS[self.table.spread][0]}, while all seeds run; thin line: a seed"
-            )
-            yield "curves", CURVES.get(str(self.long["measure"].iloc[0]), CURVES[""]), [note], ""
-
-    @property
-    def has_curves(self) -> bool:
-        """Whether any run has a curve; old records, and results read from a table, have none."""
-        return bool(self._curves)
+    @cached_property
+    def charts(self) -> list[Chart]:
+        """The charts of the page."""
+        return list(charts_of(self))
 
     @cached_property
-    def _curves(self) -> dict[str, Any]:
-        """The curves of the records, by key."""
+    def curves_by_key(self) -> dict[str, Any]:
+        """The curves of the records, by key; old records, and results read from a table, have none."""
         return {record["key"]: curve for record in self.records if (curve := record.get("curve"))}
 
     @property
@@ -152,49 +114,17 @@ class Section:
         return [used[name].heading(name) if name in used else name for name in self.points]
 
     def data(self) -> Facts:
-        """Return the data of the page's script as json: rows, cells, runs, curves, and charts."""
-        curves, runs = self._runs()
+        """Return the data of the page's script as json: rows, runs, and charts with their values."""
+        runs = [[plain(about.get(name)) for name in RUN] for about in self.long.to_dict("records")]
         return {
             "name": self.name,
             "rows": self.names(),
-            "heat": self.cells(),
             "run_names": list(RUN),
             "runs": runs,
             "points": self.axes,
             "counted": self.counted,
-            "curves": curves,
-            "means": self._means(),
-            "tradeoff": self.tradeoff(),
-            "levels": self._levels(),
-            "charts": self.specs(),
+            "charts": {chart.name: {"spec": chart.spec, "values": chart.values} for chart in self.charts},
         }
-
-    def specs(self) -> dict[str, Facts]:
-        """Return the charts (Vega-Lite) with the limits, scales, looks and names of `icy plot`; scripts add values."""
-        found, log = charts(), self.log
-        heat, curves, title = found["heat"], found["curves"], "ratio to concat" if log else "mean"
-        color, ends = heat["layer"][0]["encoding"]["color"], (0.0, 1.0)
-        color["title"] = "within its column" if self.scores else title
-        if self.blocks:
-            ends = color_ends(self.blocks, self.table.spread)
-            color["legend"] |= {"values": [one for one in RATIOS if ends[0] <= one <= ends[1]]} if log else {}
-        color["scale"] |= {"domain": ends} | ({"type": "log", "reverse": True} if log and self.blocks else {})
-        heat["description"] = heat["description"].replace("mean", color["title"])
-        heat["encoding"]["x"]["sort"] = [self.table.heading(name) for name in self.table.grammars]
-        points = [point for part in self.blocks for point in ranked(part, self.table.spread)]
-        if points:
-            for axis, ends in zip("xy", tradeoff_limits(points, log), strict=True):
-                encoding = found["tradeoff"]["encoding"][axis]
-                encoding["scale"] = {"domain": ends, "nice": False} | ({"type": "log"} if log else {"zero": False})
-                if log:
-                    encoding |= {"axis": {"values": RATIOS}, "title": encoding["title"].replace("accuracy", title)}
-            if log:  # a small ratio is better
-                found["tradeoff"]["layer"][2]["mark"]["interpolate"] = "step-before"
-        looks, lines = grammar_looks(in_order(self.long["grammar"])), curves["layer"][1]["encoding"]
-        lines["x"]["title"] = lines["tooltip"][2]["title"] = self.counted
-        lines["color"]["scale"] = {"domain": list(looks), "range": [look.color for look in looks.values()]}
-        lines["strokeDash"]["scale"] = {"domain": list(looks), "range": [look.dashes for look in looks.values()]}
-        return {name: found[name] for name in ("heat", "tradeoff", "curves")}
 
     def names(self) -> list[str]:
         """Return a name for each row: the name of its line in the table; model and settings if it has several lines."""
@@ -208,100 +138,6 @@ class Section:
             or ", ".join([str(row["model"]), *filter(None, (text_of(row[name], "") for name in varying))])
             for place, row in enumerate(self.rows)
         ]
-
-    def cells(self) -> list[Facts]:
-        """Return the cells of the heat map: panel, row, column, center, interval, texts, and the value of its color."""
-        table, spread = self.table, self.table.spread
-        rows = [
-            (part.name, _row_of(line), line.label, {name: line.cell(name, spread) for name in part.grammars})
-            for part in self.blocks
-            for line in part.lines
-        ]
-        if self.scores:
-            lines = zip(self.lines, table.rows, strict=True)
-            rows = [("", place, label, dict(cells)) for (place, label), (_, cells) in lines]
-        found, least = [], LEAST_RATIO if self.log else -math.inf  # above 0 for a logarithmic scale
-        for panel, place, label, cells in rows:
-            for name, cell in cells.items():
-                if cell is None or not cell.seeds or not math.isfinite(cell.center):
-                    continue
-                text = cell.text(table.decimals, table.signed)
-                about = {
-                    "panel": panel,
-                    "row": place,
-                    "label": label,
-                    "column": table.heading(name),
-                    "shade": max(cell.center, least),
-                    "shown": cell.lines(table.decimals),
-                    "text": text + (f", {cell.censored} of {cell.seeds} cut" if 0 < cell.censored < cell.seeds else ""),
-                }
-                seeds = self._seeds.get((place, name), self._seeds.get((place, ""), ""))
-                found.append({**about, "mean": cell.center, "n": cell.seeds, "seeds": seeds})
-        return _within_columns(found) if self.scores else found
-
-    @cached_property
-    def _seeds(self) -> dict[tuple[int, str], str]:
-        """The seeds with a value, by row and grammar; the grammar "" has the seeds of all grammars."""
-        done = self.long.loc[self.long["value"].notna(), ["row", "grammar", "seed"]]
-        both = pd.concat([done, done.assign(grammar="")])
-        found: Any = both.groupby(["row", "grammar"], sort=False)["seed"].unique()
-        return {key: ", ".join(map(str, seeds)) for key, seeds in found.items()}
-
-    def tradeoff(self) -> list[Facts]:
-        """Return the points of the trade-off, with their intervals, as `icy plot tradeoff` draws them."""
-        found = []
-        for part in self.blocks:
-            points = ranked(part, self.table.spread)
-            looks = model_looks(point.line.model for point in points)
-            for point in points:
-                (x, y), ((left, right), (low, high)) = point.place, point.ends
-                row = _row_of(point.line)
-                about = {"panel": part.name, "row": row, "label": point.line.label, "front": point.front}
-                about |= {"x": x, "y": y, "left": left, "right": right, "low": low, "high": high}
-                about |= {"color": looks[point.line.model].color, "n": point.noise.seeds, "seeds": self._seeds[row, ""]}
-                found.append({**about, "name": point.name if len(points) <= MOST_NAMED else str(point.rank)})
-        return found
-
-    def _levels(self) -> list[list[Facts]]:
-        """Return the horizontal lines of each row's curves of accuracy: the target and chance, if its panel has one."""
-        found: list[list[Facts]] = [[] for _ in self.rows]
-        for part in self.blocks:
-            levels = {"target": part.target, "chance": part.chance}
-            lines: list[Facts] = [{"y": float(y), "name": name} for name, y in levels.items() if y is not None]
-            for row in part.long["row"].unique():
-                found[row] = lines
-        return found
-
-    def _runs(self) -> tuple[list[Lines], list[list[object]]]:
-        """Return all curves, and a list of values per run; the last value is the index of the run's curve, or -1."""
-        most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(self._curves))))
-        curves: list[Lines] = []
-        runs = []
-        for about in self.long.to_dict("records"):
-            shown = thinned(self._curves.get(about["key"], ()), len(self.points), most)
-            runs.append([*(_plain(about.get(name)) for name in RUN[:-1]), len(curves) if shown else -1])
-            curves += [shown] if shown else []
-        return curves, runs
-
-    def _means(self) -> list[list[object]]:
-        """Return the mean curves over seeds: row, grammar, index of the value, x, mean, and lower and upper end."""
-        of_key = self._curves
-        keys: Any = self.long.groupby(["row", "grammar"], sort=False)["key"].agg(list) if of_key else {}
-        chosen = {where: own for where, some in dict(keys).items() if len(own := [k for k in some if k in of_key]) > 1}
-        most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(chosen) * len(self.points))))
-        found: list[list[object]] = []
-        for (row, grammar), own in chosen.items():
-            for y in range(1, len(self.points)):
-                runs = {
-                    key: {p[0]: p[y] for p in of_key[key] if len(p) > y and all(map(_is_number, (p[0], p[y])))}
-                    for key in own
-                }
-                shared, mean, wide = mean_and_band(
-                    pd.DataFrame(runs, dtype=float).sort_index(), self.table.spread, most
-                )
-                lines = (shared.index, mean, mean - wide, mean + wide)
-                found += [[int(row), str(grammar), y, *([_plain(v) for v in line] for line in lines)]] * bool(len(mean))
-        return found
 
     def failures(self) -> list[list[str]]:
         """Return model, grammar, seed and error of runs that failed."""
@@ -317,49 +153,6 @@ class Section:
             if any(values):
                 found.append((name, values[0] if len(values) == 1 else f"{len(values)} values"))
         return found
-
-
-def thinned(curve: Sequence[Sequence[float | None]], names: int, most: int = MOST_POINTS) -> Lines:
-    """Return a curve with at most `most` points, including the last, as a list per name.
-
-    Example:
-        >>> thinned([[0, 0.5], [50, 0.75]], 2)
-        [[0, 50], [0.5, 0.75]]
-    """
-    points = [point for point in curve if len(point) >= 2 and all(map(_is_number, point[:2]))]
-    if not points:
-        return []
-    step = -(-len(points) // most)
-    chosen = points[::-1][::step][::-1]
-    return [[_plain(point[place]) if place < len(point) else None for point in chosen] for place in range(names)]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
-
-
-def _row_of(line: Line) -> int:
-    """Return the number of the row of a line of a chart."""
-    return int(line.long["row"].iloc[0])
-
-
-def _within_columns(cells: list[Facts]) -> list[Facts]:
-    """Rescale the color value of cells to [0, 1], from the least to the largest mean of their column."""
-    ends: dict[str, list[float]] = {}
-    for cell in cells:
-        ends.setdefault(cell["column"], []).append(cell["mean"])
-    shades = {name: (min(values), max(values) - min(values) or 1.0) for name, values in ends.items()}
-    return [{**cell, "shade": (cell["mean"] - shades[cell["column"]][0]) / shades[cell["column"]][1]} for cell in cells]
-
-
-def _plain(value: Any) -> Any:
-    """Return a value for json: numbers with few digits, None if missing or not finite."""
-    if value is None or isinstance(value, str | bool):
-        return value
-    number = float(value)
-    if not math.isfinite(number):
-        return None
-    return int(number) if number == int(number) else float(f"{number:.{DIGITS}g}")
 
 
 # -- the page of a report: one HTML file with its style, script, library and data --------------------------------------
@@ -394,12 +187,6 @@ def report_page(sections: Sequence[Section], title: str, methods: str) -> str:
         failed=sum(len(section.failures()) for section in sections),
         spreads=dict.fromkeys(SPREADS[section.table.spread][0] for section in sections),
     )
-
-
-def charts() -> dict[str, Facts]:
-    """Return the charts of `web/charts.json` (Vega-Lite), to which scripts add the data."""
-    found: dict[str, Facts] = json.loads((WEB / "charts.json").read_text())
-    return found
 
 
 def whole_page(name: str, data: object, **values: object) -> str:

@@ -68,7 +68,7 @@ function positioned() {
 }
 
 function drawSpace() {
-  const spec = structuredClone(data.charts.space), used = current().axes[axes];
+  const spec = structuredClone(data.space), used = current().axes[axes];
   const points = positioned(), drawn = new Set(points.map((one) => one.label)), rest = every().filter((one) => !drawn.has(one.label));
   const families = [...new Set(current().models.map((one) => one.family))].sort();
   spec.encoding.x.title = used?.titles[0]; spec.encoding.y.title = used?.titles[1];
