@@ -44,14 +44,8 @@ def _ceiling(facts: Facts, score: Score) -> str:
     )
 
 
-@register_metric(
-    "context_independence",
-    source="Bogin, Geva and Berant 2018",
-    aliases=("CI",),
-    weighted=True,
-    unstructured=0.0,
-    by_construction=_ceiling,
-)
+@register_metric("context_independence", source="Bogin, Geva and Berant 2018", aliases=("CI",), weighted=True,
+                 unstructured=0.0, by_construction=_ceiling)  # fmt: skip
 def context_independence(
     meanings: object,
     messages: object = None,

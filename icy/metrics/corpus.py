@@ -191,9 +191,8 @@ def _all_different(facts: Facts, score: Score) -> str:
     return f"no message occurs twice: {value} for any unique messages"
 
 
-@register_metric(
-    "mutual_information", source="Shannon 1948", unstructured=0.0, unbounded=True, by_construction=_all_different
-)
+@register_metric("mutual_information", source="Shannon 1948", unstructured=0.0, unbounded=True,
+                 by_construction=_all_different)  # fmt: skip
 @either_spelling
 @of_repeated_rows
 def mutual_information(

@@ -150,9 +150,8 @@ def mig(meanings: object, messages: object = None, *, bins: int = 20, eos: objec
     return Score("mig", float(np.nanmean(gaps)), len(coded), conventions, {"gaps": gaps.tolist()})
 
 
-@register_metric(
-    "modularity", source="Ridgeway and Mozer 2018", weighted=True, unstructured=0.0, by_construction=positional
-)
+@register_metric("modularity", source="Ridgeway and Mozer 2018", weighted=True, unstructured=0.0,
+                 by_construction=positional)  # fmt: skip
 def modularity(
     meanings: object, messages: object = None, *, bins: int = 20, dead: str = "zero", eos: object = None
 ) -> Score:
@@ -209,9 +208,8 @@ def _one_dimension(facts: Facts, score: Score) -> str:
     )
 
 
-@register_metric(
-    "factor_vae", source="Kim and Mnih 2018", aliases=("FactorVAE",), weighted=True, by_construction=_one_dimension
-)
+@register_metric("factor_vae", source="Kim and Mnih 2018", aliases=("FactorVAE",), weighted=True,
+                 by_construction=_one_dimension)  # fmt: skip
 def factor_vae(
     meanings: object,
     messages: object = None,

@@ -32,9 +32,8 @@ def _no_conflict(facts: Facts, score: Score) -> str:
     return "as many positions as attributes have a different token in each row: 0 for any unique messages"
 
 
-@register_metric(
-    "conflict_count", source="Kuciński et al. 2021", lower_is_better=True, unbounded=True, by_construction=_no_conflict
-)
+@register_metric("conflict_count", source="Kuciński et al. 2021", lower_is_better=True, unbounded=True,
+                 by_construction=_no_conflict)  # fmt: skip
 @of_repeated_rows
 def conflict_count(meanings: object, messages: object = None, *, eos: object = None) -> Score:
     """Conflict count: how often a token at a position has an unusual meaning; lower is better.

@@ -47,15 +47,8 @@ def _single_sums(facts: Facts, score: Score) -> str:
     return "only one attribute changes, so every message is the sum of one part: 0 for any language without synonyms"
 
 
-@register_metric(
-    "tre",
-    source="Andreas 2019",
-    aliases=("TRE7",),
-    weighted=True,
-    lower_is_better=True,
-    unbounded=True,
-    by_construction=_single_sums,
-)
+@register_metric("tre", source="Andreas 2019", aliases=("TRE7",), weighted=True, lower_is_better=True, unbounded=True,
+                 by_construction=_single_sums)  # fmt: skip
 @either_spelling
 @standard_state()
 def tre(

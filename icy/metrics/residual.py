@@ -31,15 +31,8 @@ def _assigned(facts: Facts, score: Score) -> str:
     return f"fewer positions ({positions}) than attributes ({attributes}) change, and each encodes one: {bound}"
 
 
-@register_metric(
-    "residual_entropy",
-    source="Resnick et al. 2020",
-    aliases=("resent",),
-    weighted=True,
-    lower_is_better=True,
-    unstructured=1.0,
-    by_construction=_assigned,
-)
+@register_metric("residual_entropy", source="Resnick et al. 2020", aliases=("resent",), weighted=True,
+                 lower_is_better=True, unstructured=1.0, by_construction=_assigned)  # fmt: skip
 @either_spelling
 def residual_entropy(
     meanings: object,
@@ -95,9 +88,8 @@ def residual_entropy(
     return Score("residual_entropy", float(np.mean(left)), len(table), conventions, {"positions": groups})
 
 
-@register_metric(
-    "hce", source="Icy22 appendix D", aliases=("compent",), weighted=True, unstructured=0.0, by_construction=_assigned
-)
+@register_metric("hce", source="Icy22 appendix D", aliases=("compent",), weighted=True, unstructured=0.0,
+                 by_construction=_assigned)  # fmt: skip
 @either_spelling
 def hce(meanings: object, messages: object = None, *, normalised: bool = True, eos: object = None) -> Score:
     """Human compositional entropy: one less residual entropy with every position at its best attribute.

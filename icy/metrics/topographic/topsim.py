@@ -28,13 +28,8 @@ RowPairs = tuple[Rows, Rows]  # the two rows of each pair, [n] each
 WORTH_A_GPU = 20_000  # number of rows; smaller tables are counted in less time than importing torch takes
 
 
-@register_metric(
-    "topsim",
-    source="Brighton and Kirby 2006; Lazaridou et al. 2018",
-    aliases=("rho",),
-    weighted=True,
-    heads=("message",),
-)
+@register_metric("topsim", source="Brighton and Kirby 2006; Lazaridou et al. 2018", aliases=("rho",), weighted=True,
+                 heads=("message",))  # fmt: skip
 @either_spelling
 @standard_state()
 def topsim(
