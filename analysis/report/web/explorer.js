@@ -159,21 +159,14 @@ function show() { placeOwn(); shownChoices(); choose(chosen ?? own.models[0]?.la
 
 // -- the reader's own results --------------------------------------------------------------------------------------
 
+const CELL = /(?:"((?:[^"]|"")*)"|([^,\r\n]*))(,|\r?\n|$)/g; // a cell, in quotes or not, and what ends it
 function cells(csv) {
-  const rows = [[""]];
-  let quoted = false;
-  for (let i = 0; i < csv.length; i++) {
-    const sign = csv[i], row = rows[rows.length - 1];
-    if (quoted) {
-      if (sign === '"' && csv[i + 1] === '"') { row[row.length - 1] += '"'; i++; }
-      else if (sign === '"') quoted = false;
-      else row[row.length - 1] += sign;
-    } else if (sign === '"') quoted = true;
-    else if (sign === ",") row.push("");
-    else if (sign === "\n") rows.push([""]);
-    else if (sign !== "\r") row[row.length - 1] += sign;
+  const rows = [[]];
+  for (const [, quoted, plain, end] of csv.matchAll(CELL)) {
+    rows.at(-1).push(quoted?.replaceAll('""', '"') ?? plain);
+    if (end !== ",") rows.push([]);
   }
-  return rows.filter((row) => row.length > 1 || row[0] !== "");
+  return rows.filter((row) => row.length > 1 || row[0]);
 }
 
 const yes = (word) => /^(true|1)$/i.test(word ?? "");

@@ -57,7 +57,7 @@ function drawPictures(place) {
     const at = `${name}-${place}`, chart = data.sections[place].charts[name], spec = structuredClone(chart?.spec);
     if (!spec) continue;
     const shown = chart.values.filter(({ row }) => rows.has(row)), count = new Set(shown.map(({ panel }) => panel)).size;
-    const width = document.getElementById(at).clientWidth, columns = name === "heat" ? 1 : Math.min(width < 460 ? 1 : 3, count), { x, y } = spec.encoding;
+    const width = document.getElementById(at)?.clientWidth ?? 0, columns = name === "heat" ? 1 : Math.min(width < 460 ? 1 : 3, count), { x, y } = spec.encoding;
     if (name === "tradeoff") spec.width = Math.max(140, width / columns - 70);
     else y.axis = { labelLimit: Math.max(0.35 * width, width - x.sort.length * spec.width.step - LEGEND) };
     if (name === "heat" && shown.length > MOST_NUMBERS) spec.layer.length = 1;
