@@ -15,7 +15,7 @@ from matplotlib.colors import to_rgb
 from icy.analysis import style
 from icy.analysis.order import in_order
 from icy.analysis.picture import Panel, Picture, plot
-from icy.core.conventions import Convention, read_conventions
+from icy.core.conventions import Convention, lower_is_better, read_conventions
 from icy.core.registry import registry
 
 CHANCE = "thick line below a bar: 95 % of the values by chance"
@@ -41,11 +41,7 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Picture:
     """
     conventions = read_conventions(scores.get("conventions", ()))
     used = [conventions.get(metric, Convention(metric)) for metric in metrics]
-    entries = [registry.find("metric", metric) for metric in metrics]
-    headings = [
-        one.heading(one.metric.replace("_", " ")) + LOWER * (entry is not None and entry.lower_is_better)
-        for one, entry in zip(used, entries, strict=True)
-    ]
+    headings = [f"{one.heading(one.metric.replace('_', ' '))}{LOWER * lower_is_better(one.metric)}" for one in used]
     looks = style.grammar_looks(in_order(map(str, scores["name"])))
     parts = {name: scores[scores["name"].astype(str) == name] for name in looks}
     bars = [[_Bar.of(parts[name], metric, name, look.color) for name, look in looks.items()] for metric in metrics]
@@ -58,7 +54,8 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Picture:
         across = style.across(len(metrics), style.WIDTH - 0.6)
         return Picture(panels, "How compositional the languages are", notes, columns=across, grid={"sharey": True})
     every = [replace(row[0], label=heading) for row, heading in zip(bars, headings, strict=True)]
-    large = [bar.is_large or (entry is not None and entry.unbounded) for bar, entry in zip(every, entries, strict=True)]
+    unbounded = {entry.name for entry in registry.entries("metric") if entry.unbounded}
+    large = [bar.is_large or metric in unbounded for bar, metric in zip(every, metrics, strict=True)]
     shared = [bar for bar, own in zip(every, large, strict=True) if not own]
     groups = [shared] * bool(shared) + [[bar] for bar, own in zip(every, large, strict=True) if own]
     panels = [Panel(partial(_draw, some, True), height=ROOMY * len(some), grid="x") for some in groups]

@@ -123,6 +123,12 @@ def read_conventions(cells: Iterable[object]) -> dict[str, Convention]:
     }
 
 
+def lower_is_better(metric: str) -> bool:
+    """Return whether a metric is an error; False if it is not registered."""
+    entry = registry.find("metric", metric)
+    return entry is not None and entry.lower_is_better
+
+
 def _defaults(metric: str) -> dict[str, object]:
     """Return the default values of a metric's arguments; empty if the metric is not registered."""
     entry = registry.find("metric", metric)

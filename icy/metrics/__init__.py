@@ -18,11 +18,12 @@ import lazy_loader
 
 from icy.core.registry import registry
 
-# A module must not have the name of its function: importing it would replace it.
 _FOLDER = Path(__file__).parent
 for _file in sorted(_FOLDER.rglob("*.py")):
     if "\n@register_metric(" in _file.read_text(encoding="utf-8"):
-        importlib.import_module(".".join([__name__, *_file.relative_to(_FOLDER).with_suffix("").parts]))
+        _name = ".".join([__name__, *_file.relative_to(_FOLDER).with_suffix("").parts])
+        _module = importlib.import_module(_name)
+        globals()[_file.stem] = getattr(_module, _file.stem, _module)  # a metric may have the name of its file
 
 _of_stub, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
