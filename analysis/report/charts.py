@@ -40,6 +40,11 @@ MEAN = "mean"  # in the place of the seed
 Values: TypeAlias = list[Facts]
 
 
+def ink(color: str) -> str:
+    """Return a color for a page that may be dark: black becomes the color of its text."""
+    return "currentColor" if color == "#000000" else color
+
+
 class Chart(NamedTuple):
     """A chart of a section: its name, title, notes, specification, values, and its class in the page."""
 
@@ -214,7 +219,7 @@ def _tradeoff(section: Section, parts: Sequence[Sequence[Point]]) -> Chart:
             values.append({
                 "panel": part.name, "row": row, "label": point.line.label, "front": point.front,
                 "x": x, "y": y, "left": left, "right": right, "low": low, "high": high,
-                "color": looks[point.line.model].color, "n": point.noise.seeds, "seeds": seeds[row, ""],
+                "color": ink(looks[point.line.model].color), "n": point.noise.seeds, "seeds": seeds[row, ""],
                 "name": point.name if len(points) <= MOST_NAMED else str(point.rank),
             })  # fmt: skip
     about = describe_tradeoff(section.measured, section.table.spread)
@@ -230,7 +235,7 @@ def _curves(section: Section) -> Chart:
     legend = {"symbolType": "stroke", "symbolOpacity": 1, "symbolStrokeWidth": 2}
     color, dash = (
         field("grammar", "nominal", title=None, legend=legend, scale={"domain": list(looks), "range": values})
-        for values in ([look.color for look in looks.values()], [look.dashes for look in looks.values()])
+        for values in ([ink(look.color) for look in looks.values()], [look.dashes for look in looks.values()])
     )
     told = {"grammar": "grammar", "seed": "seed", "x": section.counted, "y": "value"}
     lists = {"flatten": ["x", "y", "low", "high"]}

@@ -18,7 +18,7 @@ from icy.core.errors import UnknownNameError
 from icy.core.registry import registry
 from icy.training.probe_settings import ProbeSettings
 
-from .charts import field, layer, specification, tooltip
+from .charts import field, ink, layer, specification, tooltip
 from .page import whole_page
 
 CHOICES = ("role", "protocol", "representation", "meanings")  # columns of SETTING that the reader chooses first
@@ -44,7 +44,7 @@ def explorer_page(atlas: Atlas) -> str:
         "least": LEAST_RATIO,
         "shared": MIN_SHARED,
         "listed": LISTED_NEIGHBORS,
-        "colours": _colors(settings),
+        "colours": {family: ink(color) for family, color in _colors(settings).items()},
         "space": _space(),
     }
     choices = (*CHOICES, *further_choices(settings))

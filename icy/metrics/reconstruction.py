@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +13,6 @@ from icy.core.register import register_metric
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.languages.table import Table, count_varying
-from icy.metrics.score import Score, undefined, why_unvaried
-
-if TYPE_CHECKING:
-    pass
-
 
 from .construction import Facts
 from .reconstruction_solvers import (
@@ -31,6 +25,7 @@ from .reconstruction_solvers import (
     solve_additive,
     solve_permutation,
 )
+from .score import Score, undefined, why_unvaried
 
 COMPOSITIONS = ("additive", "permutation", "linear")
 DISTANCES = ("l1", "l2", "cosine", "cross_entropy")

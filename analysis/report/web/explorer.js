@@ -74,7 +74,7 @@ function drawSpace() {
   spec.encoding.x.title = used?.titles[0]; spec.encoding.y.title = used?.titles[1];
   spec.layer[1].encoding.color.scale = { domain: families, range: families.map((one) => data.colours[one]) };
   document.getElementById("rest").textContent = used && rest.length ? `Not drawn, because grammars of these axes are missing: ${rest.map((one) => one.label).join(", ")}.` : "";
-  draw("space", spec, points, (datum) => choose(datum.label), "Too few models have all grammars here; the table below has them.");
+  draw("space", spec, points, { clicked: ({ label }) => choose(label), empty: "Too few models have all grammars here; the table below has them." });
 }
 
 // As in icy's placement: most shared grammars first, then the root mean square of their differences.

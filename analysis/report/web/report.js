@@ -14,7 +14,7 @@ function drawCurves(place, row = chosen[place]) {
   spec.layer[1].encoding.y.title = section.points[y]; // of the lines, above the band
   if (!averaged.size) spec.layer.splice(0, 1);
   document.querySelector(`[data-of="${place}"]`).textContent = `of ${row === chosen[place] ? "" : "the row under the pointer: "}${section.rows[row]}`;
-  draw(`curves-${place}`, spec, shown.some(({ grammar }) => grammar) ? shown : [], null, "These runs have no curves.");
+  draw(`curves-${place}`, spec, shown.some(({ grammar }) => grammar) ? shown : [], { empty: "These runs have no curves." });
 }
 
 function choose(place, row) {
@@ -61,8 +61,8 @@ function drawPictures(place) {
     if (name === "tradeoff") spec.width = Math.max(140, width / columns - 70);
     else y.axis = { labelLimit: Math.max(0.35 * width, width - x.sort.length * spec.width.step - LEGEND) };
     if (name === "heat" && shown.length > MOST_NUMBERS) spec.layer.length = 1;
-    draw(at, inPanels(spec, shown, columns), shown, ({ row }) => choose(place, row), undefined, ({ row }) => preview(place, row));
-    drawn.set(at, () => drawPictures(place)); // the room depends on the width
+    const told = { clicked: ({ row }) => choose(place, row), pointed: ({ row }) => preview(place, row) };
+    draw(at, inPanels(spec, shown, columns), shown, { ...told, again: () => drawPictures(place) }); // the room depends on the width
   }
 }
 

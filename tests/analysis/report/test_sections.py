@@ -12,7 +12,7 @@ import pytest
 
 from icy.analysis.order import ORDER
 from icy.analysis.report import charts
-from icy.analysis.report.charts import MOST_POINTS, thinned
+from icy.analysis.report.charts import MOST_POINTS, ink, thinned
 from icy.analysis.report.page import Section
 from icy.analysis.style import grammar_looks
 from icy.analysis.tables.bias import bias_table
@@ -138,7 +138,7 @@ def test_curves_have_the_colors_of_the_plots_and_lines_at_target_and_chance() ->
     found = section(table, records=records)
     scale = specs(found)["curves"]["layer"][1]["encoding"]["color"]["scale"]
     assert scale["domain"] == [name for name in ORDER if name in set(table["grammar"])]
-    assert scale["range"] == [look.color for look in grammar_looks(scale["domain"]).values()]
+    assert scale["range"] == [ink(look.color) for look in grammar_looks(scale["domain"]).values()]
     levels = [(one["row"], one["name"], one["level"]) for one in values(found, "curves") if "name" in one]
     assert levels == [(row, *level) for row in range(3) for level in (("target", 0.8), ("chance", 0.25))]
 
