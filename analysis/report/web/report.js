@@ -51,16 +51,18 @@ function inPanels({ $schema, description, data: shown, autosize, ...view }, valu
   return { $schema, description, data: shown, concat: parts, columns, resolve: { scale: { color: "shared" } } };
 }
 
+// The charts of a section whose values are rows of its table, in panels; of curves, the script draws one row.
+const inRows = (section) => Object.entries(section.charts).filter(([name]) => name !== "curves");
+
 function drawPictures(place) {
   const rows = shownRows(place);
-  for (const name of ["heat", "tradeoff"]) {
-    const at = `${name}-${place}`, chart = data.sections[place].charts[name], spec = structuredClone(chart?.spec);
-    if (!spec) continue;
-    const shown = chart.values.filter(({ row }) => rows.has(row)), count = new Set(shown.map(({ panel }) => panel)).size;
-    const width = document.getElementById(at)?.clientWidth ?? 0, columns = name === "heat" ? 1 : Math.min(width < 460 ? 1 : 3, count), { x, y } = spec.encoding;
-    if (name === "tradeoff") spec.width = Math.max(140, width / columns - 70);
-    else y.axis = { labelLimit: Math.max(0.35 * width, width - x.sort.length * spec.width.step - LEGEND) };
-    if (name === "heat" && shown.length > MOST_NUMBERS) spec.layer.length = 1;
+  for (const [name, { spec: whole, values }] of inRows(data.sections[place])) {
+    const at = `${name}-${place}`, spec = structuredClone(whole), { x, y } = spec.encoding, cells = spec.width.step;
+    const shown = values.filter(({ row }) => rows.has(row)), count = new Set(shown.map(({ panel }) => panel)).size;
+    const width = document.getElementById(at)?.clientWidth ?? 0, columns = cells ? 1 : Math.min(width < 460 ? 1 : 3, count);
+    if (cells) y.axis = { labelLimit: Math.max(0.35 * width, width - x.sort.length * cells - LEGEND) };
+    else spec.width = Math.max(140, width / columns - 70);
+    if (cells && shown.length > MOST_NUMBERS) spec.layer.length = 1;
     const told = { clicked: ({ row }) => choose(place, row), pointed: ({ row }) => preview(place, row) };
     draw(at, inPanels(spec, shown, columns), shown, { ...told, again: () => drawPictures(place) }); // the room depends on the width
   }
@@ -79,7 +81,7 @@ data.sections.forEach((section, place) => {
   drawPictures(place);
   choose(place, section.charts.curves?.values[0].row ?? 0);
   const table = document.getElementById(`table-${place}`);
-  for (const name of ["heat", "tradeoff"]) document.getElementById(`${name}-${place}`)?.addEventListener("mouseleave", () => preview(place));
+  for (const [name] of inRows(section)) document.getElementById(`${name}-${place}`).addEventListener("mouseleave", () => preview(place));
   table.addEventListener("click", (event) => {
     const button = event.target.closest("[data-row]");
     if (!button) return;

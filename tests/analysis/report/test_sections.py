@@ -178,13 +178,14 @@ def test_scores_are_coloured_within_their_column() -> None:
     assert specs(found)["heat"]["layer"][0]["encoding"]["color"]["title"] == "within its column"
 
 
-@pytest.mark.parametrize(("kind", "counted"), [("probe", "updates"), ("study", "trials"), ("unknown", "updates")])
-def test_the_unit_of_curves_depends_on_the_kind_of_job(kind: str, counted: str) -> None:
-    assert section(long(THREE).assign(job_kind=kind)).data()["counted"] == counted
-
-
-def test_the_unit_of_curves_of_a_plug_in_is_its_first_name() -> None:
-    assert section(long(THREE), points=("rounds", "accuracy")).data()["counted"] == "rounds"
+@pytest.mark.parametrize(
+    ("kind", "first", "counted"),
+    [("probe", "steps", "updates"), ("study", "steps", "trials"), ("unknown", "steps", "updates"),
+     ("probe", "rounds", "rounds")],
+)  # fmt: skip
+def test_the_unit_of_curves_depends_on_the_kind_of_job(kind: str, first: str, counted: str) -> None:
+    found = section(long(THREE).assign(job_kind=kind), points=(first, "accuracy"))
+    assert found.data()["counted"] == counted
 
 
 @pytest.mark.parametrize("log", [True, False])
