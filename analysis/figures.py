@@ -12,7 +12,7 @@ from matplotlib.text import Text
 
 from icy.core.errors import InvalidSettingError
 
-from .style import own_settings
+from .own_settings import own_settings
 
 DPI = 110  # resolution of the picture in a notebook
 LEAST = 0.4  # narrowest readable axes, in inches

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted, natural
+
+from .own_settings import RC
+from .own_settings import load_matplotlib as load_matplotlib  # re-exported, like the next
+from .own_settings import own_settings as own_settings
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -25,11 +27,6 @@ if TYPE_CHECKING:
     from icy.analysis.order import Facts
 
     from .figures import ShownFigure
-
-# The same svg each time; text in a pdf stays text, in a font type that publishers accept; text without hinting, which
-# makes it up to a tenth wider at the resolution of screens, so that lines end outside the figure.
-FILES: dict[Any, Any] = {"svg.hashsalt": "icy", "pdf.fonttype": 42, "text.hinting": "none"}
-RC: dict[Any, Any] = {}  # settings that differ from matplotlib's defaults, as of a style
 
 # Okabe and Ito's colors, which are distinct under every common color blindness; dashes help in gray print.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
@@ -157,47 +154,6 @@ def model_looks(models: Iterable[str]) -> dict[str, Look]:
         )
         for name in models
     }
-
-
-# -- settings of matplotlib that new figures have, in place of the user's ----------------------------------------------
-
-
-def load_matplotlib() -> None:
-    """Import matplotlib; without MPLBACKEND if that is not valid, since icy opens no windows.
-
-    Raises:
-        InvalidSettingError: matplotlib cannot read the user's settings.
-    """
-    backend = os.environ.get("MPLBACKEND")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise
-    except Exception as error:  # of any kind, from its file, its variables or the locale
-        if os.environ.pop("MPLBACKEND", None) is None:
-            raise InvalidSettingError(
-                f"matplotlib cannot read its settings ({error}): correct or remove the file matplotlibrc."
-            ) from error
-        for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
-            del sys.modules[name]  # parts that were imported before the error
-        load_matplotlib()
-    finally:
-        if backend is not None:
-            os.environ["MPLBACKEND"] = backend
-
-
-@contextmanager
-def own_settings() -> Iterator[None]:
-    """Draw with matplotlib's defaults and the style, without the user's settings (LaTeX, fonts, colors, formats).
-
-    It is for a `with` block, and also a decorator of functions that draw.
-    """
-    from matplotlib import rc_context, rcdefaults, rcParams
-
-    with rc_context():
-        rcdefaults()
-        rcParams.update(FILES | RC)
-        yield
 
 
 # -- figures -----------------------------------------------------------------------------------------------------------

@@ -18,8 +18,7 @@ from icy.core.errors import UnknownNameError
 from icy.core.registry import registry
 from icy.training.probe_settings import ProbeSettings
 
-from .charts import field, ink, layer, specification, tooltip
-from .page import whole_page
+from .page import field, ink, layer, specification, tooltip, whole_page
 
 CHOICES = ("role", "protocol", "representation", "meanings")  # columns of SETTING that the reader chooses first
 NAMES = {

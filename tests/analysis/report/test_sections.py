@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 from icy.analysis.order import ORDER
-from icy.analysis.report import charts
-from icy.analysis.report.charts import MOST_POINTS, ink, thinned
-from icy.analysis.report.page import Section
+from icy.analysis.report import page
+from icy.analysis.report.page import MOST_POINTS, Section, ink, thinned
 from icy.analysis.style import grammar_looks
 from icy.analysis.tables.bias import bias_table
 from icy.analysis.tables.references import numbered
@@ -69,7 +68,7 @@ def test_runs_have_values_and_curves() -> None:
 def test_many_curves_share_the_points_of_a_section(monkeypatch: pytest.MonkeyPatch) -> None:
     table = long({str(model): {"rot": [0.5, 0.7]} for model in range(5)})
     records = [{"key": key, "curve": [[step, step / 100] for step in range(101)]} for key in table["key"]]
-    monkeypatch.setattr(charts, "ALL_POINTS", 150)
+    monkeypatch.setattr(page, "ALL_POINTS", 150)
     curves = [one["points"] for one in values(section(table, records=records), "curves") if "points" in one]
     assert len(curves) == 10
     assert {len(xs) for xs, _ in curves} == {15}
