@@ -333,16 +333,16 @@ def _tradeoff(section: Section, parts: Sequence[Sequence[Point]]) -> Chart:
     """Return the trade-off as `icy plot tradeoff` draws it, from the ranked models of each panel."""
     log, measure = section.log, "ratio to concat" if section.log else "accuracy"
     scale = {"nice": False, **({"type": "log"} if log else {"zero": False})}
+    named: dict[str, Any] = {"axis": {"values": RATIOS}} if log else {}
     ends = tradeoff_limits([point for points in parts for point in points], log)
-    x, y = (
-        field(axis, scale={"domain": limits, **scale}, title=f"{measure} on {grammars} grammars",
-              **({"axis": {"values": RATIOS}} if log else {}))
+    axes = {
+        axis: field(axis, scale={"domain": limits, **scale}, title=f"{measure} on {grammars} grammars", **named)
         for axis, limits, grammars in zip("xy", ends, ("noise", "compositional"), strict=True)
-    )  # fmt: skip
+    }
     told = {"label": "row", "y": "compositional", "x": "noise", "n": "runs", "seeds": "seeds"}
     spec = specification(
         "Trade-off: a point per row, by its mean on noise and on compositional grammars.",
-        autosize="pad", width=300, height=300, encoding={"x": x, "y": y, "tooltip": tooltip(told)},
+        autosize="pad", width=300, height=300, encoding={**axes, "tooltip": tooltip(told)},
         layer=[
             layer("rule", {"x": {"field": "left"}, "x2": {"field": "right"}}, opacity=0.3),
             layer("rule", {"y": {"field": "low"}, "y2": {"field": "high"}}, opacity=0.3),
