@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from functools import wraps
-from inspect import signature
-from typing import TYPE_CHECKING, Any, ParamSpec
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from icy.core.errors import InvalidSettingError
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-P = ParamSpec("P")
 # The same svg each time; text in a pdf stays text, in a font type that publishers accept; text without hinting, which
 # makes it up to a tenth wider at the resolution of screens, so that lines end outside the figure.
 FILES: dict[Any, Any] = {"svg.hashsalt": "icy", "pdf.fonttype": 42, "text.hinting": "none"}
@@ -48,22 +42,13 @@ def load_matplotlib() -> None:
 
 @contextmanager
 def own_settings() -> Iterator[None]:
-    """Draw with matplotlib's defaults and the style, without the user's settings (LaTeX, fonts, colors, formats)."""
+    """Draw with matplotlib's defaults and the style, without the user's settings (LaTeX, fonts, colors, formats).
+
+    It is for a `with` block, and also a decorator of functions that draw.
+    """
     from matplotlib import rc_context, rcdefaults, rcParams
 
     with rc_context():
         rcdefaults()
         rcParams.update(FILES | RC)
         yield
-
-
-def with_own_settings(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Make a function draw new figures under `own_settings`; on axes of the caller, the caller's settings hold."""
-
-    @wraps(draw)
-    def drawn(*args: P.args, **given: P.kwargs) -> Figure:
-        axes = signature(draw).bind_partial(*args, **given).arguments.get("axes")
-        with own_settings() if axes is None else nullcontext():
-            return draw(*args, **given)
-
-    return drawn

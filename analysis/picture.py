@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import InvalidSettingError
+from icy.core.fields import spell_out_arguments
 from icy.core.text import counted
 
 from . import style
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
 
 LARGEST = 25.0  # largest width or height of a readable figure, in inches; two and a half pages
 AROUND = 2.5  # inches around four rows of panels of a new figure, until it is known how much their texts need
-GIVEN = ("title", "width", "axes")  # arguments of all plots
+GIVEN = {  # arguments of all plots
+    "title": 'title; by default a sentence, "" for none.',
+    "width": "width of a new figure, in inches.",
+    "axes": "axes to draw on, one per panel; by default a new figure.",
+}
 
 
 @dataclass(frozen=True)
@@ -195,7 +200,7 @@ def plot(describe: Callable[..., Picture]) -> Callable[..., Figure]:
     """Make a function that describes a picture draw it: check the spread, and add `title`, `width` and `axes`.
 
     A new figure does not depend on the user's settings of matplotlib; on axes of the caller, these hold. A function
-    that needs one of the three arguments has it too.
+    that needs one of the three arguments has it too. The entry `**look` of the docstring becomes an entry for each.
     """
     own = signature(describe)
     added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in GIVEN if name not in own.parameters]
@@ -215,4 +220,5 @@ def plot(describe: Callable[..., Picture]) -> Callable[..., Figure]:
     draw.__signature__ = own.replace(  # type: ignore[attr-defined]
         parameters=[*own.parameters.values(), *added], return_annotation="Figure"
     )
+    spell_out_arguments(draw, GIVEN)
     return draw

@@ -13,9 +13,8 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted, natural
 
 from .own_settings import RC
-from .own_settings import load_matplotlib as load_matplotlib  # re-exported, like the next two
+from .own_settings import load_matplotlib as load_matplotlib  # re-exported, like the next
 from .own_settings import own_settings as own_settings
-from .own_settings import with_own_settings as with_own_settings
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from icy.analysis.order import Facts
 
     from .figures import ShownFigure
-
 
 # Okabe and Ito's colors, which are distinct under every common color blindness; dashes help in gray print.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")

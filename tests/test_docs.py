@@ -172,8 +172,8 @@ def test_the_menu_is_short() -> None:
     assert len(top) <= 40
 
 
-def test_the_gallery_has_a_card_per_kind_of_plot_with_a_command_and_a_page_that_exist() -> None:
-    assert set(gallery.PLOTS) == set(KINDS)
+def test_the_cards_of_the_gallery_have_a_command_and_a_page_that_exist() -> None:
+    assert set(gallery.PLOTS) <= set(KINDS)
     for card in (*gallery.PLOTS.values(), *gallery.TASKS):
         if card.command.startswith("icy"):
             assert problem_of_command(card.command) == "", card

@@ -22,7 +22,7 @@ from icy.metrics.information import entropy
 from tests.shapes import ROOMS, ShapeError, is_checked, is_private
 
 # pandas and torch are imported when they are needed, by functions without shapes
-LATE = ("pd.DataFrame", "pd.Series", "nn.Module", "torch.device", "Tensor")
+LATE = ("pd.DataFrame", "pd.Series", "nn.Module", "torch.device", "Tensor", "csr_array")
 TRITON = "icy.models.kernels.triton_kernels"  # which is imported only where Triton is
 TOKENS = torch.zeros(3, 4, dtype=torch.int64)
 

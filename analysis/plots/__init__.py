@@ -4,14 +4,18 @@
     >>> sorted(KINDS)
     ['bars', 'chain_curves', 'chain_paths', 'curves', 'e2e', 'heat', 'pairings', 'parameters', 'ratios', 'tradeoff']
 
-matplotlib is imported when the first plot is drawn. New figures do not depend on the user's settings of it.
+A function in a file of this package with the decorator `icy.analysis.picture.plot`, whose first argument is `results`,
+is a kind of plot. The first line of its docstring describes it. matplotlib is imported when the first plot is drawn,
+and new figures do not depend on the user's settings of it.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from icy.analysis.style import load_matplotlib, plot_style
@@ -20,19 +24,12 @@ from icy.core.errors import unknown
 if os.environ.get("MPLBACKEND"):
     load_matplotlib()  # before a module of this package imports it, in case the name is not valid
 
-# Name: (module with the function of this name, description of the plot).
-KINDS = {
-    "heat": ("heat_map", "Heat map of the bias table: a row per model, a column per grammar, a mean and spread each."),
-    "bars": ("error_bars", "Bars with errors: groups by grammar for few models, a panel per grammar for many."),
-    "curves": ("learning_curves", "Accuracy over updates: a panel per model, a line per grammar, bands over seeds."),
-    "ratios": ("error_bars", "Ratios on a log axis: a row per model, a dot per grammar, arrows for cut runs."),
-    "tradeoff": ("points", "Compositional grammars against noise grammars: models ranked, best at the front."),
-    "parameters": ("points", "Results against the number of parameters: a panel per grammar, a line per model."),
-    "e2e": ("learning_curves", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),
-    "pairings": ("heat_map", "Populations: the accuracy of every pairing of sender and receiver, a panel per seed."),
-    "chain_curves": ("chain_plots", "Chains over generations: a row per measure, a column per model."),
-    "chain_paths": ("chain_plots", "Paths of languages of chains in bias space: a panel per model."),
-}
+
+# A function that draws results, and the first line of its docstring; found without an import of its file.
+_KIND = re.compile(r'^@plot\ndef (\w+)\(\s*results: .*?"""(.*?)$', re.MULTILINE | re.DOTALL)
+_FILES = {file.stem: file.read_text(encoding="utf-8") for file in Path(__file__).parent.glob("*.py")}
+_FOUND = {name: (module, shows) for module, text in _FILES.items() for name, shows in _KIND.findall(text)}
+KINDS = dict(sorted(_FOUND.items()))  # name: (module with the function of this name, description of the plot)
 __all__ = ["KINDS", "plot_function", "plot_style", *KINDS]
 
 

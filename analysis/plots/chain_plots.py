@@ -48,7 +48,7 @@ FEWEST = 3  # least number of grammars for axes from languages of known origin
 
 @plot
 def chain_curves(results: Results, *, measures: Sequence[str] = tuple(SHOWN), spread: str = "sem") -> Picture:
-    """Draw measures of languages over generations: a row per measure, a column per model, a line per first language.
+    """Chains over generations: a row per measure, a column per model.
 
     Models under several settings have a column per setting. Dotted lines are values by chance: a share of 1/V of equal
     tokens, a topsim of 0, and other measures in a table of `icy.analysis.chains.generations`.
@@ -58,9 +58,7 @@ def chain_curves(results: Results, *, measures: Sequence[str] = tuple(SHOWN), sp
         measures: numbers of the points of their curves, such as "accuracy" (survival) or "posdis"; or columns of the
             table.
         spread: spread of the bands over chains, "sem", "sd" or "ci95".
-        title: title; "" for none.
-        width: width of the figure, in inches.
-        axes: axes to draw on, one per panel; by default a new figure.
+        **look: title, width and axes; see `icy.analysis.picture.plot`.
 
     Returns:
         The figure.
@@ -142,7 +140,7 @@ def _measure(part: pd.DataFrame, measure: str, looks: Mapping[str, style.Look], 
 
 @plot
 def chain_paths(results: Results) -> Picture:
-    """Draw the path of each language in bias space: a panel per model, a path per first language.
+    """Paths of languages of chains in bias space: a panel per model.
 
     The place of a language is its agreement with each grammar (`icy.metrics.nearest_grammar`). The axes are the first
     two principal components of the places of languages of known origin, which are named; if fewer than three grammars
@@ -151,9 +149,7 @@ def chain_paths(results: Results) -> Picture:
 
     Args:
         results: chains of one space: a ProbeResult of one results folder or pack, which has their languages.
-        title: title; "" for none.
-        width: width of the figure, in inches.
-        axes: axes to draw on, one per panel; by default a new figure.
+        **look: title, width and axes; see `icy.analysis.picture.plot`.
 
     Returns:
         The figure.

@@ -32,9 +32,10 @@ _FILL: Facts = {"edgecolor": "white", "linewidth": 0}  # of bars, with a color f
 
 @plot
 def bars(results: Results, *, by: str | None = None, spread: str = "sd") -> Picture:
-    """Draw bars with errors, in the form of Icy22 figure 3.
+    """Bars with errors: groups by grammar for few models, a panel per grammar for many.
 
-    Bars of ratios start at 1, the ratio of concat, on a logarithmic axis, with geometric means. An arrow marks a mean
+    The form is that of Icy22 figure 3. Bars of ratios start at 1, the ratio of concat, on a logarithmic axis, with
+    geometric means. An arrow marks a mean
     over runs if some were cut at the cap, because the true ratio is larger. A dotted line shows the accuracy of a
     guess.
 
@@ -44,9 +45,7 @@ def bars(results: Results, *, by: str | None = None, spread: str = "sd") -> Pict
             bar per model. The default is "measure" for up to five models, else "grammar". Sides, protocols and
             representations have separate panels.
         spread: "sd", "sem" or "ci95".
-        title: title; by default a sentence on the measure, "" for none.
-        width: width of a new figure, in inches.
-        axes: axes to draw on, one per panel; by default a new figure.
+        **look: title, width and axes; see `icy.analysis.picture.plot`.
 
     Returns:
         The figure.
@@ -157,7 +156,7 @@ X_AXIS = "updates to the target as a ratio to concat's"
 
 @plot
 def ratios(results: Results, *, spread: str = "sd") -> Picture:
-    """Draw acquisition ratios: a row per model, a dot with error bar per grammar, on a logarithmic axis.
+    """Ratios on a log axis: a row per model, a dot per grammar, arrows for cut runs.
 
     Dots are geometric means; the line at 1 is concat. A hollow dot with an arrow to the right is a mean over runs if
     some were cut at the cap: the true ratio is larger. The sign ~ marks ratios of coarse evaluations.
@@ -166,9 +165,7 @@ def ratios(results: Results, *, spread: str = "sd") -> Picture:
         results: a ProbeResult, or its long table, of the protocol `acquire`; other protocols are left out. Sides and
             representations have separate panels.
         spread: "sd", "sem" or "ci95".
-        title: title; by default a sentence on the measure, "" for none.
-        width: width of a new figure, in inches.
-        axes: axes to draw on, one per panel; by default a new figure.
+        **look: title, width and axes; see `icy.analysis.picture.plot`.
 
     Returns:
         The figure.
@@ -240,9 +237,7 @@ def differences(comparison: ResultsComparison) -> Picture:
 
     Args:
         comparison: comparison of two results.
-        title: title; by default a sentence with the names of the results, "" for none.
-        width: width of the figure in inches.
-        axes: axes to draw on, one per panel; by default a new figure.
+        **look: title, width and axes; see `icy.analysis.picture.plot`.
 
     Raises:
         InvalidSettingError: more cells than fit on a page.

@@ -189,9 +189,7 @@ def draw_study(report: pd.DataFrame) -> Picture:
 
     Args:
         report: report of `icy.analysis.tables.study.study_report`.
-        title: title; by default a description, "" for none.
-        width: width of the figure, in inches.
-        axes: axes to draw on, one per dataset; by default a new figure.
+        **look: title, width and axes; see `icy.analysis.picture.plot`.
 
     Raises:
         InvalidSettingError: the report is empty.

@@ -37,7 +37,7 @@ KEY_WIDTH = 2.0  # usual width of a color bar, in inches
 def heat(
     results: Results, *, spread: str = "sd", width: float | None = None, axes: Axes | Sequence[Axes] | None = None
 ) -> Picture:
-    """Draw the bias table as a heat map: a row per model, a column per grammar, center and spread in each cell.
+    """Heat map of the bias table: a row per model, a column per grammar, a mean and spread each.
 
     Bright cells were learned easily. A dagger marks a mean over runs if some were cut at the cap; cells that were not
     measured are hatched. The color scale of ratios is logarithmic, so their means are geometric and the spread is a
@@ -47,9 +47,7 @@ def heat(
     Args:
         results: a ProbeResult, or its long table. Sides, protocols and representations have separate panels.
         spread: "sd", "sem" or "ci95".
-        title: title; by default a sentence on the measure, "" for none.
-        width: width of a new figure, in inches.
-        axes: axes to draw on, one per panel; by default a new figure.
+        **look: title, width and axes; see `icy.analysis.picture.plot`.
 
     Returns:
         The figure.
@@ -193,13 +191,11 @@ LEAST = 5.5  # least width of a figure, in inches
 
 @plot
 def pairings(results: Results) -> Picture:
-    """Draw the accuracy of every pairing of populations: a panel per seed, a row per sender, a column per receiver.
+    """Populations: the accuracy of every pairing of sender and receiver, a panel per seed.
 
     Args:
         results: results with end-to-end runs of populations; a table does not have their pairings.
-        title: title; by default a sentence, "" for none.
-        width: width of a new figure, in inches.
-        axes: axes to draw on, one per panel; by default a new figure.
+        **look: title, width and axes; see `icy.analysis.picture.plot`.
 
     Returns:
         The figure.

@@ -41,7 +41,7 @@ TARGET: Facts = {"color": style.GRAY, "linewidth": 0.8, "linestyle": "--"}
 
 @plot
 def curves(results: Results, *, spread: str = "sem", log: bool | None = None) -> Picture:
-    """Draw accuracy at every evaluation: a panel per model, a line per grammar, a band over seeds.
+    """Accuracy over updates: a panel per model, a line per grammar, bands over seeds.
 
     Lines across a panel show the target and the accuracy of a guess.
 
@@ -56,9 +56,7 @@ def curves(results: Results, *, spread: str = "sem", log: bool | None = None) ->
         spread: spread of the band, "sem", "sd" or "ci95".
         log: whether the axis of updates is logarithmic, after the first evaluation; by default if runs differ greatly
             in length.
-        title: title; by default a sentence on the measure, "" for none.
-        width: width of a new figure, in inches.
-        axes: axes to draw on, one per panel; by default a new figure.
+        **look: title, width and axes; see `icy.analysis.picture.plot`.
 
     Returns:
         The figure.
@@ -201,16 +199,14 @@ SCRATCH_DIFFERS = ("target", "cap", "most", "pretrain_representation", "game_ste
 
 @plot
 def e2e(results: HasRecords | pd.DataFrame, *, spread: str = "sem") -> Picture:
-    """Draw the evaluations of games over updates: a row of panels per pair, a line per grammar, a band over seeds.
+    """Sender and receiver together: accuracy, loss and topsim over the updates of the game.
 
     A line ends with the shortest run of its grammar. The axis of accuracies close to 1 is logarithmic in the error.
 
     Args:
         results: an EndToEndResult, or its curves (`EndToEndResult.curves`).
         spread: spread of the band, "sem", "sd" or "ci95".
-        title: title; by default a sentence, "" for none.
-        width: width of a new figure, in inches.
-        axes: axes to draw on, one per panel; by default a new figure.
+        **look: title, width and axes; see `icy.analysis.picture.plot`.
 
     Returns:
         The figure.

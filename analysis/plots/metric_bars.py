@@ -16,9 +16,9 @@ from icy.analysis import style
 from icy.analysis.order import in_order
 from icy.analysis.picture import Panel, Picture, plot
 from icy.core.conventions import Convention, lower_is_better, read_conventions
+from icy.core.registry import registry
 
 CHANCE = "thick line below a bar: 95 % of the values by chance"
-OWN_SCALE = ("tre", "conflict_count", "mutual_information", "message_entropy", "unique_messages")  # may exceed 1
 PALE = 0.6  # share of the color of bars in white, so that the line of the spread is visible on every color
 BAR, ROOMY = 0.24, 0.34  # heights of a bar with its gap, and of a labeled bar, in inches
 LOWER = "\nlower is better"
@@ -54,7 +54,8 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Picture:
         across = style.across(len(metrics), style.WIDTH - 0.6)
         return Picture(panels, "How compositional the languages are", notes, columns=across, grid={"sharey": True})
     every = [replace(row[0], label=heading) for row, heading in zip(bars, headings, strict=True)]
-    large = [bar.is_large or metric in OWN_SCALE for bar, metric in zip(every, metrics, strict=True)]
+    unbounded = {entry.name for entry in registry.entries("metric") if entry.unbounded}
+    large = [max(map(abs, bar.ends)) > 1 or metric in unbounded for bar, metric in zip(every, metrics, strict=True)]
     shared = [bar for bar, own in zip(every, large, strict=True) if not own]
     groups = [shared] * bool(shared) + [[bar] for bar, own in zip(every, large, strict=True) if own]
     panels = [Panel(partial(_draw, some, True), height=ROOMY * len(some), grid="x") for some in groups]
@@ -93,11 +94,6 @@ class _Bar:
         """The start of the bar, the ends of its line, and of the line of chance values; 0 for unknown ends."""
         spread = 0.0 if math.isnan(self.spread) else self.spread
         return [float(end) for end in np.nan_to_num([0.0, self.mean - spread, self.mean + spread, *self.chance])]
-
-    @property
-    def is_large(self) -> bool:
-        """Whether the bar or a line leaves the range from -1 to 1."""
-        return max(map(abs, self.ends)) > 1
 
     @property
     def text(self) -> str:

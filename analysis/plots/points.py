@@ -51,7 +51,7 @@ DOT = 5.5  # points
 def tradeoff(
     results: Results, *, spread: str = "sd", width: float | None = None, axes: Axes | Sequence[Axes] | None = None
 ) -> Picture:
-    """Draw accuracy on compositional grammars against accuracy on noise, with ranks and the Pareto front of models.
+    """Compositional grammars against noise grammars: models ranked, best at the front.
 
     The vertical axis is the accuracy on shufdet (for receivers the mean of shuf and shufdet), the horizontal axis the
     mean over rot, pairsum and proj, both averaged per seed. The upper left is better: a model there learns
@@ -62,9 +62,7 @@ def tradeoff(
     Args:
         results: a ProbeResult, or its long table. Sides, protocols and representations have separate panels.
         spread: "sd", "sem" or "ci95".
-        title: title; by default a sentence on the measure, "" for none.
-        width: width of a new figure, in inches.
-        axes: axes to draw on, one per panel; by default a new figure.
+        **look: title, width and axes; see `icy.analysis.picture.plot`.
 
     Returns:
         The figure.
@@ -168,7 +166,7 @@ Sized = tuple[int, TableCell]  # number of parameters, and the result
 
 @plot
 def parameters(results: Results, *, spread: str = "sd") -> Picture:
-    """Draw results against the number of parameters: a panel per grammar, a line per model through its hidden sizes.
+    """Results against the number of parameters: a panel per grammar, a line per model.
 
     With more than seven models, colors show families, mark shapes show cells, and hollow marks show two layers. Panels
     are then larger, each with its own limits, and marks that would cover each other are moved aside. An arrow upward
@@ -177,9 +175,7 @@ def parameters(results: Results, *, spread: str = "sd") -> Picture:
     Args:
         results: a ProbeResult, or its long table. Sides, protocols and representations have separate panels.
         spread: "sd", "sem" or "ci95".
-        title: title; by default a sentence on the measure, "" for none.
-        width: width of a new figure, in inches.
-        axes: axes to draw on, one per panel; by default a new figure.
+        **look: title, width and axes; see `icy.analysis.picture.plot`.
 
     Returns:
         The figure.

@@ -18,7 +18,7 @@ from icy.core.errors import UnknownNameError
 from icy.core.registry import registry
 from icy.training.probe_settings import ProbeSettings
 
-from .page import charts, whole_page
+from .page import field, ink, layer, specification, tooltip, whole_page
 
 CHOICES = ("role", "protocol", "representation", "meanings")  # columns of SETTING that the reader chooses first
 NAMES = {
@@ -43,8 +43,8 @@ def explorer_page(atlas: Atlas) -> str:
         "least": LEAST_RATIO,
         "shared": MIN_SHARED,
         "listed": LISTED_NEIGHBORS,
-        "colours": _colors(settings),
-        "charts": {"space": charts()["space"]},
+        "colours": {family: ink(color) for family, color in _colors(settings).items()},
+        "space": _space(),
     }
     choices = (*CHOICES, *further_choices(settings))
     ratios = atlas.table[atlas.table["measure"].eq("ratio")]
@@ -59,6 +59,32 @@ def explorer_page(atlas: Atlas) -> str:
         ratios=len(ratios),
         cut=ratios["censored"].any(),
     )
+
+
+def _space() -> Facts:
+    """Return the chart of bias space: rings around the chosen model and its neighbors, points, and the chosen name."""
+    chosen, own = {"test": "datum.chosen"}, {"test": "datum.own"}
+    told = {"label": "model", "family": "family", "x": "x", "y": "y"}
+    return specification(
+        "Models in bias space: near points learn the same grammars easily.",
+        autosize={"type": "fit-x", "contains": "padding"}, width="container", height=420,
+        encoding={axis: field(axis, scale={"zero": False, "padding": 40}) for axis in "xy"},
+        layer=[
+            layer("point", {
+                "size": {"condition": {**chosen, "value": 320}, "value": 180},
+                "strokeWidth": {"condition": {**chosen, "value": 2.2}, "value": 1.2},
+                "opacity": {"condition": {"test": "datum.chosen || datum.near", "value": 1}, "value": 0},
+            }, filled=False, shape="circle", tooltip=None),
+            layer("point", {
+                "color": {"condition": {**own, "value": "currentColor"}, **field("family", "nominal", title="family")},
+                "shape": {"condition": {**own, "value": "diamond"}, "value": "circle"},
+                "size": {"condition": {**own, "value": 240}, "value": 60},
+                "tooltip": tooltip(told),
+            }, filled=True, cursor="pointer", strokeWidth=2.5),
+            layer("text", {"text": {"condition": {**chosen, "field": "label"}, "value": ""}},
+                  dy=-15, fontSize=12, tooltip=None),
+        ],
+    )  # fmt: skip
 
 
 def explorer_settings(atlas: Atlas) -> list[Facts]:

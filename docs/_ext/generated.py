@@ -342,11 +342,12 @@ def plots() -> str:
 
     from icy.analysis.plots import KINDS
 
-    cards = {kind: PLOTS[kind] for kind in KINDS}
-    return "\n\n".join(
-        f"### {kind}\n\n{KINDS[kind][1]}\n\n```sh\n{card.command}\n```\n\n![{card.caption}]({card.picture})"
-        for kind, card in cards.items()
-    )
+    shown = []
+    for kind, (_, shows) in KINDS.items():
+        card = PLOTS.get(kind)
+        picture = f"\n\n![{card.caption}]({card.picture})" if card else ""
+        shown.append(f"### {kind}\n\n{shows}\n\n```sh\n{card.command if card else f'icy plot {kind}'}\n```{picture}")
+    return "\n\n".join(shown)
 
 
 @part

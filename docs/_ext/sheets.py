@@ -56,7 +56,7 @@ def sheet_of_thing(world: World) -> Figure:
     return plot_vectors(world.observe(objects, torch.zeros(3, dtype=torch.long)).numpy(), len(world.sizes), names)
 
 
-@style.with_own_settings
+@style.own_settings()
 def plot_looks(images: NDArray[np.floating[Any]], rows: Sequence[str]) -> Figure:
     """Draw images of objects, from 0 to 1, [row, column, channel, y, x], with a name per row."""
     down, across = images.shape[:2]
@@ -71,7 +71,7 @@ def plot_looks(images: NDArray[np.floating[Any]], rows: Sequence[str]) -> Figure
     return figure
 
 
-@style.with_own_settings
+@style.own_settings()
 def plot_vectors(vectors: NDArray[np.floating[Any]], blocks: int, names: Sequence[str]) -> Figure:
     """Draw one-hot vectors of objects, [object, width]: a panel per object, with a row per block of its vector."""
     width = vectors.shape[-1] // blocks

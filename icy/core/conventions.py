@@ -10,7 +10,6 @@ from typing import TypeVar, cast
 from .registry import registry
 from .types import AnyFunction, Options
 
-HEADED = {"topsim": ("message",)}  # conventions that a heading always shows
 OF_READING = ("eos", "vocab_size", "seed")  # conventions of reading or sampling a table: never in a heading
 # Other spellings of arguments. "normalise" and "normalised" are in the conventions of existing results, so they stay.
 SPELLINGS = {"normalize": "normalise", "normalized": "normalised", "optimiser": "optimizer"}
@@ -57,7 +56,7 @@ class Convention:
         These are the distance of messages for topsim, and for every metric the values that are not the default.
         """
         usual, used = _defaults(self.metric), self.used
-        always = HEADED.get(self.metric, ())
+        always = entry.heads if (entry := registry.find("metric", self.metric)) else ()
         shown = [str(used[name]) for name in always if name in used]
         shown += [
             f"{name} {value}"

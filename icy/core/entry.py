@@ -84,6 +84,10 @@ class EntryFields(TypedDict, total=False):
     representations: Sequence[str]
     weighted: bool
     lower_is_better: bool
+    unbounded: bool
+    unstructured: float | None
+    heads: Sequence[str]
+    by_construction: AnyFunction | None
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,12 @@ class Entry:
         representations: names of the representations that can train the model; empty for all.
         weighted: for a metric, whether it uses the weights of a Table; other metrics get repeated rows.
         lower_is_better: for a metric, whether lower values are better; permutation tests then count lower values.
+        unbounded: for a metric, whether values may exceed 1; pictures then draw it on an axis of its own.
+        unstructured: for a measure of information, which is biased on few rows, its value on many rows without
+            structure; None for other metrics.
+        heads: for a metric, names of the conventions that its headings always show.
+        by_construction: for a metric, a function of the facts of a table (see `icy.metrics.construction`) and a score,
+            which returns why the sizes of the table determine or bound the value, or "".
         origin: the module that registered the object.
         cell: the entry of the chosen cell.
         cells: entries of the cells that `choices` offers.
@@ -133,6 +143,10 @@ class Entry:
     representations: tuple[str, ...] = ()
     weighted: bool = False
     lower_is_better: bool = False
+    unbounded: bool = False
+    unstructured: float | None = None
+    heads: Sequence[str] = ()
+    by_construction: AnyFunction | None = None
     origin: str = ""
     cell: Entry | None = None
     cells: tuple[Entry, ...] = field(default=(), repr=False, compare=False)

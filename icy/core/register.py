@@ -54,7 +54,7 @@ def _function_for(kind: str) -> RegisterFunction:
             origin = module if is_user_module(module) else caller  # a user may register a factory of another package
             doc = "" if lazy else (getattr(factory, "__doc__", None) or "").strip().partition("\n")[0]
             values: dict[str, Any] = {"description": doc, "source": "", **fields}
-            for several in ("aliases", "representations"):
+            for several in ("aliases", "representations", "heads"):
                 values[several] = tuple(values.get(several, ()))
             values["choices"] = {option: tuple(every) for option, every in values.get("choices", {}).items()}
             registry.add(Entry(kind, name, factory, origin=origin, **values))

@@ -3,24 +3,27 @@
 import math
 from collections.abc import Hashable, Iterable, Sequence, Sized
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse import csr_array
 
 from icy.core.checks import number_or_text, parse_whole, whole_number
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.machine import require_memory
+from icy.core.register import register_metric
 from icy.core.streams import stream
 from icy.core.text import counted
 from icy.languages.rule import plain
 from icy.languages.table import Codes, Table, number, together
 from icy.languages.tokens import PAD
 
+from .construction import SAME, Facts
 from .score import Score
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy.sparse import csr_array
 
 WORDS = ("tokens", "positions")
 CONCEPTS = ("attributes", "items")
@@ -34,6 +37,18 @@ MOST_COST = 2**53  # costs are compared as floats, which hold every whole number
 PARTS = 10**6  # resolution of the shares that break ties
 
 
+def _unrepeated(facts: Facts, score: Score) -> str:
+    """Note for CBM: if no word, or no concept, repeats, each can match any partner that it occurs with."""
+    table = facts.table
+    tokens = table.messages[table.messages != PAD]
+    if not facts.once or table.phrases or score.conventions.get("words") != "tokens" or np.ptp(table.lengths):
+        return ""
+    if len(tokens) and len(np.unique(tokens)) == len(tokens):
+        return f"no word occurs twice: {SAME}"
+    return f"no concept occurs twice: {SAME}" if all(map(facts.differ, table.factors)) else ""
+
+
+@register_metric("cbm", source="CBM24", weighted=True, unstructured=0.0, by_construction=_unrepeated)
 def cbm(
     meanings: object,
     messages: object = None,
@@ -45,11 +60,11 @@ def cbm(
     drop_last: bool = False,
     eos: object = None,
 ) -> Score:
-    """Concept best matching (CBM): the share of words that translate into a concept of their phrase (CBM24).
+    """Concept best matching: share of words that translate into a concept of their phrase.
 
-    A sample is a message of words and a phrase of concepts. The weight of a word and a concept is the number of times
-    they occur together. Each word is matched to at most one concept, and each concept to at most one word, so that the
-    total weight of matched pairs is maximal. A word in a message is then good if its concept is in the phrase,
+    A sample is a message of words and a phrase of concepts (CBM24). The weight of a word and a concept is the number of
+    times they occur together. Each word is matched to at most one concept, and each concept to at most one word, so
+    that the total weight of matched pairs is maximal. A word in a message is then good if its concept is in the phrase,
     ambiguous if its concept is not, and a paraphrase if it has no concept. The score is the number of good words over
     Q, the sum over samples of the length of the message or the phrase, whichever is longer.
 
@@ -105,7 +120,7 @@ def cbm(
 
 def cbm_by_sample_size(
     meanings: object, messages: object = None, *, segment: int = 100, seed: int = 0, **conventions: Any
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Compute concept best matching for growing numbers of samples, and for single segments (CBM24 figure 4).
 
     Rows are shuffled and cut into disjoint segments. The scores of single segments show the variance on few rows. The
@@ -133,6 +148,8 @@ def cbm_by_sample_size(
         >>> sizes[["sample", "drawn", "rows"]].values.tolist()
         [['segment', 32, 32], ['accumulated', 32, 32], ['segment', 64, 32], ['accumulated', 64, 64]]
     """
+    import pandas as pd
+
     size, how = whole_number("segment's number of rows", segment), _Conventions(**conventions)
     if isinstance(meanings, Table):
         meanings = meanings.repeated("Concept best matching")
@@ -217,8 +234,10 @@ class _Side:
         ends = self.per_row(count).cumsum()[:-1]
         return len({part.tobytes() for part in np.split(self.codes, ends)})
 
-    def table(self, count: int) -> csr_array:
+    def table(self, count: int) -> "csr_array":
         """Count how often each word or concept occurs in each sample, [N, names], without weights."""
+        from scipy.sparse import csr_array
+
         ones = np.ones(len(self.rows), dtype=np.int64)
         return csr_array((ones, (self.rows, self.codes)), shape=(count, len(self.names)))
 
@@ -311,6 +330,7 @@ def _in_order(concepts: Iterable[Hashable]) -> list[Hashable]:
 
 def _words(table: Table, how: _Conventions) -> _Side:
     """Return the words of the messages."""
+
     placed, width = how.word()
     lengths = table.lengths - how.drop_last
     tokens = np.where(np.arange(table.length) < lengths[:, None], table.messages, PAD)
@@ -339,6 +359,8 @@ def _words(table: Table, how: _Conventions) -> _Side:
 
 
 def _score(samples: _Samples, how: _Conventions) -> Score:
+    import pandas as pd
+
     count, words, concepts, times = samples.count, samples.words, samples.concepts, samples.times
     unique = {"messages": words.different_rows(count), "phrases": concepts.different_rows(count)}
     unique |= {"words": len(words.names), "concepts": len(concepts.names)}
@@ -402,6 +424,8 @@ def _best_match(weights: Counts, shares: NDArray[np.float64]) -> Codes:
     Both are compared as one integer, where a unit of weight is four times the largest possible sum of shares. So shares
     only decide between assignments of equal weight, at any scale of the weights.
     """
+    from scipy.optimize import linear_sum_assignment
+
     found = np.full(len(weights), NONE)
     costs = weights * _unit(weights) + np.rint(shares * PARTS).astype(np.int64)
     rows, columns = linear_sum_assignment(costs, maximize=True)

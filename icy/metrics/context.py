@@ -5,18 +5,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from icy.core.errors import InvalidSettingError, require_known
+from icy.core.register import register_metric
 from icy.languages.table import Codes, Table, Weights, together
 from icy.languages.tokens import PAD
 
-from .corpus import message_labels
+from .construction import SAME, Facts, message_labels
 from .information import shares_of
 from .score import Score, of_repeated_rows, undefined, why_unvaried
 
 if TYPE_CHECKING:
     import pandas as pd
+    from scipy.sparse import csr_array
 
 
 # -- context independence: does every concept have its own token in every context? -------------------------------------
@@ -33,6 +34,18 @@ MOST_CELLS = 5 * 10**7  # concepts times tokens: 400 MB for each of a few tables
 Matrix = NDArray[np.float64]
 
 
+def _ceiling(facts: Facts, score: Score) -> str:
+    if score.conventions["alignment"] != "cooccurrence" or score.conventions["smoothing"]:
+        return ""
+    attributes = facts.table.attributes
+    return (
+        f"by co-occurrence, a language with a token of its own for each value has 1 / A^2 = {1 / attributes**2:.3g}, "
+        f"and no language has more than 1 / A = {1 / attributes:.3g}"
+    )
+
+
+@register_metric("context_independence", source="Bogin, Geva and Berant 2018", aliases=("CI",), weighted=True,
+                 unstructured=0.0, by_construction=_ceiling)  # fmt: skip
 def context_independence(
     meanings: object,
     messages: object = None,
@@ -43,10 +56,10 @@ def context_independence(
     smoothing: float = 0.0,
     eos: object = None,
 ) -> Score:
-    """Context independence: the mean over concepts c of p(v | c) p(c | v), with v the token chosen for c.
+    """Context independence: how well each attribute value and one token predict each other.
 
-    A concept is a value of an attribute (Bogin, Geva and Berant 2018). A concept with only empty messages has no
-    token and counts as 0.
+    The score is the mean over concepts c of p(v | c) p(c | v), with v the token chosen for c. A concept is a value of
+    an attribute (Bogin, Geva and Berant 2018). A concept with only empty messages has no token and counts as 0.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -186,9 +199,16 @@ UNITS = ("tokens", "messages")
 Names = list[Hashable]
 
 
+def _paired(facts: Facts, score: Score) -> str:
+    if score.conventions["units"] != "messages" or not facts.differ(facts.messages):
+        return ""
+    return f"no message occurs twice: {SAME}" if facts.differ(together(*facts.table.factors)) else ""
+
+
+@register_metric("npmi", source="Bouma 2009; Lipinski et al. 2024", unstructured=0.0, by_construction=_paired)
 @of_repeated_rows
 def npmi(meanings: object, messages: object = None, *, units: str = "tokens", eos: object = None) -> Score:
-    """Normalised pointwise mutual information (NPMI): the mean over concepts of the NPMI with their best token.
+    """Normalised pointwise mutual information: how strongly each attribute value goes with its best token.
 
     NPMI(v, c) = log(p(v, c) / (p(v) p(c))) / -log p(v, c), where p are shares of rows: with token v in the message,
     with concept c, a value of an attribute, in the meaning, and with both (Bouma 2009). It is 1 if v and c only occur
@@ -241,7 +261,7 @@ def npmi(meanings: object, messages: object = None, *, units: str = "tokens", eo
     return Score("npmi", float(np.clip(best.mean(), -1, 1)), len(table), conventions, {"pairs": pd.DataFrame(columns)})
 
 
-def _incidences(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Names]]:
+def _incidences(table: Table) -> tuple[tuple["csr_array", Names], tuple["csr_array", Names]]:
     """Return the incidence tables (`_incidence`) and names of tokens and of concepts."""
     rows, places = np.nonzero(table.messages != PAD)
     used, tokens = np.unique(table.messages[rows, places], return_inverse=True)
@@ -251,7 +271,7 @@ def _incidences(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array,
     return (of_tokens, [table.token_name(token) for token in used]), (of_concepts, [*names])
 
 
-def _wholes(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Names]]:
+def _wholes(table: Table) -> tuple[tuple["csr_array", Names], tuple["csr_array", Names]]:
     """Return the incidence tables (`_incidence`) and names of whole messages and of whole meanings."""
     rows = np.arange(len(table))
     found = []
@@ -264,7 +284,9 @@ def _wholes(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Nam
     return (message_table, words), (meaning_table, things)
 
 
-def _incidence(rows: Codes, columns: Codes, count: int, width: int) -> csr_array:
+def _incidence(rows: Codes, columns: Codes, count: int, width: int) -> "csr_array":
     """Return a table of zeros and ones, [count, width], with ones at the cells (rows, columns)."""
+    from scipy.sparse import csr_array
+
     cells = np.unique(rows * max(width, 1) + columns)
     return csr_array((np.ones(len(cells)), (cells // max(width, 1), cells % max(width, 1))), shape=(count, width))

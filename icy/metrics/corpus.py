@@ -2,15 +2,15 @@
 
 import math
 
-import numpy as np
-
 from icy.core.checks import whole_number
 from icy.core.conventions import either_spelling
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.machine import require_memory
+from icy.core.register import register_metric
 from icy.languages.table import Codes, Table, number, together
 from icy.languages.tokens import PAD
 
+from .construction import Facts, message_labels
 from .information import entropy
 from .information import mutual_information as information
 from .score import Score, of_repeated_rows, undefined, why_unvaried
@@ -23,6 +23,7 @@ BYTES_PER_ROW = 64  # bytes per row for counting labels and messages
 MOST_CELLS = 2 * 10**8  # labels times messages: the expected mutual information is a sum over all of these
 
 
+@register_metric("ami", source="Vinh et al. 2009; Mu and Goodman 2021", weighted=True, unstructured=0.0)
 def ami(
     meanings: object,
     messages: object = None,
@@ -31,7 +32,7 @@ def ami(
     average: str = "max",
     eos: object = None,
 ) -> Score:
-    """Adjusted mutual information (AMI) of whole messages and whole meanings, corrected for chance.
+    """Adjusted mutual information between whole messages and whole meanings.
 
     AMI = (I - E[I]) / (F(H(messages), H(meanings)) - E[I]), with E[I] expected under fixed marginals and F an average
     (Vinh et al. 2009). It is meant for many rows per meaning. If every meaning occurs once, as in a Language, it is
@@ -111,20 +112,16 @@ def _labels(table: Table, attribute: int | None) -> Codes:
     return table.factors[attribute]
 
 
-def message_labels(table: Table) -> Codes:
-    """Return the number of each row's message, [N]; equal messages have equal numbers."""
-    return together(*table.positions) if table.length else np.zeros(len(table), dtype=np.int64)
-
-
 # -- measures of a corpus of messages ----------------------------------------------------------------------------------
 
 
+@register_metric("message_entropy", source="Shannon 1948", unbounded=True)
 @of_repeated_rows
 def message_entropy(meanings: object, messages: object = None, *, eos: object = None) -> Score:
-    """Entropy of whole messages, in bits: -sum over distinct messages m of p(m) log2 p(m).
+    """Entropy of whole messages, in bits; needs no meanings.
 
-    p(m) is the share of rows with message m (Shannon 1948; Kharitonov et al. 2020). Meanings are not used, so a table
-    without meanings has a value too.
+    It is -sum over distinct messages m of p(m) log2 p(m). p(m) is the share of rows with message m (Shannon 1948;
+    Kharitonov et al. 2020). Meanings are not used, so a table without meanings has a value too.
 
     Args:
         meanings: [N, A] attribute values, or a Language or Table, which may lack meanings.
@@ -153,9 +150,10 @@ def message_entropy(meanings: object, messages: object = None, *, eos: object = 
     return Score("message_entropy", entropy(labels), len(table), {"eos": eos}, details)
 
 
+@register_metric("unique_messages", source="Guo et al. 2022; CBM24", unbounded=True)
 @of_repeated_rows
 def unique_messages(meanings: object, messages: object = None, *, share: bool = False, eos: object = None) -> Score:
-    """Number of distinct messages, or their share of the rows.
+    """Number of distinct messages; needs no meanings.
 
     Fewer messages than meanings is a collapse of messages (Guo et al. 2022; the column #m of CBM24). Meanings are not
     used, so a table without meanings has a value too.
@@ -186,15 +184,24 @@ def unique_messages(meanings: object, messages: object = None, *, share: bool = 
     return Score("unique_messages", value, len(table), {"share": share, "eos": eos}, details)
 
 
+def _all_different(facts: Facts, score: Score) -> str:
+    if not facts.differ(facts.messages):
+        return ""
+    value = "1" if score.conventions["normalised"] else "the entropy of the meanings"
+    return f"no message occurs twice: {value} for any unique messages"
+
+
+@register_metric("mutual_information", source="Shannon 1948", unstructured=0.0, unbounded=True,
+                 by_construction=_all_different)  # fmt: skip
 @either_spelling
 @of_repeated_rows
 def mutual_information(
     meanings: object, messages: object = None, *, normalised: bool = False, eos: object = None
 ) -> Score:
-    """Mutual information of whole messages and whole meanings, in bits: H(meaning) + H(message) - H(both).
+    """Mutual information between whole messages and whole meanings, in bits.
 
-    Entropies are estimated from shares of rows, so the value is biased upwards on few rows, up to the value of messages
-    that occur once each, log2 N; `ami` corrects for chance.
+    It is H(meaning) + H(message) - H(both). Entropies are estimated from shares of rows, so the value is biased upwards
+    on few rows, up to the value of messages that occur once each, log2 N; `ami` corrects for chance.
 
     Args:
         meanings: [N, A] attribute values, or a Language.

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, require_known
+from icy.core.register import register_metric
 from icy.core.streams import stream
 from icy.languages.language import Language
 from icy.languages.rule import unpacked
 from icy.languages.table import Codes, Table, Weights, number
 
+from .construction import Facts, positional
 from .information import NOTHING, entropy, information_matrix
 from .score import Score, undefined, why_unvaried
 
@@ -104,8 +106,9 @@ def _changes(column: NDArray[Any]) -> bool:
     return bool(np.ptp(column) > NOTHING * np.abs(column).max())
 
 
+@register_metric("mig", source="Chen et al. 2018", weighted=True, unstructured=0.0, by_construction=positional)
 def mig(meanings: object, messages: object = None, *, bins: int = 20, eos: object = None) -> Score:
-    """Mutual information gap (MIG): to what extent a single dimension of the code encodes each attribute.
+    """Mutual information gap: how far a single code encodes each attribute.
 
     An attribute's gap is the difference between its highest and second-highest mutual information with a dimension,
     divided by the attribute's entropy; MIG is the mean gap over attributes (Chen et al. 2018). If two
@@ -147,10 +150,12 @@ def mig(meanings: object, messages: object = None, *, bins: int = 20, eos: objec
     return Score("mig", float(np.nanmean(gaps)), len(coded), conventions, {"gaps": gaps.tolist()})
 
 
+@register_metric("modularity", source="Ridgeway and Mozer 2018", weighted=True, unstructured=0.0,
+                 by_construction=positional)  # fmt: skip
 def modularity(
     meanings: object, messages: object = None, *, bins: int = 20, dead: str = "zero", eos: object = None
 ) -> Score:
-    """Modularity: to what extent each dimension of the code encodes a single attribute.
+    """Modularity: how far each code encodes a single attribute.
 
     A dimension scores one minus the mean square of its mutual information with all attributes except its best, relative
     to the square of the mutual information with its best; modularity is the mean over dimensions (Ridgeway and Mozer
@@ -195,6 +200,16 @@ def modularity(
     return Score("modularity", float(counted.mean()), len(coded), conventions, {"scores": scores.tolist()})
 
 
+def _one_dimension(facts: Facts, score: Score) -> str:
+    return (
+        "only one position changes and wins every vote: about 1 / A for any language"
+        if len(facts.changing) == 1
+        else ""
+    )
+
+
+@register_metric("factor_vae", source="Kim and Mnih 2018", aliases=("FactorVAE",), weighted=True,
+                 by_construction=_one_dimension)  # fmt: skip
 def factor_vae(
     meanings: object,
     messages: object = None,
@@ -206,7 +221,7 @@ def factor_vae(
     seed: int = 0,
     eos: object = None,
 ) -> Score:
-    """FactorVAE score: how well the dimension that varies least identifies the attribute that is held fixed.
+    """FactorVAE score: how well the code that varies least identifies the attribute held fixed.
 
     A vote draws an attribute, one of its values, and a batch of rows with this value, and takes the dimension of the
     code with the lowest variance in the batch relative to its variance over all rows. The majority of the training

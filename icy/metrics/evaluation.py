@@ -39,12 +39,6 @@ DEFAULT_METRICS = ("topsim", "posdis", "bosdis", "hce", "tre")  # the metrics of
 ERRORS = ("bootstrap",)
 CHANCE = ("chance", "chance_sd", "chance_low", "chance_high", "p")  # columns of a permutation test
 Conventions = Mapping[str, Options]  # arguments by name, by metric
-# Measures of information, which are biased on few rows, with their value for many rows without structure.
-UNSTRUCTURED = {
-    **dict.fromkeys(("hce", "posdis", "bosdis", "mig", "ami", "cbm", "context_independence", "modularity"), 0.0),
-    **dict.fromkeys(("mutual_information", "npmi", "sap"), 0.0),
-    "residual_entropy": 1.0,
-}
 FEW_ROWS = 10_000  # largest number of rows for which biases are reported
 NOTABLE = 0.1  # smallest bias that is reported
 ScoreCallback = Callable[[str, Score], None]  # called with a metric's name and its score
@@ -160,7 +154,7 @@ def score_all(
     found, facts = {}, Facts(table)
     for name, entry in track(list(named.items()), "metrics"):
         score = _score_or_undefined(entry, table, conventions.get(name, {}), alone=len(entries) == 1)
-        found[name] = replace(score, note=note_of(facts, score))
+        found[name] = replace(score, note=note_of(entry, facts, score))
         if errors == "bootstrap" and not found[name].why:
             found[name] = _bootstrap(entry, table, conventions.get(name, {}), found[name], resamples, seed)
         if permutations is not None:
@@ -261,13 +255,13 @@ def values_by_chance(
     orders = [draws.permutation(len(table)) for _ in range(5 if len(table) < 200 else 1)]
     found: dict[str, float] = {}
     for name in metrics:
-        if name in UNSTRUCTURED:
-            entry, own = registry.get(name, "metric"), (conventions or {}).get(name, {})
+        entry, own = registry.get(name, "metric"), (conventions or {}).get(name, {})
+        if entry.unstructured is not None:
             try:
                 value = float(_score_orders(entry, table, own, orders).mean())
             except IcyError:  # a metric that fails here fails in any order
                 continue
-            if abs(value - UNSTRUCTURED[name]) >= NOTABLE:
+            if abs(value - entry.unstructured) >= NOTABLE:
                 found[name] = value
     return found
 

@@ -8,9 +8,11 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from icy.core.errors import require_known
+from icy.core.register import register_metric
 from icy.languages.table import Codes, Table, Weights, names_of_attributes, number
 from icy.languages.tokens import PAD
 
+from .construction import positional
 from .score import Score, undefined, why_unvaried
 
 if TYPE_CHECKING:
@@ -77,8 +79,9 @@ CONSTANT = ("skip", "zero")
 Matrix = NDArray[np.float64]
 
 
+@register_metric("posdis", source="Chaabouni et al. 2020", weighted=True, unstructured=0.0, by_construction=positional)
 def posdis(meanings: object, messages: object = None, *, constant: str = "skip", eos: object = None) -> Score:
-    """Positional disentanglement (posdis): to what extent each position encodes a single attribute.
+    """Positional disentanglement: how far each position encodes a single attribute.
 
     A position's gap is the difference between its highest and second-highest mutual information with an attribute,
     divided by the position's entropy; posdis is the mean gap over positions (Chaabouni et al. 2020). It is biased, up
@@ -109,6 +112,7 @@ def posdis(meanings: object, messages: object = None, *, constant: str = "skip",
     return _gaps("posdis", table, table.positions, list(range(table.length)), constant, conventions, "position")
 
 
+@register_metric("bosdis", source="Chaabouni et al. 2020", weighted=True, unstructured=0.0)
 def bosdis(
     meanings: object,
     messages: object = None,
@@ -118,7 +122,7 @@ def bosdis(
     eos: object = None,
     vocab_size: int | None = None,
 ) -> Score:
-    """Bag-of-symbols disentanglement (bosdis): to what extent the count of each symbol encodes a single attribute.
+    """Bag-of-symbols disentanglement: how far the count of each symbol encodes a single attribute.
 
     Like posdis, with the number of times that a symbol occurs in a message in place of the token at a position
     (Chaabouni et al. 2020).

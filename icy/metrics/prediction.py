@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from icy.core.checks import whole_number
 from icy.core.errors import require_known
 from icy.core.progress import Report, progress, track
+from icy.core.register import register_metric
 from icy.core.streams import stream
 from icy.core.text import counted
 from icy.languages.table import Codes, Table, count_varying, together
 
+from .construction import Facts, positional
 from .disentanglement import read_codes
 from .information import NOTHING, mutual_information, shares_of
 from .score import Score, of_repeated_rows, undefined, why_unvaried
@@ -25,9 +26,17 @@ ORDERS, GROUPS = 200, 10  # drawn orders for more dimensions, in groups that giv
 Matrix = NDArray[np.float64]
 
 
+def _no_conflict(facts: Facts, score: Score) -> str:
+    if score.value or facts.identifying < len(facts.varying):
+        return ""
+    return "as many positions as attributes have a different token in each row: 0 for any unique messages"
+
+
+@register_metric("conflict_count", source="Kuciński et al. 2021", lower_is_better=True, unbounded=True,
+                 by_construction=_no_conflict)  # fmt: skip
 @of_repeated_rows
 def conflict_count(meanings: object, messages: object = None, *, eos: object = None) -> Score:
-    """Conflict count: how often a token at a position occurs with a value other than its most frequent one.
+    """Conflict count: how often a token at a position has an unusual meaning; lower is better.
 
     Each attribute has its own position. The value of this attribute with which a token occurs most often there is
     the token's principal meaning, and every row with another value is a conflict. The count is the least over all
@@ -63,6 +72,8 @@ def conflict_count(meanings: object, messages: object = None, *, eos: object = N
         why = f"{counted(len(held), 'attribute', 'need')} as many positions, but messages have {table.length}"
     if why:
         return undefined("conflict_count", why, len(table), conventions)
+    from scipy.optimize import linear_sum_assignment
+
     rows = len(table)
     costs = np.array([[rows - _best(table.factors[a], part).sum() for part in table.positions] for a in held])
     chosen, positions = linear_sum_assignment(costs)
@@ -76,6 +87,7 @@ def conflict_count(meanings: object, messages: object = None, *, eos: object = N
     return Score("conflict_count", count, rows, conventions, details)
 
 
+@register_metric("dci", source="Eastwood and Williams 2018")
 @of_repeated_rows
 def dci(
     meanings: object,
@@ -86,14 +98,15 @@ def dci(
     seed: int = 0,
     eos: object = None,
 ) -> Score:
-    """DCI: disentanglement, completeness and informativeness of a code (Eastwood and Williams 2018).
+    """DCI: how far codes are important for one attribute, attributes depend on one code, or both.
 
-    The importance R of each dimension for each attribute comes from a forest of decision trees that predict the
-    attribute. It is the mean decrease of entropy in totally randomized trees, which branch on every value of a
-    dimension and are fully grown. For infinitely many trees this is the Shapley value of the mutual information with
-    the attribute, I(dimensions; attribute) (Louppe et al. 2013). It is computed exactly for up to 10 dimensions that
-    vary, and otherwise from 200 drawn orders of the dimensions. Dimensions and attributes that are constant are left
-    out. R is divided by its sum over dimensions, so that each attribute has the same weight.
+    The three are disentanglement, completeness and informativeness (Eastwood and Williams 2018). The importance R of
+    each dimension for each attribute comes from a forest of decision trees that predict the attribute. It is the mean
+    decrease of entropy in totally randomized trees, which branch on every value of a dimension and are fully grown. For
+    infinitely many trees this is the Shapley value of the mutual information with the attribute, I(dimensions;
+    attribute) (Louppe et al. 2013). It is computed exactly for up to 10 dimensions that vary, and otherwise from 200
+    drawn orders of the dimensions. Dimensions and attributes that are constant are left out. R is divided by its sum
+    over dimensions, so that each attribute has the same weight.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -219,9 +232,17 @@ def _sampled_importance(factors: Sequence[Codes], parts: Sequence[Codes], seed: 
         yield found
 
 
+def _ceiling(facts: Facts, score: Score) -> str:
+    if note := positional(facts, score):
+        return note
+    guessing = [1 / (int(factor.max()) + 1) for factor in facts.varying]
+    return f"an ideal language has {1 - sum(guessing) / len(guessing):.3g}, as the accuracy of guessing is subtracted"
+
+
+@register_metric("sap", source="Kumar, Sattigeri and Balakrishnan 2018", unstructured=0.0, by_construction=_ceiling)
 @of_repeated_rows
 def sap(meanings: object, messages: object = None, *, bins: int = 20, eos: object = None) -> Score:
-    """Separated attribute predictability (SAP): how much better one dimension predicts an attribute than the next.
+    """Separated attribute predictability: how much better one code predicts an attribute than the next.
 
     The score of a dimension and an attribute is the balanced accuracy, the mean over values of the share of rows that
     are right, of the best classifier that only sees this dimension. For each token (or bin), it predicts the value with

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,15 +9,12 @@ from icy.core.checks import real_number, whole_number
 from icy.core.conventions import either_spelling
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.machine import resolve_device
+from icy.core.register import register_metric
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.languages.table import Table, count_varying
-from icy.metrics.score import Score, undefined, why_unvaried
 
-if TYPE_CHECKING:
-    pass
-
-
+from .construction import Facts
 from .reconstruction_solvers import (
     Composition,
     FitSettings,
@@ -29,6 +25,7 @@ from .reconstruction_solvers import (
     solve_additive,
     solve_permutation,
 )
+from .score import Score, undefined, why_unvaried
 
 COMPOSITIONS = ("additive", "permutation", "linear")
 DISTANCES = ("l1", "l2", "cosine", "cross_entropy")
@@ -39,6 +36,14 @@ MOST_ROWS = 1000  # default number of drawn rows of a larger table, for composit
 PUBLISHED_ROWS = 300  # number of rows that the program of Perkins21 and Icy22 draws
 
 
+def _single_sums(facts: Facts, score: Score) -> str:
+    if len(facts.varying) > 1 or score.conventions["composition"] != "additive" or score.value > 1e-9:
+        return ""
+    return "only one attribute changes, so every message is the sum of one part: 0 for any language without synonyms"
+
+
+@register_metric("tre", source="Andreas 2019", aliases=("TRE7",), weighted=True, lower_is_better=True, unbounded=True,
+                 by_construction=_single_sums)  # fmt: skip
 @either_spelling
 @standard_state()
 def tre(
@@ -58,10 +63,11 @@ def tre(
     seed: int = 0,
     device: str = "cpu",
 ) -> Score:
-    """Tree reconstruction error (TRE): the mean distance between messages and compositions of vectors for their values.
+    """Tree reconstruction error: how far messages are from a composition of their parts; lower is better.
 
-    Each value of each attribute, an atom, has a vector of the shape of a message (tokens as one-hot vectors, the end of
-    a shorter message as one more token). The vectors, and the parameters of the composition if it has any, minimize the
+    The error is the mean distance between messages and compositions of vectors for the values of their meanings. Each
+    value of each attribute, an atom, has a vector of the shape of a message (tokens as one-hot vectors, the end of a
+    shorter message as one more token). The vectors, and the parameters of the composition if it has any, minimize the
     error (Andreas 2019). 0 is compositional; it has no upper bound.
 
     Args:

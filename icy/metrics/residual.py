@@ -6,8 +6,10 @@ from numpy.typing import NDArray
 from icy.core.conventions import either_spelling
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.progress import track
+from icy.core.register import register_metric
 from icy.languages.table import Codes, Table, Weights, mean_of_rows, number, together
 
+from .construction import Facts, positional
 from .information import NOTHING, best_rows, conditional_entropy, entropy, information_matrix
 from .score import Score, undefined, why_unvaried
 
@@ -17,6 +19,20 @@ SMOOTHING = 1e-8  # number that Resnick et al. add to every count
 Groups = list[list[int]]  # the positions assigned to each attribute
 
 
+def _assigned(facts: Facts, score: Score) -> str:
+    """Note for HCE and residual entropy, which divide the positions among the attributes."""
+    if note := positional(facts, score):
+        return note
+    positions, attributes = len(facts.changing), len(facts.varying)
+    if positions >= attributes or not score.conventions["normalised"]:
+        return ""
+    left = (attributes - positions) / facts.table.attributes
+    bound = f"at most {1 - left:.3g}" if score.metric == "hce" else f"at least {left:.3g}"
+    return f"fewer positions ({positions}) than attributes ({attributes}) change, and each encodes one: {bound}"
+
+
+@register_metric("residual_entropy", source="Resnick et al. 2020", aliases=("resent",), weighted=True,
+                 lower_is_better=True, unstructured=1.0, by_construction=_assigned)  # fmt: skip
 @either_spelling
 def residual_entropy(
     meanings: object,
@@ -26,12 +42,12 @@ def residual_entropy(
     normalised: bool = True,
     eos: object = None,
 ) -> Score:
-    """Residual entropy: the mean entropy of an attribute given the message positions assigned to it.
+    """Residual entropy: entropy of attributes given the positions assigned to each.
 
-    Every position is assigned to exactly one attribute. 0 is compositional; 1 (normalised) means that messages carry no
-    information (Resnick et al. 2020). The exhaustive search for the best assignment is exact; it uses dynamic
-    programming over subsets of positions. It gives long messages of any language a low score if a few of their
-    positions already identify the meaning.
+    The score is the mean over attributes. Every position is assigned to exactly one attribute. 0 is compositional; 1
+    (normalised) means that messages carry no information (Resnick et al. 2020). The exhaustive search for the best
+    assignment is exact; it uses dynamic programming over subsets of positions. It gives long messages of any language a
+    low score if a few of their positions already identify the meaning.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -72,9 +88,11 @@ def residual_entropy(
     return Score("residual_entropy", float(np.mean(left)), len(table), conventions, {"positions": groups})
 
 
+@register_metric("hce", source="Icy22 appendix D", aliases=("compent",), weighted=True, unstructured=0.0,
+                 by_construction=_assigned)  # fmt: skip
 @either_spelling
 def hce(meanings: object, messages: object = None, *, normalised: bool = True, eos: object = None) -> Score:
-    """Human compositional entropy (HCE): one minus the residual entropy of the greedy assignment.
+    """Human compositional entropy: one less residual entropy with every position at its best attribute.
 
     Each position is assigned to the attribute with which it has the highest mutual information (Icy22 appendix D). 1
     is compositional. Ties, within 1e-9 bits, go to the first attribute; they are common in small full grids and decide

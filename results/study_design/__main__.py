@@ -115,7 +115,7 @@ def figure_rows(found: pd.DataFrame) -> pd.DataFrame:
     return corrected.assign(item=items, told=corrected["right"], untold=uncorrected["right"])
 
 
-@style.with_own_settings
+@style.own_settings()
 def draw_design(design: pd.DataFrame) -> Figure:
     """Draw how much earlier cards reveal about each held-out item: a panel per dataset and preset, bars per item.
 

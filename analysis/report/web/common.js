@@ -2,75 +2,56 @@
 // Common code of reports and the atlas: data, theme, tables that sort and filter, and charts in the page's colors.
 const data = JSON.parse(document.getElementById("data").textContent);
 const root = document.documentElement;
-const drawn = new Map(); // name of a chart: how to draw it again
-const views = new Map(); // name of a chart: its view
-const turns = new Map(); // name of a chart: how often it was drawn
-const pictures = new Map(); // name of a chart: its specification and values, and the text that says whether it is drawn alike
-
-function colour(name) { return getComputedStyle(root).getPropertyValue(name).trim(); }
+const charts = new Map(); // by name: the specification, values and view of a chart, its layout, and how to draw it again
 
 // Below this width, legends are under their charts. A chart is drawn again if its width changes by a step.
 const NARROW = 560;
 const narrow = (place) => place.clientWidth < NARROW;
 const layout = (place) => Math.floor((place.clientWidth - NARROW) / 100); // below 0 for a narrow one
-const layouts = new Map(); // name of a chart: how wide it was when it was drawn
 const resized = new ResizeObserver((entries) => {
-  for (const { target } of entries) if (layout(target) !== layouts.get(target.id)) drawn.get(target.id)();
+  for (const { target } of entries) if (layout(target) !== charts.get(target.id).layout) charts.get(target.id).again();
 });
 
-function look(place, theme = root.dataset.theme) {
-  const shown = root.dataset.theme;
-  root.dataset.theme = theme; // for the colours of another than the one shown, which is back before anything is drawn
-  const ink = colour("--ink"), dim = colour("--dim"), line = colour("--line");
-  root.dataset.theme = shown;
-  const labelLimit = Math.min(320, Math.round(0.35 * place.clientWidth)); // names leave room for what they name
+// The look of a chart: text has the color of the page, and page.css gives the theme's colors to its axes.
+function look(place) {
+  const ink = "currentColor", labelLimit = Math.min(320, Math.round(0.35 * place.clientWidth)); // names leave room for what they name
   return {
     background: "transparent", font: "system-ui, sans-serif",
-    axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: dim, tickColor: dim, labelFontSize: 11, titleFontSize: 12, titleFontWeight: "normal" },
+    axis: { labelColor: ink, titleColor: ink, gridColor: "#d8d8d4", domainColor: "#595959", tickColor: "#595959", labelFontSize: 11, titleFontSize: 12, titleFontWeight: "normal" },
     axisY: { labelLimit }, view: { stroke: null }, point: { color: ink }, text: { color: ink }, rule: { color: ink }, title: { color: ink, fontSize: 12, anchor: "start" },
     legend: { labelColor: ink, titleColor: ink, labelFontSize: 11, titleFontSize: 11, labelLimit, ...(narrow(place) ? { orient: "bottom", columns: 2 } : {}) },
   };
 }
 
-// A specification with its values, in the colors of a theme.
-function coloured(spec, values, theme) {
-  const whole = { ...structuredClone(spec), data: { name: "shown", values } };
-  for (const { encoding } of whole.layer ?? [whole]) {
-    const scale = encoding?.color?.scale;
-    if (theme === "dark" && scale?.range) scale.range = scale.range.map((one) => (one === "#000000" ? "#d8d8d8" : one));
-  }
-  return whole;
-}
+const withValues = (spec, values) => structuredClone({ ...spec, data: { name: "shown", values } });
 
 // Draw a chart. If it exists with the same specification, only its values change, and its tooltip stays.
-async function draw(name, spec, values, clicked, empty = "Nothing to draw.", pointed = null) {
-  const place = document.getElementById(name);
+async function draw(name, spec, values, more = {}) {
+  const { clicked, pointed, empty = "Nothing to draw.", again = () => draw(name, spec, values, more) } = more;
+  const place = document.getElementById(name), kept = charts.get(name);
   if (!place) return;
-  const theme = root.dataset.theme, kept = pictures.get(name), text = JSON.stringify([spec, theme, layout(place)]);
-  drawn.set(name, () => draw(name, spec, values, clicked, empty, pointed));
-  pictures.set(name, { spec, values, text });
-  if (kept?.text === text && views.has(name) && values.length) { await views.get(name).data("shown", structuredClone(values)).runAsync(); return; }
-  layouts.set(name, layout(place));
+  const chart = { spec, values, again, layout: layout(place), view: kept?.view };
+  charts.set(name, chart);
+  const alike = kept?.layout === chart.layout && JSON.stringify(kept.spec) === JSON.stringify(spec);
+  if (alike && kept.view && values.length) { await kept.view.data("shown", structuredClone(values)).runAsync(); return; }
   resized.observe(place);
-  views.get(name)?.finalize();
-  views.delete(name);
-  const turn = (turns.get(name) ?? 0) + 1;
-  turns.set(name, turn);
+  kept?.view?.finalize();
+  delete chart.view;
   if (!values.length) { place.textContent = empty; return; }
-  const { view } = await vegaEmbed(place, coloured(spec, structuredClone(values), theme), { renderer: "svg", config: look(place), tooltip: { theme }, actions: false });
-  if (turn !== turns.get(name)) { view.finalize(); return; } // it was drawn anew meanwhile
-  views.set(name, view);
-  if (clicked) view.addEventListener("click", (_, item) => { if (item?.datum) clicked(item.datum); });
-  if (pointed) view.addEventListener("mouseover", (_, item) => { if (item?.datum) pointed(item.datum); });
+  const { view } = await vegaEmbed(place, withValues(spec, values), { renderer: "svg", config: look(place), tooltip: { theme: "page" }, actions: false });
+  if (chart !== charts.get(name)) { view.finalize(); return; } // it was drawn anew meanwhile
+  chart.view = view;
+  for (const [event, told] of [["click", clicked], ["mouseover", pointed]])
+    if (told) view.addEventListener(event, (_, item) => { if (item?.datum) told(item.datum); });
 }
 
 // Save a chart in light colors on white, whatever the page's theme.
 async function save(name, type) {
-  const { spec, values } = pictures.get(name) ?? {}, place = document.getElementById(name), aside = element("div", null);
+  const { spec, values } = charts.get(name) ?? {}, place = document.getElementById(name), aside = element("div", null);
   if (!values?.length) return;
   const sized = spec.width === "container" ? { ...spec, width: place.clientWidth } : spec;
-  const config = { ...look(place, "light"), background: "white" };
-  const { view } = await vegaEmbed(aside, coloured(sized, structuredClone(values), "light"), { renderer: "none", config, actions: false });
+  const config = { ...look(place), background: "white" };
+  const { view } = await vegaEmbed(aside, withValues(sized, values), { renderer: "none", config, actions: false });
   element("a", null, { href: await view.toImageURL(type, 2), download: `${name}.${type}` }).click();
   view.finalize();
 }
@@ -97,7 +78,6 @@ function setTheme(theme) {
   const button = document.getElementById("theme");
   button.textContent = theme === "dark" ? "Light" : "Dark";
   button.setAttribute("aria-label", `Switch to ${theme === "dark" ? "light" : "dark"} colours`);
-  for (const again of [...drawn.values()]) again();
 }
 document.getElementById("theme").addEventListener("click", () => setTheme(root.dataset.theme === "dark" ? "light" : "dark"));
 

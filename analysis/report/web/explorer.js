@@ -68,13 +68,13 @@ function positioned() {
 }
 
 function drawSpace() {
-  const spec = structuredClone(data.charts.space), used = current().axes[axes];
+  const spec = structuredClone(data.space), used = current().axes[axes];
   const points = positioned(), drawn = new Set(points.map((one) => one.label)), rest = every().filter((one) => !drawn.has(one.label));
   const families = [...new Set(current().models.map((one) => one.family))].sort();
   spec.encoding.x.title = used?.titles[0]; spec.encoding.y.title = used?.titles[1];
   spec.layer[1].encoding.color.scale = { domain: families, range: families.map((one) => data.colours[one]) };
   document.getElementById("rest").textContent = used && rest.length ? `Not drawn, because grammars of these axes are missing: ${rest.map((one) => one.label).join(", ")}.` : "";
-  draw("space", spec, points, (datum) => choose(datum.label), "Too few models have all grammars here; the table below has them.");
+  draw("space", spec, points, { clicked: ({ label }) => choose(label), empty: "Too few models have all grammars here; the table below has them." });
 }
 
 // As in icy's placement: most shared grammars first, then the root mean square of their differences.
@@ -159,21 +159,14 @@ function show() { placeOwn(); shownChoices(); choose(chosen ?? own.models[0]?.la
 
 // -- the reader's own results --------------------------------------------------------------------------------------
 
+const CELL = /(?:"((?:[^"]|"")*)"|([^,\r\n]*))(,|\r?\n|$)/g; // a cell, in quotes or not, and what ends it
 function cells(csv) {
-  const rows = [[""]];
-  let quoted = false;
-  for (let i = 0; i < csv.length; i++) {
-    const sign = csv[i], row = rows[rows.length - 1];
-    if (quoted) {
-      if (sign === '"' && csv[i + 1] === '"') { row[row.length - 1] += '"'; i++; }
-      else if (sign === '"') quoted = false;
-      else row[row.length - 1] += sign;
-    } else if (sign === '"') quoted = true;
-    else if (sign === ",") row.push("");
-    else if (sign === "\n") rows.push([""]);
-    else if (sign !== "\r") row[row.length - 1] += sign;
+  const rows = [[]];
+  for (const [, quoted, plain, end] of csv.matchAll(CELL)) {
+    rows.at(-1).push(quoted?.replaceAll('""', '"') ?? plain);
+    if (end !== ",") rows.push([]);
   }
-  return rows.filter((row) => row.length > 1 || row[0] !== "");
+  return rows.filter((row) => row.length > 1 || row[0]);
 }
 
 const yes = (word) => /^(true|1)$/i.test(word ?? "");

@@ -1,32 +1,20 @@
 // A report: choosing a row in a table or a picture shows its learning curves.
 const chosen = data.sections.map(() => 0);
-const names = (section) => Object.fromEntries(section.run_names.map((name, at) => [name, at]));
 
-// The mean curves of a row; curves of seeds if they are asked for, and of grammars without a mean.
-function curvesOf(section, row, y, seeds) {
-  const at = names(section), values = [], means = section.means.filter((one) => one[0] === row && one[2] === y);
-  for (const [, grammar, , xs, mean, low, high] of means)
-    xs.forEach((x, i) => values.push({ x, y: mean[i], low: low[i], high: high[i], grammar, seed: "mean" }));
-  for (const run of section.runs) {
-    const curve = section.curves[run[at.curve]];
-    if (run[at.row] !== row || !curve || (!seeds && means.some(([, grammar]) => grammar === run[at.grammar]))) continue;
-    curve[0].forEach((x, i) => { if (curve[y][i] !== null) values.push({ x, y: curve[y][i], grammar: run[at.grammar], seed: run[at.seed] }); });
-  }
-  return values;
-}
-
+// The curves of a row: means and, if they are asked for or a grammar has no mean, its runs.
 function drawCurves(place, row = chosen[place]) {
-  const section = data.sections[place], select = document.querySelector(`[data-curve="${place}"]`);
-  if (!select) return;
-  const spec = structuredClone(section.charts.curves), { encoding } = spec.layer[1]; // the lines, above the band
-  encoding.y.title = section.points[select.value];
-  const levels = encoding.y.title === "accuracy" ? section.levels[row] : []; // lines at the target and at chance
-  const seeds = document.querySelector(`[data-seeds="${place}"]`)?.checked, values = curvesOf(section, row, Number(select.value), seeds);
-  for (const layer of spec.layer.slice(2)) layer.data = { values: levels };
-  if (!levels.length) spec.layer.length = 2;
-  if (!values.some(({ seed }) => seed === "mean")) spec.layer.splice(0, 1); // no band
+  const section = data.sections[place], curves = section.charts.curves;
+  if (!curves) return;
+  const y = Number(document.querySelector(`[data-curve="${place}"]`).value), seeds = document.querySelector(`[data-seeds="${place}"]`).checked;
+  const own = curves.values.filter((one) => one.row === row && (one.curve ?? y) === y); // runs have all curves
+  const averaged = new Set(own.filter(({ seed }) => seed === "mean").map(({ grammar }) => grammar));
+  const shown = own.filter(({ points, grammar }) => !points || seeds || !averaged.has(grammar))
+    .map(({ points, ...one }) => (points ? { ...one, x: points[0], y: points[y], low: [], high: [] } : one));
+  const spec = structuredClone(curves.spec);
+  spec.layer[1].encoding.y.title = section.points[y]; // of the lines, above the band
+  if (!averaged.size) spec.layer.splice(0, 1);
   document.querySelector(`[data-of="${place}"]`).textContent = `of ${row === chosen[place] ? "" : "the row under the pointer: "}${section.rows[row]}`;
-  draw(`curves-${place}`, spec, values, null, "These runs have no curves.");
+  draw(`curves-${place}`, spec, shown.some(({ grammar }) => grammar) ? shown : [], { empty: "These runs have no curves." });
 }
 
 function choose(place, row) {
@@ -63,22 +51,25 @@ function inPanels({ $schema, description, data: shown, autosize, ...view }, valu
   return { $schema, description, data: shown, concat: parts, columns, resolve: { scale: { color: "shared" } } };
 }
 
+// The charts of a section whose values are rows of its table, in panels; of curves, the script draws one row.
+const inRows = (section) => Object.entries(section.charts).filter(([name]) => name !== "curves");
+
 function drawPictures(place) {
-  const section = data.sections[place], rows = shownRows(place);
-  for (const name of ["heat", "tradeoff"]) {
-    const at = `${name}-${place}`, width = document.getElementById(at)?.clientWidth ?? 0, spec = structuredClone(section.charts[name]);
-    const values = section[name].filter(({ row }) => rows.has(row)), count = new Set(values.map(({ panel }) => panel)).size;
-    const columns = name === "heat" ? 1 : Math.min(width < 460 ? 1 : 3, count), { x, y } = spec.encoding;
-    if (name === "tradeoff") spec.width = Math.max(140, width / columns - 70);
-    else y.axis = { labelLimit: Math.max(0.35 * width, width - x.sort.length * spec.width.step - LEGEND) };
-    if (name === "heat" && values.length > MOST_NUMBERS) spec.layer.length = 1;
-    draw(at, inPanels(spec, values, columns), values, ({ row }) => choose(place, row), undefined, ({ row }) => preview(place, row));
-    drawn.set(at, () => drawPictures(place)); // the room depends on the width
+  const rows = shownRows(place);
+  for (const [name, { spec: whole, values }] of inRows(data.sections[place])) {
+    const at = `${name}-${place}`, spec = structuredClone(whole), { x, y } = spec.encoding, cells = spec.width.step;
+    const shown = values.filter(({ row }) => rows.has(row)), count = new Set(shown.map(({ panel }) => panel)).size;
+    const width = document.getElementById(at)?.clientWidth ?? 0, columns = cells ? 1 : Math.min(width < 460 ? 1 : 3, count);
+    if (cells) y.axis = { labelLimit: Math.max(0.35 * width, width - x.sort.length * cells - LEGEND) };
+    else spec.width = Math.max(140, width / columns - 70);
+    if (cells && shown.length > MOST_NUMBERS) spec.layer.length = 1;
+    const told = { clicked: ({ row }) => choose(place, row), pointed: ({ row }) => preview(place, row) };
+    draw(at, inPanels(spec, shown, columns), shown, { ...told, again: () => drawPictures(place) }); // the room depends on the width
   }
 }
 
 function showRuns(details, section) {
-  const at = names(section), cut = section.runs.some((run) => run[at.censored]);
+  const at = Object.fromEntries(section.run_names.map((name, at) => [name, at])), cut = section.runs.some((run) => run[at.censored]);
   const heads = ["row", "grammar", "seed", "value", ...(cut ? ["censored"] : []), section.counted === "updates" ? "updates" : "steps", "seconds", "ended by"];
   const rows = section.runs.map((run) => [
     section.rows[run[at.row]], run[at.grammar], run[at.seed], run[at.value], ...(cut ? [run[at.censored] ? "yes" : ""] : []), run[at.steps], run[at.seconds], run[at.failed] ? run[at.error] : run[at.reason],
@@ -88,10 +79,9 @@ function showRuns(details, section) {
 
 data.sections.forEach((section, place) => {
   drawPictures(place);
-  const at = names(section), first = section.runs.find((run) => run[at.curve] >= 0);
-  choose(place, first ? first[at.row] : 0);
+  choose(place, section.charts.curves?.values[0].row ?? 0);
   const table = document.getElementById(`table-${place}`);
-  for (const name of ["heat", "tradeoff"]) document.getElementById(`${name}-${place}`)?.addEventListener("mouseleave", () => preview(place));
+  for (const [name] of inRows(section)) document.getElementById(`${name}-${place}`).addEventListener("mouseleave", () => preview(place));
   table.addEventListener("click", (event) => {
     const button = event.target.closest("[data-row]");
     if (!button) return;

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from jaxtyping import Float32, Float64, Int32, Int64, Real, UInt, UInt8, UInt16
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from icy.core.errors import InvalidSettingError, quoted, require_known, unknown
 from icy.languages.table import Codes, Table, number
@@ -284,6 +283,8 @@ class TokenOverlap:
     """
 
     def __init__(self, table: Table, name: str) -> None:
+        from scipy.sparse import csr_array
+
         self.name = name
         rows, places = np.nonzero(table.messages != PAD)
         tokens = number(table.messages[rows, places])

@@ -11,6 +11,7 @@ from icy.core.conventions import either_spelling
 from icy.core.errors import require_known
 from icy.core.machine import resolve_device
 from icy.core.progress import Report, progress_to
+from icy.core.register import register_metric
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.core.types import Options
@@ -27,6 +28,8 @@ RowPairs = tuple[Rows, Rows]  # the two rows of each pair, [n] each
 WORTH_A_GPU = 20_000  # number of rows; smaller tables are counted in less time than importing torch takes
 
 
+@register_metric("topsim", source="Brighton and Kirby 2006; Lazaridou et al. 2018", aliases=("rho",), weighted=True,
+                 heads=("message",))  # fmt: skip
 @either_spelling
 @standard_state()
 def topsim(
@@ -45,7 +48,7 @@ def topsim(
     workers: int | None = None,
     progress: bool | Report | None = None,
 ) -> Score:
-    """Topographic similarity (topsim): the correlation over pairs of rows between meaning and message distances.
+    """Topographic similarity: correlation between distances of meanings and of their messages.
 
     Introduced by Brighton and Kirby 2006, and used for emergent languages since Lazaridou et al. 2018. Spearman
     correlation gives ties their average rank.

@@ -130,7 +130,7 @@ def test_reports_have_a_section_with_the_curves_of_every_measure(chains: ProbeRe
     assert (section.name, section.noun, section.counted) == ("iterated", "chains", "generation")
     expected = {"accuracy", "agreement", "distinct", "unseen_accuracy", "topsim (levenshtein)", "posdis", "bosdis"}
     assert expected <= set(section.axes)
-    curve = section.data()["curves"][0]
+    curve = section.data()["charts"]["curves"]["values"][0]["points"]
     assert curve[0] == [0, 1, 2]
     own = [point[section.points.index("distinct")] for point in chains.records[0]["curve"]]
     assert curve[section.points.index("distinct")] == pytest.approx(own, abs=1e-3)

@@ -143,17 +143,6 @@ def accuracies(curves: pd.DataFrame) -> list[Axes]:
 
 
 @pytest.mark.slow
-def test_it_says_the_setting_the_band_and_the_seeds() -> None:
-    figure = plots.e2e(played(lambda share, seed: share))
-    assert figure.get_suptitle() == "What changes while a sender and a receiver play together"
-    assert "meanings 5x10; V=4, w=4, E=128; soft; preset default" in all_text(figure)
-    assert "line and band: mean ± standard error of the mean, while all seeds run; 3 seeds" in all_text(figure)
-    assert "± standard deviation over seeds" in all_text(plots.e2e(played(lambda share, seed: share), spread="sd"))
-    assert "one seed each" in all_text(plots.e2e(played(lambda share, seed: share, seeds=1)))
-    assert plots.e2e(played(lambda share, seed: share), title="").get_suptitle() == ""
-
-
-@pytest.mark.slow
 def test_the_axis_separates_accuracies_near_1() -> None:
     for ax in accuracies(played(lambda share, seed: 0.9 + 0.1 * share)):
         assert place(ax, 1) - place(ax, 0.95) > 0.15

@@ -124,7 +124,7 @@ def test_values_that_json_lacks_are_none() -> None:
 
 def test_a_ratio_of_nothing_has_a_colour() -> None:
     table = long({"A": {"rot": [0.0]}}, protocol="acquire", measure="ratio")
-    (cell,) = data_of(page(table))["sections"][0]["heat"]
+    (cell,) = data_of(page(table))["sections"][0]["charts"]["heat"]["values"]
     assert (cell["mean"], cell["shade"] > 0) == (0.01, True)
 
 
@@ -139,7 +139,7 @@ def test_json_in_a_script_is_read_as_it_was(text: str) -> None:
 def test_all_failed_is_a_report_too() -> None:
     text = page(long({"A": {"rot": [math.nan]}}).assign(failed=True, error="no memory"))
     assert "1 failed" in text
-    assert data_of(text)["sections"][0]["heat"] == []
+    assert data_of(text)["sections"][0]["charts"]["heat"]["values"] == []
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_every_kind_of_job_has_a_section(tmp_path: Path) -> None:
     path = icy.report(probe + game, tmp_path / "both.html", "Both")
     data = data_of(path.read_text())
     assert [section["name"] for section in data["sections"]] == ["acquire", "s2b"]
-    assert all(section["curves"] for section in data["sections"])
+    assert all(section["charts"]["curves"]["values"] for section in data["sections"])
     assert re.search(r"icy [\d.]+\S*, torch", path.read_text())
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import sys
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from icy.analysis.order import ORDER
 from icy.analysis.report import page
-from icy.analysis.report.page import MOST_POINTS, Section, thinned
+from icy.analysis.report.page import MOST_POINTS, Section, ink, thinned
 from icy.analysis.style import grammar_looks
 from icy.analysis.tables.bias import bias_table
 from icy.analysis.tables.references import numbered
@@ -22,6 +23,16 @@ def section(table: pd.DataFrame, **more: object) -> Section:
     return Section("acquire", "models", bias_table(table), numbered(table), **more)  # type: ignore[arg-type]
 
 
+def values(found: Section, name: str) -> list[dict[str, Any]]:
+    """Values of a chart of a section."""
+    return next((chart.values for chart in found.charts if chart.name == name), [])  # type: ignore[return-value]
+
+
+def specs(found: Section) -> dict[str, Any]:
+    """Specifications of the charts of a section."""
+    return {chart.name: chart.spec for chart in found.charts}
+
+
 def test_cells_are_those_of_the_table() -> None:
     found = section(long(THREE))
     table = bias_table(long(THREE))
@@ -30,7 +41,7 @@ def test_cells_are_those_of_the_table() -> None:
         for labels, cells in table.rows
         for name, cell in cells.items()
     ]
-    assert sorted((c["label"], c["column"], c["mean"], c["text"]) for c in found.data()["heat"]) == sorted(expected)
+    assert sorted((c["label"], c["column"], c["mean"], c["text"]) for c in values(found, "heat")) == sorted(expected)
 
 
 def test_every_line_of_the_table_knows_its_row() -> None:
@@ -46,22 +57,19 @@ def test_every_line_of_the_table_knows_its_row() -> None:
 def test_runs_have_values_and_curves() -> None:
     table = long({"A": {"rot": [0.5, 0.7]}}).assign(key=["a", "b"])
     records = [{"key": "a", "curve": [[0, 0.25], [50, 0.5], [100, None]]}, {"key": "b", "curve": []}]
-    data = section(table, records=records).data()
-    at = {name: place for place, name in enumerate(data["run_names"])}
-    first, second = data["runs"]
-    assert (first[at["value"]], first[at["seed"]], data["curves"][first[at["curve"]]]) == (
-        0.5,
-        123,
-        [[0, 50], [0.25, 0.5]],
-    )
-    assert second[at["curve"]] == -1
+    found = section(table, records=records)
+    at = {name: place for place, name in enumerate(found.data()["run_names"])}
+    assert [(run[at["value"]], run[at["seed"]]) for run in found.data()["runs"]] == [(0.5, 123), (0.7, 124)]
+    curve = {"row": 0, "grammar": "rot", "seed": "123", "points": [[0, 50], [0.25, 0.5]]}
+    assert values(found, "curves")[0] == curve
+    assert not any("points" in one for one in values(found, "curves")[1:])
 
 
 def test_many_curves_share_the_points_of_a_section(monkeypatch: pytest.MonkeyPatch) -> None:
     table = long({str(model): {"rot": [0.5, 0.7]} for model in range(5)})
     records = [{"key": key, "curve": [[step, step / 100] for step in range(101)]} for key in table["key"]]
     monkeypatch.setattr(page, "ALL_POINTS", 150)
-    curves = section(table, records=records).data()["curves"]
+    curves = [one["points"] for one in values(section(table, records=records), "curves") if "points" in one]
     assert len(curves) == 10
     assert {len(xs) for xs, _ in curves} == {15}
     assert all((xs[-1], ys[-1]) == (100, 1.0) for xs, ys in curves)
@@ -107,9 +115,9 @@ NOISE_OF_A = {"rot": 2.0, "pairsum": 4.0, "proj": 8.0}
 
 def test_tradeoffs_are_geometric_means_of_ratios() -> None:
     table = long({"A": {"shufdet": 1.5} | NOISE_OF_A}, protocol="acquire", measure="ratio")
-    (dot,) = section(table).tradeoff()
+    (dot,) = values(section(table), "tradeoff")
     assert (dot["y"], dot["x"], dot["front"], dot["name"]) == (pytest.approx(1.5), pytest.approx(4.0), True, "1 A")
-    assert section(long(THREE)).tradeoff() == []
+    assert values(section(long(THREE)), "tradeoff") == []
 
 
 def test_both_sides_have_panels_and_the_grammars_that_theirs_can_use() -> None:
@@ -118,18 +126,20 @@ def test_both_sides_have_panels_and_the_grammars_that_theirs_can_use() -> None:
     rows = ("sender", "S", {"shufdet": 0.75}), ("receiver", "R", of_receiver), ("receiver", "Few", {"shuf": 1.0})
     parts = [long({name: noise | own}).assign(model=f"{side}/{name}", role=side) for side, name, own in rows]
     found = section(pd.concat(parts, ignore_index=True))
-    dots = {(dot["panel"], str(found.rows[dot["row"]]["model"])): dot["y"] for dot in found.tradeoff()}
+    dots = {(dot["panel"], str(found.rows[dot["row"]]["model"])): dot["y"] for dot in values(found, "tradeoff")}
     assert dots == {("senders", "sender/S"): 0.75, ("receivers", "receiver/R"): 0.75}
-    assert list(dict.fromkeys(cell["panel"] for cell in found.cells())) == ["senders", "receivers"]
+    assert list(dict.fromkeys(cell["panel"] for cell in values(found, "heat"))) == ["senders", "receivers"]
 
 
 def test_curves_have_the_colors_of_the_plots_and_lines_at_target_and_chance() -> None:
     table = long(THREE).assign(vocab_size=4, kind="probe", target=0.8)
-    data = section(table).data()
-    scale = data["charts"]["curves"]["layer"][1]["encoding"]["color"]["scale"]
+    records = [{"key": key, "curve": [[0, 0.5]]} for key in table["key"]]
+    found = section(table, records=records)
+    scale = specs(found)["curves"]["layer"][1]["encoding"]["color"]["scale"]
     assert scale["domain"] == [name for name in ORDER if name in set(table["grammar"])]
-    assert scale["range"] == [look.color for look in grammar_looks(scale["domain"]).values()]
-    assert data["levels"] == [[{"y": 0.8, "name": "target"}, {"y": 0.25, "name": "chance"}]] * 3
+    assert scale["range"] == [ink(look.color) for look in grammar_looks(scale["domain"]).values()]
+    levels = [(one["row"], one["name"], one["level"]) for one in values(found, "curves") if "name" in one]
+    assert levels == [(row, *level) for row in range(3) for level in (("target", 0.8), ("chance", 0.25))]
 
 
 RATIO = {"protocol": "acquire", "measure": "ratio"}
@@ -141,7 +151,7 @@ RATIO = {"protocol": "acquire", "measure": "ratio"}
      (long({"A": {"rot": 0.5, "hol": 20.0}}, **RATIO), (0.5, 20.0))],
 )  # fmt: skip
 def test_colours_have_the_ends_of_icy_plot_heat(table: pd.DataFrame, ends: tuple[float, float]) -> None:
-    scale = section(table).specs()["heat"]["layer"][0]["encoding"]["color"]["scale"]
+    scale = specs(section(table))["heat"]["layer"][0]["encoding"]["color"]["scale"]
     assert (scale["domain"], "log" in scale.values()) == (ends, ends[1] > 1)
 
 
@@ -153,7 +163,7 @@ def test_failed_runs_are_listed_with_their_reason() -> None:
     table = long({"A": {"rot": [0.5, math.nan]}}).assign(failed=[False, True], error=[None, "out of memory"])
     found = section(table)
     assert found.failures() == [["sender/A", "rot", "124", "out of memory"]]
-    assert [(cell["n"], cell["seeds"]) for cell in found.cells()] == [(1, "123")]
+    assert [(cell["n"], cell["seeds"]) for cell in values(found, "heat")] == [(1, "123")]
 
 
 def test_scores_are_coloured_within_their_column() -> None:
@@ -163,24 +173,24 @@ def test_scores_are_coloured_within_their_column() -> None:
         "t", made.labels, ["words"], [(labels, {"words": cells["rot"]}) for labels, cells in made.rows]
     )
     found = Section("games", "agents", renamed, numbered(table))
-    assert [cell["shade"] for cell in found.cells()] == [0.0, 1.0]
-    color = json.loads(json.dumps(found.data()))["charts"]["heat"]["layer"][0]["encoding"]["color"]
-    assert color["title"] == "within its column"
+    assert [cell["shade"] for cell in values(found, "heat")] == [0.0, 1.0]
+    assert specs(found)["heat"]["layer"][0]["encoding"]["color"]["title"] == "within its column"
 
 
-@pytest.mark.parametrize(("kind", "counted"), [("probe", "updates"), ("study", "trials"), ("unknown", "updates")])
-def test_the_unit_of_curves_depends_on_the_kind_of_job(kind: str, counted: str) -> None:
-    assert section(long(THREE).assign(job_kind=kind)).data()["counted"] == counted
-
-
-def test_the_unit_of_curves_of_a_plug_in_is_its_first_name() -> None:
-    assert section(long(THREE), points=("rounds", "accuracy")).data()["counted"] == "rounds"
+@pytest.mark.parametrize(
+    ("kind", "first", "counted"),
+    [("probe", "steps", "updates"), ("study", "steps", "trials"), ("unknown", "steps", "updates"),
+     ("probe", "rounds", "rounds")],
+)  # fmt: skip
+def test_the_unit_of_curves_depends_on_the_kind_of_job(kind: str, first: str, counted: str) -> None:
+    found = section(long(THREE).assign(job_kind=kind), points=(first, "accuracy"))
+    assert found.data()["counted"] == counted
 
 
 @pytest.mark.parametrize("log", [True, False])
 def test_a_logarithmic_scale_has_no_zero_to_leave_out(log: bool) -> None:
     table = long({"A": {"shufdet": 1.5} | NOISE_OF_A}, **(RATIO if log else {}))
-    encoding = section(table).specs()["tradeoff"]["encoding"]
+    encoding = specs(section(table))["tradeoff"]["encoding"]
     scales = [encoding[axis]["scale"] for axis in "xy"]
     expected = (False, "log") if log else (True, None)  # Vega warns of both
     assert [("zero" in scale, scale.get("type")) for scale in scales] == [expected] * 2
@@ -190,6 +200,5 @@ def test_there_are_curves_if_any_run_has_one() -> None:
     table = long({"A": {"rot": [0.5, 0.7]}}).assign(key=["a", "b"])
     curves = {"a": [[0, 0.25], [50, 0.5]], "b": []}
     records = [{"key": key, "curve": curve} for key, curve in curves.items()]
-    assert section(table, records=records).has_curves
-    assert not section(table, records=records[1:]).has_curves
-    assert not section(table).has_curves
+    shown = [bool(values(section(table, records=some), "curves")) for some in (records, records[1:], ())]
+    assert shown == [True, False, False]
