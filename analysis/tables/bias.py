@@ -144,6 +144,7 @@ MEASURE_TITLES = {
     "end_to_end": "accuracy of sender and receiver together",
 }
 PARAMETERS = 1  # index of that label
+LANGUAGES = ["frequencies", "existing", "word_lengths", "draws"]  # options of languages
 CELL_COLUMNS = (  # columns of the long table, or of differences, that cells need
     *("row", "grammar", "measure", "value", "failed", "censored", "resolution"),
     *("steps", "crossing", "ours", "theirs", "our_censored", "their_censored", "p"),
@@ -223,7 +224,9 @@ def _bias_table(
     checked_spread(spread)
     if decimals not in range(MOST_DECIMALS + 1):
         raise InvalidSettingError(f"decimals must be a whole number from 0 to {MOST_DECIMALS}; not {decimals!r}.")
-    long = numbered(long).assign(role=lambda table: table["model"].str.replace(r"/.*", "", regex=True))
+    long = numbered(long).assign(
+        role=long["model"].str.replace(r"/.*", "", regex=True), **option_columns(long).reindex(columns=LANGUAGES)
+    )
     grammars = in_order(long["grammar"])
     varying = [name for name in ("role", *ROW[1:]) if long[name].nunique(dropna=False) > 1]
     grouped = [name for name in _groups(by) if name in varying]
@@ -235,7 +238,7 @@ def _bias_table(
         grouped += [name for name in others if counts[name] == 1]
     shown = [name for name in varying if name != "role" or name in grouped]
     rows = _sorted(_rows(long, shown, references, cell), grouped, sort, grammars)
-    alike = [name for name in ("role", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
+    alike = [name for name in ("role", *ROW[1:], *LANGUAGES) if name not in ("hidden_size", "settings", "options")]
     cells = [cell for _, _, own in rows for cell in own.values()]
     arrows = mark_ends(rows, alike, grammars, spread) if mark else {}
     labels = ["model", "parameters", *map(heading, shown), "seeds", "concat updates"]

@@ -15,7 +15,7 @@ from icy.core.conventions import lower_is_better, read_conventions
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
 from icy.records.load import Results, long_of
-from icy.records.long_table import options_of
+from icy.records.long_table import option_cell, option_columns
 
 from .printed_table import BiasTable, Line
 
@@ -48,20 +48,20 @@ def with_options(long: pd.DataFrame, columns: Sequence[str] = (), shown: Iterabl
         columns: options that become columns; "" if a run does not have the option.
         shown: options that other columns show.
     """
-    options = [options_of(text) for text in long["options"]]
-    own = {name: [one.pop(name, "") for one in options] for name in columns}
-    rest = [[text for name in one if name not in shown for text in _items(name, one[name])] for one in options]
-    return long.assign(**own, **{FURTHER: [", ".join(texts) for texts in rest]})
+    options = option_columns(long)
+    rest = options.drop(columns=[*columns, *shown], errors="ignore").to_dict("records")
+    further = [", ".join(text for name in row for text in _items(str(name), row[name])) for row in rest]
+    return long.assign(**options.reindex(columns=[*columns]).astype(object).fillna(""), **{FURTHER: further})
 
 
-def _items(name: str, text: str) -> list[str]:
+def _items(name: str, text: str | None) -> list[str]:
     """Return an option as text, without values that are None; the items of a dict one by one."""
     try:
-        inner = ast.literal_eval(text) if text.startswith("{") else None
+        inner = ast.literal_eval(text) if text and text.startswith("{") else None
     except (ValueError, SyntaxError):
         inner = None
     if not isinstance(inner, dict):
-        return [f"{name}={text}"] * (text != "None")
+        return [f"{name}={text}"] * (text not in (None, "None"))
     return [f"{name}.{n}={v}" for n, v in inner.items() if v is not None] if inner else [name]
 
 
@@ -72,10 +72,10 @@ def split_shared(texts: Sequence[str]) -> tuple[str, list[str]]:
         >>> split_shared(["a=1, b=2", "a=1, b=3"])
         ('a=1', ['b=2', 'b=3'])
     """
-    options = [options_of(text) for text in texts]
-    shared = set.intersection(*(set(one.items()) for one in options)) if len(set(texts)) > 1 else set()
-    rest = [", ".join(f"{n}={value}" for n, value in one.items() if (n, value) not in shared) for one in options]
-    return ", ".join(f"{name}={value}" for name, value in sorted(shared)), rest if shared else list(texts)
+    options = option_columns(pd.DataFrame({"options": texts}))
+    same = options.nunique(dropna=False).eq(1) & (len(set(texts)) > 1)
+    rest = options.loc[:, ~same].to_dict("records")
+    return option_cell(options.loc[0, same].to_dict()), [*map(option_cell, rest)]
 
 
 def setting_labels(long: pd.DataFrame) -> dict[str, str]:
