@@ -33,7 +33,7 @@ from icy.records.load import Results, long_of
 from icy.records.long_table import OLD_COLUMNS, ROW, option_columns
 
 from .by_setting import failures, spread_note
-from .paired import compare_pairs, corrected, paired_differences
+from .paired import compare_pairs, paired_differences, tests_of
 from .printed_table import BiasTable, TableRow, mark_ends
 from .references import PUBLISHED, cell_references, compared_with, numbered
 
@@ -147,7 +147,7 @@ PARAMETERS = 1  # index of that label
 LANGUAGES = ["frequencies", "existing", "word_lengths", "draws"]  # options of languages
 CELL_COLUMNS = (  # columns of the long table, or of differences, that cells need
     *("row", "grammar", "measure", "value", "failed", "censored", "resolution"),
-    *("steps", "crossing", "ours", "theirs", "our_censored", "their_censored", "p"),
+    *("steps", "crossing", "ours", "theirs", "our_censored", "their_censored", "p_holm"),
 )
 CellMaker = Callable[[pd.DataFrame], TableCell]
 MOST_DECIMALS = 6
@@ -293,7 +293,8 @@ def difference_table(
     """
     checked_spread(spread)
     both, training, lone, name = paired_differences(long_of(results), other, name)
-    both, tests = _add_p_values(both)
+    tests = tests_of(both[both["grammar"] != BASELINE])
+    both = both.merge(tests[["row", "grammar", "p_holm"]], how="left")
     table = _bias_table(both, spread, partial(_difference, spread=spread), mark=False, **options)
     notes = [*spread_note(both, spread), *_sides(both), *failures(both)]
     notes += [UNFINISHED] if any(cell.unfinished for _, cells in table.rows for cell in cells.values()) else []
@@ -301,7 +302,7 @@ def difference_table(
     meaning = f"differences, seed by seed, from {name}: above 0, the value is larger here"
     cut += [f"{counted(lone, 'run', 'have')} no counterpart in {name}"] if lone else []
     cut += training_note(training)
-    below = ({QUOTIENT: "log"} if table.below else {}) | ({P: "p"} if tests["p"].notna().any() else {})
+    below = ({QUOTIENT: "log"} if table.below else {}) | ({P: "p"} if tests["p_holm"].notna().any() else {})
     notes = [meaning, *notes, *_test_notes(both, tests, below, spread), *cut]
     return replace(table, title=f"difference; {table.title}", notes=notes, signed=True, below=below)
 
@@ -312,17 +313,7 @@ def _difference(part: pd.DataFrame, spread: str) -> TableCell:
     if part["grammar"].iloc[0] == BASELINE:
         return cell
     found = compare_pairs(part)
-    return replace(cell, log=found.summary() if found.log else None, p=float(part["p"].iloc[0]))
-
-
-def _add_p_values(both: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Add the corrected p-value of each cell to differences; also return the tests, a row per cell except concat's."""
-    both = numbered(both)
-    cells = both[both["grammar"] != BASELINE].groupby(["row", "grammar"], sort=False)
-    rows = [(*key, *part.iloc[0][["protocol", "measure"]], compare_pairs(part).p) for key, part in cells]  # type: ignore[misc]
-    tests = pd.DataFrame(rows, columns=["row", "grammar", "protocol", "measure", "p"]).astype({"p": float})
-    tests = tests.assign(p=corrected(tests))
-    return both.merge(tests[["row", "grammar", "p"]], on=["row", "grammar"], how="left"), tests
+    return replace(cell, log=found.summary() if found.log else None, p=float(part["p_holm"].iloc[0]))
 
 
 def _test_notes(both: pd.DataFrame, tests: pd.DataFrame, below: Mapping[str, str], spread: str) -> list[str]:

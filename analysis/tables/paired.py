@@ -68,9 +68,9 @@ def paired_differences(
         apart: columns of the long table in which matching replicates may differ.
 
     Returns:
-        Four values. The matched replicates of `long`: `value` is the difference, and further columns have both values
-        (`ours`, `theirs`, `our_censored`, `their_censored`). For every matched row, the columns in which training
-        differs. The number of runs without a match. The name of the subtracted results or model.
+        Four values. The matched replicates of `long`, with `row`: `value` is the difference, and further columns have
+        both values (`ours`, `theirs`, `our_censored`, `their_censored`). For every matched row, the columns in which
+        training differs. The number of runs without a match. The name of the subtracted results or model.
 
     Raises:
         IncompatibleError: no replicate has a match.
@@ -119,7 +119,7 @@ def _each(long: pd.DataFrame) -> Differences:
             training, lone = [*training, *differ], lone + alone
     if not parts:
         raise IncompatibleError("No two models in these results share side, setting, grammar and seed.")
-    return pd.concat(parts, ignore_index=True), training, lone, "each other"
+    return numbered(pd.concat(parts, ignore_index=True)), training, lone, "each other"
 
 
 def _subtracted(
@@ -140,7 +140,7 @@ def _subtracted(
     if not len(both):
         raise IncompatibleError(_explain_no_pairs(long, other, names))
     differ = list(training_differences(long, other, partner).values())
-    return both.drop(columns="row"), differ, int(tried.sum()) - len(both)
+    return numbered(both), differ, int(tried.sum()) - len(both)
 
 
 def _explain_no_pairs(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str]) -> str:
@@ -197,11 +197,14 @@ def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
     """
     both = paired_differences(long_of(results), other)[0]
     both = both[both["grammar"] != BASELINE]
-    return _tests(both)[[*_cell_columns(both), *PILOT[:-1], "low", "high", "spread", "test", "p", "p_holm"]]
+    return tests_of(both)[[*_cell_columns(both), *PILOT[:-1], "low", "high", "spread", "test", "p", "p_holm"]]
 
 
-def _tests(both: pd.DataFrame) -> pd.DataFrame:
-    """Return the means, the effect and the test of each cell of `paired_differences`."""
+def tests_of(both: pd.DataFrame) -> pd.DataFrame:
+    """Return the means, the effect and the test of each cell of `paired_differences`, with `row`.
+
+    `p_holm` is corrected by Holm's method within each protocol and measure.
+    """
     rows = []
     for about, part in split_cells(both):
         found = compare_pairs(part)
@@ -209,6 +212,7 @@ def _tests(both: pd.DataFrame) -> pd.DataFrame:
         rows.append(
             {
                 **about,
+                "row": part["row"].iloc[0],
                 **{name: getattr(found, name) for name in (*PILOT, "test", "p")},
                 "effect": round(found.effect, 12),
                 "first": _center(part["theirs"], found),
@@ -218,19 +222,14 @@ def _tests(both: pd.DataFrame) -> pd.DataFrame:
                 "identical": int((part["ours"] == part["theirs"]).sum()),
             }
         )
-    table = pd.DataFrame(rows, columns=[*_cell_columns(both), *NUMBERS, "spread", "identical"])
-    return table.assign(p_holm=corrected(table))
+    table = pd.DataFrame(rows, columns=["row", *_cell_columns(both), *NUMBERS, "spread", "identical"])
+    families = table.astype({"p": float}).groupby(["protocol", "measure"], dropna=False)["p"]
+    return table.assign(p_holm=families.transform(lambda p: pd.Series(holm(p.tolist()), p.index, dtype=float)))
 
 
 def _center(values: pd.Series[float], found: Paired) -> float:
     """Return the mean of values; for ratios, the geometric mean."""
     return log_summary(values.to_list(), [False] * len(values)).center if found.log else float(values.mean())
-
-
-def corrected(tests: pd.DataFrame) -> pd.Series[float]:
-    """Return the p-values of tests, corrected by Holm's method within each `protocol` and `measure`."""
-    families = tests.groupby(["protocol", "measure"], dropna=False)["p"]
-    return families.transform(lambda p: pd.Series(holm(p.tolist()), index=p.index, dtype=float))
 
 
 _CELL = ["model", "representation", "meanings", "protocol", "measure", "grammar"]
@@ -239,7 +238,7 @@ _CELL = ["model", "representation", "meanings", "protocol", "measure", "grammar"
 def split_cells(both: pd.DataFrame) -> list[tuple[Facts, pd.DataFrame]]:
     """Split `paired_differences` into cells; return the identifying values and the replicates of each cell."""
     names, found = _cell_columns(both), []
-    for _, row in numbered(both).groupby("row", sort=False):
+    for _, row in both.groupby("row", sort=False):
         for grammar in in_order(row["grammar"]):
             part = row[row["grammar"] == grammar]
             found.append(({name: part[name].iloc[0] for name in names}, part))
@@ -305,7 +304,7 @@ def seeds_needed(
     whole_number("number of seeds of each language", per_language, least=1)
     long = long_of(results)
     one, other = two_models(long, models)
-    pairs = with_languages(paired_differences(long[long["model"].isin([one, other])], other)[0])
+    pairs = numbered(with_languages(paired_differences(long[long["model"].isin([one, other])], other)[0]))
     pairs = pairs[pairs["grammar"] != BASELINE]
     if not len(pairs):
         raise IncompatibleError("The two models share only the grammar concat, on which all ratios are 1.")
@@ -659,7 +658,7 @@ def compare(
     good = int((~one["failed"].astype(bool) & one["value"].notna()).sum())
     return ResultsComparison(
         names,
-        _tests(tested).drop(columns="spread"),
+        tests_of(tested).drop(columns=["row", "spread"]),
         pd.concat(runs, ignore_index=True),
         (max(0, good - len(both)), lone),
         tuple(dict.fromkeys(name for differ in training for name in differ if name not in apart)),
