@@ -144,6 +144,14 @@ def spread_note(long: pd.DataFrame, spread: str) -> list[str]:
     return [f"mean ± {SPREADS[spread][0]}"] if long["seed"].nunique() > 1 else []
 
 
+def updates_note(long: pd.DataFrame) -> list[str]:
+    """Return a note on the updates of runs that did not fail; empty if there are none."""
+    steps = long.loc[~long["failed"].astype(bool), "steps"].dropna()
+    low, high = (int(steps.min()), int(steps.max())) if len(steps) else (0, 0)
+    note = f"after {counted(low, 'update')}" if low == high else f"after {low} to {high} updates"
+    return [note] if len(steps) else []
+
+
 def failures(long: pd.DataFrame) -> list[str]:
     """Return a note with the number of failed runs and their errors; empty if none failed."""
     failed = long[long["failed"].astype(bool)]

@@ -11,12 +11,11 @@ from icy.analysis.order import heading, in_order, setting, text_of
 from icy.analysis.table_cells import TableCell, cell_of, conventions_of, undefined_notes, with_reason
 from icy.config.settings import OPEN
 from icy.core.errors import InvalidSettingError
-from icy.core.text import counted
 from icy.records.load import Results
 from icy.records.long_table import ROW, option_columns
 
 from .bias import compared_notes
-from .by_setting import failures, results_in, spread_note
+from .by_setting import failures, results_in, spread_note, updates_note
 from .printed_table import BiasTable
 from .references import numbered, pair_references
 
@@ -162,12 +161,7 @@ def _topsim_notes(long: pd.DataFrame) -> list[str]:
 
 
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:
-    notes = spread_note(long, spread)
-    steps = sorted(long.loc[~long["failed"].astype(bool), "steps"].dropna().unique())
-    if steps:
-        whole = f"after {counted(int(steps[0]), 'update')}"
-        notes.append(whole if len(steps) == 1 else f"after {steps[0]} to {steps[-1]} updates")
-    notes += _symbols_notes(long)
+    notes = [*spread_note(long, spread), *updates_note(long), *_symbols_notes(long)]
     for name, note in NOTES.items():
         known = long[name].notna() if name in long else pd.Series(dtype=bool)
         if known.any():

@@ -312,42 +312,29 @@ def acquisition_order(report: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
     if not people:
         raise InvalidSettingError("The report has no people to compare senders with; add --rows or --published.")
     ratios = _ratios(long, {str(grammar) for accuracy in people.values() for grammar in accuracy.index})
-    grammars = in_order({grammar for found in ratios.values() for grammar in found})
-    rows = [
-        {
-            "sender": name,
-            **{grammar: found.get(grammar, math.nan) for grammar in grammars},
-            **{label: order_tau(_by_name(accuracy), found) for label, accuracy in people.items()},
-        }
-        for name, found in ratios.items()
-    ]
-    return pd.DataFrame(rows)
+    taus = {
+        label: [order_tau(accuracy.to_dict(), row.dropna().to_dict()) for _, row in ratios.iterrows()]
+        for label, accuracy in people.items()
+    }
+    return ratios.reset_index(names="sender").assign(**taus)
 
 
-def _ratios(long: pd.DataFrame, grammars: set[str]) -> dict[str, dict[str, float]]:
-    """Return the mean ratios of senders to concat by grammar; the ratio of concat is 1.
+def _ratios(long: pd.DataFrame, grammars: set[str]) -> pd.DataFrame:
+    """Return the mean ratios of senders to concat: a row per sender, a column per grammar; the ratio of concat is 1.
 
     Raises:
         InvalidSettingError: the table has no ratios of senders on these grammars.
     """
-    chosen = long[
-        long["grammar"].isin(grammars) & (long["grammar"] != BASELINE) & long["model"].str.startswith("sender/")
-    ]
-    chosen = chosen[(chosen["measure"] == "ratio") & ~chosen["failed"].astype(bool)]
+    senders = long[long["model"].str.startswith("sender/") & ~long["failed"].astype(bool)]
+    chosen = senders[senders["grammar"].isin(grammars - {BASELINE}) & (senders["measure"] == "ratio")]
     if chosen.empty:
         raise InvalidSettingError(
             "These results have no acquisition ratios of senders for the grammars that people learned; "
             "`icy probe --protocol acquire` measures them."
         )
-    means = chosen.groupby(["model", "grammar"], sort=False)["value"].mean()
-    return {
-        str(name).removeprefix("sender/"): {BASELINE: 1.0, **_by_name(part.droplevel("model"))}
-        for name, part in means.groupby("model", sort=False)
-    }
-
-
-def _by_name(values: pd.Series[float]) -> dict[str, float]:
-    return {str(name): float(value) for name, value in values.items()}
+    means = chosen.groupby(["model", "grammar"], sort=False)["value"].mean().unstack(sort=False)
+    means = means.assign(**{BASELINE: 1.0}).rename(index=lambda name: str(name).removeprefix("sender/"))
+    return means[in_order(means)].rename_axis(columns=None)
 
 
 def order_tau(accuracy: Mapping[str, float], ratio: Mapping[str, float]) -> float:
