@@ -10,7 +10,7 @@ from functools import partial
 import pandas as pd
 
 from icy.analysis.order import in_order, range_text, text_of
-from icy.analysis.table_cells import NOTED, SPREADS, TableCell, cell_of_values, checked_spread, of_columns
+from icy.analysis.table_cells import NOTED, SPREADS, TableCell, cell_of_values, checked_spread, conventions_of
 from icy.core.conventions import lower_is_better, read_conventions
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
@@ -122,6 +122,7 @@ def frame_table(
             cells = {heading: cell(part, name) for name, heading in columns.items()}
         lines.append(([*map(text_of, key), str(part["seed"].nunique())], cells))
         numbers += part["row"].head(1).tolist() if "row" in part else []
+    used = conventions_of(frame, kind) if columns and kind else {}
     return BiasTable(
         title,
         [*labels.values(), counted],
@@ -130,7 +131,7 @@ def frame_table(
         [*notes, *(failures(frame) if "failed" in frame else [])],
         decimals,
         spread=spread,
-        conventions=of_columns(frame, columns, kind) if columns and kind else {},
+        conventions={heading: used[name] for name, heading in (columns or {}).items() if name in used},
         row_numbers=numbers,
         grouped=grouped,
     )
