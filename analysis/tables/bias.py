@@ -343,27 +343,17 @@ def _rows(
     """Return the rows of a table, with cells and their reference values."""
     # A report may have thousands of rows: cells get only the columns that they need, and labels are made all at once.
     needed = long[[name for name in CELL_COLUMNS if name in long]]
-    cells: dict[int, dict[str, TableCell]] = {}
-    runs: dict[tuple[int, str], int] = {}
-    for (row, grammar), part in needed.groupby(["row", "grammar"], sort=False):  # type: ignore[misc]
-        at = int(str(row)), str(grammar)
-        cells.setdefault(at[0], {})[at[1]] = cell(part)
-        runs[at] = len(part)
-    firsts = long.drop_duplicates("row").sort_values("row")
-    labels = _labels(long, firsts, shown)
     seeds = long.groupby("row")["seed"].nunique()
-    found = []
-    for place, row in enumerate(firsts["row"].tolist()):
-        first, own = firsts.iloc[place], cells[row]
-        ratio = first["measure"] == "ratio"
-        for grammar, one in own.items():
-            reference = references.get((row, grammar))
-            if reference is not None and ratio and both_censored(one.mean, one.seeds, one.censored, reference.mean):
-                reference = replace(reference, distance=math.nan)
-            row_seeds = int(seeds[row]) if runs[row, grammar] < seeds[row] else 0
-            own[grammar] = replace(one, reference=reference, row_seeds=row_seeds)
-        found.append((first, labels[place], own))
-    return found
+    cells: list[dict[str, TableCell]] = [{} for _ in seeds]
+    for (row, grammar), part in needed.groupby(["row", "grammar"], sort=False):  # type: ignore[misc]
+        own, reference = cell(part), references.get((row, grammar))
+        ratio = part["measure"].iat[0] == "ratio"
+        if reference is not None and ratio and both_censored(own.mean, own.seeds, own.censored, reference.mean):
+            reference = replace(reference, distance=math.nan)
+        lacks = len(part) < seeds[row]
+        cells[row][grammar] = replace(own, reference=reference, row_seeds=int(seeds[row]) if lacks else 0)
+    firsts = long.drop_duplicates("row")  # in the order of their numbers
+    return [(firsts.iloc[row], texts, cells[row]) for row, texts in enumerate(_labels(long, firsts, shown))]
 
 
 def _groups(by: str | Sequence[str]) -> list[str]:

@@ -19,29 +19,19 @@ from .by_setting import failures, results_in, spread_note, updates_note
 from .printed_table import BiasTable
 from .references import numbered, pair_references
 
-MEASURE_LABELS = {  # labels of measures, by column of the long table
-    "sender_accuracy": "sender accuracy",
-    "receiver_accuracy": "receiver accuracy",
-    "end_to_end_accuracy": "end-to-end accuracy",
-    "worst_accuracy": "worst pairing",
-    "sender_agreement": "sender agreement",
-    "mean_length": "mean length",
-    "length_by_rank": "length by rank",
-    "topsim_before": "topsim before",
-    "topsim": "topsim",
-}
-
-
-NOTES = {  # on columns of the long table that have values
+MEASURES = {  # columns of the long table in the order of rows, each with a note if it has values
     "sender_accuracy": "sender and receiver accuracy: on the language of pre-training",
+    "receiver_accuracy": "",
+    "end_to_end_accuracy": "",
     "worst_accuracy": "end-to-end accuracy of populations: mean over all pairings of a sender and a receiver",
     "sender_agreement": "sender agreement: mean share of equal tokens in the messages of two senders",
     "mean_length": "mean length: tokens before the end token, which is the start symbol; over meanings by frequency",
     "length_by_rank": "length by rank: Spearman's correlation of length with frequency rank; positive if frequent "
     "meanings have shorter messages",
-    "topsim": "",  # `_topsim_notes`
     "topsim_before": "topsim before: before the game, of untrained models or after pre-training",
+    "topsim": "",  # `_topsim_notes`
 }
+LABELS = {"end_to_end_accuracy": "end-to-end accuracy", "worst_accuracy": "worst pairing"}  # others have their heading
 
 
 def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = None, compared: str = "") -> BiasTable:
@@ -72,7 +62,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
         first = group.iloc[0]
         about = [str(first["model"]), *(text_of(first[name]) for name in alike), str(group["seed"].nunique())]
         used = conventions_of(group, "e2e")
-        for measure, label in MEASURE_LABELS.items():
+        for measure in MEASURES:
             if (measure in group and group[measure].notna().any()) or measure == "end_to_end_accuracy":
                 cells = {
                     str(g): replace(
@@ -81,7 +71,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
                     )
                     for g, part in group.groupby("grammar", sort=False)
                 }
-                metric = used.get(measure.removesuffix("_before"))
+                label, metric = LABELS.get(measure, heading(measure)), used.get(measure.removesuffix("_before"))
                 rows.append(([*about, label if metric is None else metric.heading(label)], cells))
                 row_numbers.append(int(first["row"]))
     labels = ["model", *(heading(name) for name in alike), "seeds", "measure"]
@@ -162,10 +152,10 @@ def _topsim_notes(long: pd.DataFrame) -> list[str]:
 
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     notes = [*spread_note(long, spread), *updates_note(long), *_symbols_notes(long)]
-    for name, note in NOTES.items():
+    for name, note in sorted(MEASURES.items(), key=lambda item: item[0] == "topsim_before"):
         known = long[name].notna() if name in long else pd.Series(dtype=bool)
         if known.any():
-            notes += _topsim_notes(long) if name == "topsim" else [note]
+            notes += _topsim_notes(long) if name == "topsim" else [note] if note else []
         if name == "mean_length" and "soft" in set(long.loc[known[known].index, "representation"]):
             notes.append("with soft messages the receiver reads probabilities, so greedy messages may be shorter")
     return [*notes, *undefined_notes(long), *failures(long)]
