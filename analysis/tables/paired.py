@@ -628,20 +628,16 @@ def compare(
     tested = both[both["measure"].ne("ratio") | both["grammar"].ne(BASELINE)]
     if not len(tested):
         raise IncompatibleError("The two results share only concat, and its ratio is 1 by definition.")
-    runs = [
-        part[[*about, "seed"]]
-        .assign(
-            cell=place, first=part["theirs"], second=part["ours"], difference=part["value"],
-            first_cut=part["their_censored"], second_cut=part["our_censored"],
-        )
-        .sort_values("seed", kind="stable")
-        for place, (about, part) in enumerate(split_cells(tested))
-    ]  # fmt: skip
+    cells = tests_of(tested)
+    shown = {"theirs": "first", "ours": "second", "value": "difference"}
+    shown |= {"their_censored": "first_cut", "our_censored": "second_cut"}
+    runs = tested.merge(cells[["row", "grammar"]].reset_index(names="cell"))
+    runs = runs.sort_values(["cell", "seed"], kind="stable", ignore_index=True)
     good = int((~one["failed"].astype(bool) & one["value"].notna()).sum())
     return ResultsComparison(
         names,
-        tests_of(tested).drop(columns=["row", "spread"]),
-        pd.concat(runs, ignore_index=True),
+        cells.drop(columns=["row", "spread"]),
+        runs[[*_cell_columns(tested), "seed", "cell", *shown]].rename(columns=shown),
         (max(0, good - len(both)), lone),
         tuple(dict.fromkeys(name for differ in training for name in differ if name not in apart)),
     )
