@@ -95,15 +95,10 @@ def columns_alike(long: pd.DataFrame, names: Sequence[str]) -> dict[str, list[st
         >>> columns_alike(long, list(long))
         {'target': ['cap'], 'most': []}
     """
-    found: dict[str, list[str]] = {}
-    groups = {name: tuple(pd.factorize(long[name], use_na_sentinel=False)[0]) for name in names}
+    groups: dict[bytes, list[str]] = {}
     for name in names:
-        like = next((other for other in found if groups[other] == groups[name]), None)
-        if like is None:
-            found[name] = []
-        else:
-            found[like].append(name)
-    return found
+        groups.setdefault(pd.factorize(long[name], use_na_sentinel=False)[0].tobytes(), []).append(name)
+    return {first: others for first, *others in groups.values()}
 
 
 def _companions(long: pd.DataFrame, alike: Mapping[str, Sequence[str]]) -> list[str]:
