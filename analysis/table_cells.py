@@ -211,7 +211,7 @@ def cell_of(part: pd.DataFrame, spread: str) -> TableCell:
 
 def _good(part: pd.DataFrame) -> Mask:
     """Return a mask of the replicates that have a value and did not fail."""
-    return ~part["failed"].to_numpy(bool) & ~np.isnan(part["value"].to_numpy(float, na_value=math.nan))
+    return np.asarray(~part["failed"].to_numpy(bool) & ~np.isnan(part["value"].to_numpy(float, na_value=math.nan)))
 
 
 def _mean_of_known(values: Values) -> float:

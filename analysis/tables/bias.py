@@ -345,7 +345,8 @@ def _rows(
     needed = long[[name for name in CELL_COLUMNS if name in long]]
     seeds = long.groupby("row")["seed"].nunique()
     cells: list[dict[str, TableCell]] = [{} for _ in seeds]
-    for (row, grammar), part in needed.groupby(["row", "grammar"], sort=False):  # type: ignore[misc]
+    for (number, name), part in needed.groupby(["row", "grammar"], sort=False):  # type: ignore[misc]
+        row, grammar = int(str(number)), str(name)
         own, reference = cell(part), references.get((row, grammar))
         ratio = part["measure"].iat[0] == "ratio"
         if reference is not None and ratio and both_censored(own.mean, own.seeds, own.censored, reference.mean):

@@ -74,8 +74,8 @@ def split_shared(texts: Sequence[str]) -> tuple[str, list[str]]:
     """
     options = option_columns(pd.DataFrame({"options": texts}))
     same = options.nunique(dropna=False).eq(1) & (len(set(texts)) > 1)
-    rest = options.loc[:, ~same].to_dict("records")
-    return option_cell(options.loc[0, same].to_dict()), [*map(option_cell, rest)]
+    shared, rest = (options.loc[:, chosen].to_dict("records") for chosen in (same, ~same))
+    return option_cell(shared[0]), [*map(option_cell, rest)]
 
 
 def setting_labels(long: pd.DataFrame) -> dict[str, str]:

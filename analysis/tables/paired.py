@@ -311,7 +311,7 @@ def seeds_needed(
     tests = pairs.groupby("row")["grammar"].nunique()
     how = (per_language, power, alpha, target)
     return pd.DataFrame(
-        [{**about, **_needed(part, tests[part["row"].iat[0]], *how)} for about, part in split_cells(pairs)]
+        [{**about, **_needed(part, int(tests[int(part["row"].iloc[0])]), *how)} for about, part in split_cells(pairs)]
     ).drop(columns="model")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -334,10 +335,10 @@ def _ratios(long: pd.DataFrame, grammars: set[str]) -> pd.DataFrame:
         )
     means = chosen.groupby(["model", "grammar"], sort=False)["value"].mean().unstack(sort=False)
     means = means.assign(**{BASELINE: 1.0}).rename(index=lambda name: str(name).removeprefix("sender/"))
-    return means[in_order(means)].rename_axis(columns=None)
+    return means[in_order(map(str, means))].rename_axis(columns=None)
 
 
-def order_tau(accuracy: Mapping[str, float], ratio: Mapping[str, float]) -> float:
+def order_tau(accuracy: Mapping[Any, float], ratio: Mapping[Any, float]) -> float:
     """Return Kendall's tau-b of two orders of grammars; NaN for fewer than three grammars, or if all are tied.
 
     Args:

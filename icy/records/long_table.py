@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from icy.config.protocols import BASELINE, SCRATCH
 from icy.config.settings import PRESETS, PRETRAINING_SETTINGS, TrainingSettings, settings_for
@@ -253,7 +253,7 @@ def usual_settings(preset: str, kind: str) -> dict[str, object]:
     return asdict(settings_for(preset, kind)) if preset in PRESETS else {}
 
 
-def option_cell(options: Mapping[str, str | None]) -> str:
+def option_cell(options: Mapping[Any, Any]) -> str:
     """Return the text of options, or of settings, as in a cell of a long table; None is a missing option."""
     return ", ".join(f"{name}={value}" for name, value in sorted(options.items()) if value is not None)
 

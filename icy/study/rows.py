@@ -232,8 +232,8 @@ def rows_of_long(long: pd.DataFrame) -> pd.DataFrame:
     own = own.where(own.groupby(games["model"]).transform("nunique", dropna=False).gt(1))
     return frame_of(
         row
-        for place, game in games.iterrows()
-        for row in _rows_of(game, settings.loc[place].get("dataset", ""), own.loc[place].dropna())
+        for place, (_, game) in enumerate(games.iterrows())
+        for row in _rows_of(game, settings.iloc[place].get("dataset", ""), own.iloc[place].dropna())
     )
 
 
