@@ -181,10 +181,9 @@ def _changes(long: pd.DataFrame) -> Iterator[str]:
 
 def _choices(long: pd.DataFrame, column: str) -> str:
     """Return the assignments in a column of the long table, with all values of each name."""
-    found = option_columns(long, column)
-    values = {name: (sorted(set(own.dropna()), key=natural), bool(own.isna().any())) for name, own in found.items()}
     return ", ".join(
-        f"{name} {listed(texts, 'or')}{' in some runs' * partial}" for name, (texts, partial) in sorted(values.items())
+        f"{name} {listed(sorted(set(own.dropna()), key=natural), 'or')}{' in some runs' * bool(own.isna().any())}"
+        for name, own in option_columns(long, column).items()
     )
 
 
