@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -432,12 +433,9 @@ def _is_latex(text: str) -> bool:
 
 def _balanced(text: str) -> bool:
     """Return whether unescaped braces match."""
-    depth = 0
-    for brace in re.sub(r"\\.", "", text):
-        depth += {"{": 1, "}": -1}.get(brace, 0)
-        if depth < 0:
-            return False
-    return depth == 0
+    plain = re.sub(r"\\.", "", text)
+    depths = [0, *accumulate({"{": 1, "}": -1}.get(letter, 0) for letter in plain)]
+    return min(depths) == depths[-1] == 0
 
 
 def _tex_label(title: str) -> str:

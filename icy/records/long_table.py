@@ -317,11 +317,11 @@ def _add_differences(table: pd.DataFrame, records: Sequence[Record]) -> None:
     """Add to the options the settings in which replicates of a row differ, such as the length of a game."""
     import pandas as pd
 
-    rows = table.assign(options=table["options"].map(option_cell)).groupby([*ROW], dropna=False)
-    for places in rows.indices.values():
+    shown = table.assign(options=table["options"].map(option_cell))
+    if not shown.duplicated([*ROW, "grammar", "seed"]).any():
+        return
+    for places in shown.groupby([*ROW], dropna=False).indices.values():
         runs = table.loc[places, ["grammar", "seed"]]
-        if not runs.duplicated().any():
-            continue
         leaves = [dict(_leaves(records[place]["config"])) for place in places]
         by_run = pd.DataFrame(leaves, places).fillna("None").groupby([runs["grammar"], runs["seed"]])
         differ = by_run.nunique().gt(1).any()
