@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import scipy  # loads its parts on first use
 
-from icy.analysis.order import Facts, in_order, range_text
+from icy.analysis.order import Facts, heading, in_order, range_text
 from icy.analysis.people import (
     PUBLISHED,
     chance_p,
@@ -35,6 +35,7 @@ AGENT = ["agent_kind", "agent", "protocol", "preset", "dataset"]  # columns that
 KINDS = ("published", "human", "simulated", "model")  # in the order of the report
 HELD_OUT, EXACT = "held-out", "exact"
 MARGIN = 0.2  # tests of equivalence: accuracies that differ by less count as equal
+SETTINGS = ("representation", "hidden_size", "protocol", "preset", "most")  # of simulated players, shown if they vary
 ANSWERABLE = {"first held-out": "first", "answerable": "answerable", "answerable twice": "answerable_twice"}
 
 
@@ -253,17 +254,9 @@ def simulated_table(results: Results, spread: str = "sd", *, compare: object = N
     """
     long = results_in(results, spread, compare, "Simulated games are compared by `icy study report`")
     long = with_options(long, ["dataset"], ["protocol"])
-    labels = {
-        "dataset": "dataset",
-        "model": "player",
-        "representation": "representation",
-        "hidden_size": "hidden size",
-        "protocol": "protocol",
-        "preset": "preset",
-        "most": "most",
-        FURTHER: "settings",
-    }
-    labels = {n: heading for n, heading in labels.items() if n in ("dataset", "model") or long[n].nunique() > 1}
+    varying = [name for name in SETTINGS if long[name].nunique() > 1]
+    labels = {"dataset": "dataset", "model": "player", **{name: heading(name) for name in varying}}
+    labels |= {FURTHER: "settings"} if long[FURTHER].nunique() > 1 else {}
     games = counted(len(long), "game")
     trained = long["trained"].mean() if "trained" in long and len(long) else math.nan
     games += "" if math.isnan(trained) else f"; {100 * trained:.0f} % of the other items are right"
