@@ -183,7 +183,7 @@ def _choices(long: pd.DataFrame, column: str) -> str:
     """Return the assignments in a column of the long table, with all values of each name."""
     return ", ".join(
         f"{name} {listed(sorted(set(own.dropna()), key=natural), 'or')}{' in some runs' * bool(own.isna().any())}"
-        for name, own in option_columns(long, column).items()
+        for name, own in option_columns(long, column).sort_index(axis=1).items()
     )
 
 

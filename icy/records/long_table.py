@@ -272,7 +272,7 @@ def option_columns(long: pd.DataFrame, column: str = "options") -> pd.DataFrame:
 
     cells = [re.split(r", (?=[\w.]+=)", str(text)) for text in long.get(column, ())]
     found = [dict(part.split("=", 1) for part in parts if "=" in part) for parts in cells]
-    names = sorted({name for one in found for name in one})
+    names = dict.fromkeys(name for one in found for name in one)
     return pd.DataFrame({name: [one.get(name) for one in found] for name in names}, long.index, dtype=object)
 
 

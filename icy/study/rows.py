@@ -227,7 +227,7 @@ def rows_of_long(long: pd.DataFrame) -> pd.DataFrame:
     """
     games = long[(long["job_kind"] == "study") & ~long["failed"].astype(bool)].reset_index(drop=True)
     columns = games.reindex(columns=[*SENDER_COLUMNS]).astype(object).map(str)
-    settings = option_columns(games).assign(**columns.where(~columns.isin(MISSING)))
+    settings = option_columns(games).sort_index(axis=1).assign(**columns.where(~columns.isin(MISSING)))
     own = settings.drop(columns=["dataset", "protocol", "preset"], errors="ignore")
     own = own.where(own.groupby(games["model"]).transform("nunique", dropna=False).gt(1))
     return frame_of(
