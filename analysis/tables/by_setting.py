@@ -50,7 +50,7 @@ def with_options(long: pd.DataFrame, columns: Sequence[str] = (), shown: Iterabl
     """
     options = option_columns(long)
     rest = options.drop(columns=[*columns, *shown], errors="ignore").to_dict("records")
-    further = [", ".join(text for name in sorted(row) for text in _items(str(name), row[name])) for row in rest]
+    further = [", ".join(text for name in sorted(map(str, row)) for text in _items(name, row[name])) for row in rest]
     return long.assign(**options.reindex(columns=[*columns]).astype(object).fillna(""), **{FURTHER: further})
 
 

@@ -143,7 +143,8 @@ def _mapped(frame: pd.DataFrame, change: Callable[[object], object]) -> pd.DataF
     """Apply a function to the cells of all columns that are not numeric."""
     from pandas.api.types import is_numeric_dtype
 
-    return frame.apply(lambda column: column if is_numeric_dtype(column) else column.map(change))
+    changed: pd.DataFrame = frame.apply(lambda column: column if is_numeric_dtype(column) else column.map(change))
+    return changed
 
 
 def _is_number(text: str) -> bool:
