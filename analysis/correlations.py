@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -272,7 +273,7 @@ def across_models(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None = None
         >>> round(found.correlation.value, 2), round(found.disattenuated.value, 2)
         (0.86, 1.0)
     """
-    first, second, names = _shared(x, y, groups)
+    (first, second), names = _shared([x, y], groups)
     splits = _splits(first.shape[1])
     subsets = [names != name for name in dict.fromkeys(names)]
     full = _correlations(first, second, splits)
@@ -407,22 +408,16 @@ def crossed_correlations(
     names = [name for name in x if name in y]
     if len(names) < FEWEST_ITEMS:
         raise IncompatibleError(f"The two measures share {len(names)} grammars, but need {FEWEST_ITEMS}.")
-    tables = [measure[name] for measure in (x, y) for name in names]
-    _check_rows(*tables)
-    models, seeds = tables[0].dropna().index, tables[0].columns
-    for table in tables:
-        models, seeds = models.intersection(table.dropna().index), seeds.intersection(table.columns)
-    of_models = (models if groups is None else _groups(models, groups)).to_numpy()
-    _check_size(len(seeds), len(set(of_models)))
-    first, second = (np.stack([of[name].loc[models, seeds].to_numpy(float) for name in names], 1) for of in (x, y))
-    parts = [np.full(len(models), True), *(of_models != name for name in dict.fromkeys(of_models))]
-    found = np.array([_both_ways(first[rows], second[rows], _splits(len(seeds))) for rows in parts])
+    tables, of_models = _shared([measure[name] for measure in (x, y) for name in names], groups)
+    first, second = np.stack(tables[: len(names)], 1), np.stack(tables[len(names) :], 1)
+    parts = [np.full(len(first), True), *(of_models != name for name in dict.fromkeys(of_models))]
+    found = np.array([_both_ways(first[rows], second[rows], _splits(first.shape[2])) for rows in parts])
     within, across, interaction = (
         MeanCorrelation(_mean_interval(of[:, 0]), _mean_interval(of[:, 1]), float(of[0, 2]), float(of[0, 3]))
         for of in found.transpose(1, 0, 2)
     )
     contrast = _mean_interval(found[:, 0, 1] - found[:, 1, 1])
-    return CrossedCorrelations(within, across, interaction, contrast, len(models), len(names), len(parts) - 1)
+    return CrossedCorrelations(within, across, interaction, contrast, len(first), len(names), len(parts) - 1)
 
 
 def _both_ways(x: Values, y: Values, splits: Sequence[tuple[list[int], list[int]]]) -> Values:
@@ -470,23 +465,22 @@ def _mean_interval(values: Values) -> MeanInterval:
 # -- shared ------------------------------------------------------------------------------------------------------------
 
 
-def _shared(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None) -> tuple[Values, Values, Any]:
-    """Return both tables with their common models and seeds, and the group of each model."""
-    _check_rows(x, y)
-    seeds = x.columns.intersection(y.columns)
-    models = x[seeds].dropna().index.intersection(y[seeds].dropna().index)
+def _shared(tables: Sequence[pd.DataFrame], groups: Groups | None) -> tuple[list[Values], Any]:
+    """Return the values of tables for their common models and seeds, and the group of each model.
+
+    Raises:
+        IncompatibleError: a model has two rows, or too few seeds or groups for a correlation across seeds.
+    """
+    _check_rows(*tables)
+    seeds = reduce(lambda both, own: both.intersection(own), [table.columns for table in tables])
+    models = reduce(lambda both, own: both.intersection(own), [table[seeds].dropna().index for table in tables])
     names = (models if groups is None else _groups(models, groups)).to_numpy()
-    _check_size(len(seeds), len(set(names)))
-    return x.loc[models, seeds].to_numpy(float), y.loc[models, seeds].to_numpy(float), names
-
-
-def _check_size(seeds: int, groups: int) -> None:
-    """Raise IncompatibleError if a correlation across seeds has too few seeds or groups."""
-    if seeds < 2 or groups < FEWEST_MODELS:
+    if len(seeds) < 2 or len(set(names)) < FEWEST_MODELS:
         raise IncompatibleError(
-            f"The two measures share {seeds} seeds and {groups} independent models with all values. "
+            f"The two measures share {len(seeds)} seeds and {len(set(names))} independent models with all values. "
             f"A correlation across seeds needs 2 seeds and {FEWEST_MODELS} models, or groups."
         )
+    return [table.loc[models, seeds].to_numpy(float) for table in tables], names
 
 
 def _splits(seeds: int) -> list[tuple[list[int], list[int]]]:

@@ -15,7 +15,7 @@ from icy.core.checks import number_column, require_names
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.text import listed
 from icy.records.load import with_current_names
-from icy.records.long_table import options_of
+from icy.records.long_table import option_cell, option_columns
 
 from .order import without_repeats
 
@@ -221,10 +221,10 @@ def with_languages(results: pd.DataFrame) -> pd.DataFrame:
         >>> with_languages(pd.DataFrame({"options": ["a=1, word_seed=7", ""], "seed": [1, 2]})).values.tolist()
         [['a=1', 1, 7], ['', 2, 2]]
     """
-    own = [options_of(text) for text in results["options"]]
-    languages = [int(of.pop("word_seed", seed)) for of, seed in zip(own, results["seed"], strict=True)]
-    rest = [", ".join(f"{name}={value}" for name, value in of.items()) for of in own]
-    return results.assign(options=rest, language=languages)
+    options = option_columns(results)
+    languages = options.get("word_seed", results["seed"]).fillna(results["seed"]).astype(int)
+    rest = options.drop(columns="word_seed", errors="ignore").to_dict("records")
+    return results.assign(options=[*map(option_cell, rest)], language=languages)
 
 
 def _levels(runs: pd.DataFrame, name: str) -> Values:

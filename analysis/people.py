@@ -12,7 +12,6 @@ import pandas as pd
 import scipy  # loads its parts on first use
 from numpy.typing import ArrayLike
 
-from icy.analysis.order import Facts, Row
 from icy.analysis.statistics import CONFIDENCE, Interval, Values, holm, known_runs, require_probability
 from icy.core.checks import LARGEST_SEED, MISSING_VALUES, boolean_column, number_column, real_number, whole_number
 from icy.core.errors import InvalidSettingError, quoted
@@ -342,7 +341,23 @@ def published_people() -> pd.DataFrame:
         (1, 21, '0.02±0.03')
     """
     tables = pd.concat([published(f"icy22/table{number}") for number in (21, 22)])
-    return pd.DataFrame([_published_row(found) for found in tables.to_dict("records")], columns=list(STUDY_COLUMNS))
+    exact = tables["measure"].eq("acc_holdout")
+    least, most = ((tables[name] / tables["items"]).where(exact) for name in ("correct_min", "correct_max"))
+    rows = tables.assign(
+        **dict.fromkeys(("instance", "person", "version", "pilot", "settings")),
+        agent_kind=PUBLISHED,
+        agent=PEOPLE,
+        protocol="played",
+        preset=PUBLISHED,
+        metric=tables["measure"].mask(exact, "exact"),
+        split=np.where(exact, "held-out", "game"),
+        value=((least + most) / 2).where(exact, tables["mean"]),
+        items=tables["items"].where(exact),
+        persons=tables["n"],
+        low=least,
+        high=most,
+    )
+    return rows[list(STUDY_COLUMNS)].reset_index(drop=True)
 
 
 def published_draws(rows: pd.DataFrame, resamples: int, rng: np.random.Generator, share: float = 1.0) -> Values:
@@ -362,28 +377,6 @@ def published_draws(rows: pd.DataFrame, resamples: int, rng: np.random.Generator
     sizes = [mean * (1 - mean) / (error**2 / share) - 1 for mean, error in zip(means, errors, strict=True)]
     draws = [rng.beta(m * n, (1 - m) * n, resamples) for m, n in zip(means, sizes, strict=True)]
     return np.stack(draws, 1)
-
-
-def _published_row(cell: Row) -> Facts:
-    exact = cell["measure"] == "acc_holdout"
-    least, most = (cell[name] / cell["items"] if exact else math.nan for name in ("correct_min", "correct_max"))
-    row = {
-        "agent_kind": PUBLISHED,
-        "agent": PEOPLE,
-        "protocol": "played",
-        "preset": PUBLISHED,
-        "dataset": cell["dataset"],
-        "grammar": cell["grammar"],
-        "metric": "exact" if exact else cell["measure"],
-        "split": "held-out" if exact else "game",
-        "value": (least + most) / 2 if exact else cell["mean"],
-        "items": cell["items"] if exact else math.nan,
-        "persons": cell["n"],
-        "low": least,
-        "high": most,
-        "printed": cell["printed"],
-    }
-    return {**dict.fromkeys(STUDY_COLUMNS), **row}
 
 
 # -- distance between the held-out accuracies of a network and of people, and of people from one another ---------------

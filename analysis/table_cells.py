@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,7 +18,7 @@ from icy.core.text import counted, listed
 from icy.records.kinds import JobKind, job_kind, kind_of_rows
 
 from .statistics import LEAST_RATIO as LEAST_RATIO
-from .statistics import LogSummary, Values, log_summary, student
+from .statistics import LogSummary, Mask, Values, log_summary, student
 
 CUT = "†"  # marks a mean over runs if some were cut at the cap
 CI95 = "ci95"  # spread with which ratios are on the log scale
@@ -142,21 +142,17 @@ class TableCell:
         numbers of cut and failed runs, unless 0; and if known, the summary on the log scale, p, the resolution, the
         reference value, and for metrics `why` and `note`.
         """
-        numbers = {"mean": self.mean, "spread": math.nan if self.log_scale else self.spread}
-        rare = {name: count for name, count in (("censored", self.censored), ("failed", self.failed)) if count}
-        shown: Facts = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds, **rare}
-        more: dict[str, float] = {}
+        found: Facts = {"mean": self.mean, "spread": math.nan if self.log_scale else self.spread, "seeds": self.seeds}
+        found |= {name: count for name, count in (("censored", self.censored), ("failed", self.failed)) if count}
         if self.log is not None:
-            low, high = self.log.interval
             center = math.nan if self.log.bound else self.log.center
-            more |= dict(zip(LOG_COLUMNS, (center, self.log.factor("sd"), low, high), strict=True))
-        numbers = {"updates": self.updates, "p": self.p, "resolution": self.resolution}
-        more |= {name: v for name, v in numbers.items() if math.isfinite(v)}
-        if self.reference is not None:
-            about = self.reference
-            more |= dict(zip(OTHER_COLUMNS, (about.mean, about.error, about.distance), strict=True))
-        reasons = {} if self.why is None else {"why": self.why, "note": self.note}
-        return {**shown, **{k: finite(v) for k, v in more.items()}, **reasons}
+            found |= dict(zip(LOG_COLUMNS, (center, self.log.factor("sd"), *self.log.interval), strict=True))
+        more = {"updates": self.updates, "p": self.p, "resolution": self.resolution}
+        found |= {name: value for name, value in more.items() if math.isfinite(value)}
+        if (about := self.reference) is not None:
+            found |= dict(zip(OTHER_COLUMNS, (about.mean, about.error, about.distance), strict=True))
+        found = {name: value if math.isfinite(value) else None for name, value in found.items()}
+        return found if self.why is None else {**found, "why": self.why, "note": self.note}
 
     def below(self, kind: str, decimals: int, spread: str) -> str:
         """Return the text of the line "reference", "log", "updates" or "p" below the cell; "" if it is unknown."""
@@ -205,61 +201,52 @@ def cell_of(part: pd.DataFrame, spread: str) -> TableCell:
         spread: a name of SPREADS.
     """
     # NumPy, since a report has a cell per model and grammar, and pandas selections would take most of its time.
-    good = ~part["failed"].to_numpy(bool)
+    failed, good = int(part["failed"].to_numpy(bool).sum()), _good(part)
     values = part["value"].to_numpy(float, na_value=math.nan)[good]
-    values, failed = values[~np.isnan(values)], len(good) - int(good.sum())
     if not len(values):
         return TableCell(math.nan, math.nan, 0, 0, failed)
     width = SPREADS[spread][1](values) if len(values) > 1 else math.nan
     return TableCell(float(values.mean()), width, len(values), int(part["censored"].to_numpy(bool)[good].sum()), failed)
 
 
-def ratio_cell(part: pd.DataFrame, spread: str) -> TableCell:
-    """Summarize ratios as a table cell, with a summary on the log scale and a check for coarse evaluations.
+def _good(part: pd.DataFrame) -> Mask:
+    """Return a mask of the replicates that have a value and did not fail."""
+    return np.asarray(~part["failed"].to_numpy(bool) & ~np.isnan(part["value"].to_numpy(float, na_value=math.nan)))
 
-    With 95 % intervals, the cell is on the log scale.
 
-    Args:
-        part: as for `cell_of`; a column `resolution` has the relative uncertainty of a ratio from its evaluations.
-        spread: a name of SPREADS.
-    """
-    cell = cell_of(part, spread)
-    if not cell.seeds:
-        return cell
-    found = part["value"].to_numpy(float, na_value=math.nan)
-    good = ~part["failed"].to_numpy(bool) & ~np.isnan(found)
-    values = found[good]
-    log = log_summary(values, part["censored"].to_numpy(bool)[good])
-    checks = part["resolution"].to_numpy(float, na_value=math.nan)[good] if "resolution" in part else values[:0]
-    known = checks[~np.isnan(checks)]
-    resolution = math.sqrt(float((known**2).mean())) if len(known) else math.nan
-    variation = float(values.std(ddof=1)) / cell.mean if cell.seeds > 1 and cell.mean else math.nan
-    coarse = bool(resolution > variation)
-    return replace(cell, log=log, resolution=resolution, coarse=coarse, log_scale=spread * (spread == CI95))
+def _mean_of_known(values: Values) -> float:
+    """Return the mean of the numbers that are not NaN; NaN if there are none."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan
 
 
 def cell_in_row(part: pd.DataFrame, spread: str, log: bool | Literal["only"] = False) -> TableCell:
     """Summarize replicates as a table cell; ratios get their updates and a check for coarse evaluations.
 
     Args:
-        part: replicates of one row and grammar, in long form.
+        part: replicates of one row and grammar, in long form. A column `resolution` has the relative uncertainty of a
+            ratio from its evaluations.
         spread: a name of SPREADS.
         log: whether to add the summary of ratios on the log scale, and their updates. With 95 % intervals, ratios
             always have the summary, which is shown in place of the arithmetic mean; with "only", for figures with a
             logarithmic axis, with every spread.
     """
+    cell, good = cell_of(part, spread), _good(part)
     if part["measure"].iat[0] != "ratio":
-        return cell_of(part, spread)
-    cell = (cell_of if part["grammar"].iat[0] == BASELINE else ratio_cell)(part, spread)
-    if log == "only":  # ratios of concat are all 1, and have no spread
+        return cell
+    if part["grammar"].iat[0] != BASELINE and cell.seeds:  # ratios of concat are all 1, and have no spread
+        values = part["value"].to_numpy(float, na_value=math.nan)[good]
+        checks = part["resolution"].to_numpy(float, na_value=math.nan)[good] if "resolution" in part else values[:0]
+        resolution = math.sqrt(_mean_of_known(checks**2))
+        variation = float(values.std(ddof=1)) / cell.mean if cell.seeds > 1 and cell.mean else math.nan
+        coarse, log_scale = bool(resolution > variation), spread * (spread == CI95)
+        summary = log_summary(values, part["censored"].to_numpy(bool)[good])
+        cell = replace(cell, log=summary, resolution=resolution, coarse=coarse, log_scale=log_scale)
+    if log == "only":
         return replace(cell, spread=math.nan) if cell.log is None else replace(cell, log_scale=spread)
     if not log:
         return replace(cell, log=cell.log if cell.log_scale else None)
-    if not cell.seeds or "steps" not in part:
-        return cell
-    found = updates_to_target(part)[~part["failed"].to_numpy(bool) & part["value"].notna().to_numpy()]
-    known = found[~np.isnan(found)]
-    return replace(cell, updates=float(known.mean())) if len(known) else cell
+    return replace(cell, updates=_mean_of_known(updates_to_target(part)[good])) if "steps" in part else cell
 
 
 def updates_to_target(long: pd.DataFrame) -> Values:
@@ -329,11 +316,6 @@ def p_text(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.2g}"
 
 
-def finite(value: float) -> float | None:
-    """Return a number, or None for NaN and infinity."""
-    return value if math.isfinite(value) else None
-
-
 # -- conventions (definitions and options) of the metrics in a long table, in a printed table, and in curves -----------
 
 
@@ -381,15 +363,3 @@ def conventions_of(long: pd.DataFrame, kind: str = "probe") -> dict[str, Convent
 def usual_conventions(kind: JobKind) -> dict[str, Convention]:
     """Return the default conventions of the metrics that a kind of job measures."""
     return {name: Convention(name, values) for name, values in kind.conventions_of({}).items()}
-
-
-def of_columns(long: pd.DataFrame, shown: Mapping[str, str], kind: str) -> dict[str, Convention]:
-    """Return the conventions of the columns of a printed table.
-
-    Args:
-        long: the results in the table, in long form.
-        shown: headings of the printed columns, by column of the long table.
-        kind: the kind of job.
-    """
-    found = conventions_of(long, kind)
-    return {heading: found[name] for name, heading in shown.items() if name in found}

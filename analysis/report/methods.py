@@ -181,10 +181,9 @@ def _changes(long: pd.DataFrame) -> Iterator[str]:
 
 def _choices(long: pd.DataFrame, column: str) -> str:
     """Return the assignments in a column of the long table, with all values of each name."""
-    found = option_columns(long, column)
-    values = {name: (sorted(set(own.dropna()), key=natural), bool(own.isna().any())) for name, own in found.items()}
     return ", ".join(
-        f"{name} {listed(texts, 'or')}{' in some runs' * partial}" for name, (texts, partial) in sorted(values.items())
+        f"{name} {listed(sorted(set(own.dropna()), key=natural), 'or')}{' in some runs' * bool(own.isna().any())}"
+        for name, own in option_columns(long, column).sort_index(axis=1).items()
     )
 
 
@@ -203,15 +202,14 @@ def _limit(long: pd.DataFrame) -> str:
 
 def _dropped(long: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on failed runs, and one on cut runs."""
-    failed, cut = long["failed"].astype(bool), long["censored"].astype(bool) & long["measure"].eq("ratio")
-    of = f"of {counted(len(long), 'run')}"
-    verbs = [("is", "was") if number == 1 else ("are", "were") for number in (failed.sum(), (cut & ~failed).sum())]
+    failed, of = long["failed"].astype(bool), f"of {counted(len(long), 'run')}"
+    cut = int((long["censored"].astype(bool) & long["measure"].eq("ratio") & ~failed).sum())
     if failed.any():
         reasons = sorted({str(one) for one in long["error"][failed].dropna()})
         why = f" ({'; '.join(reasons)})" if reasons else ""
-        yield f"{failed.sum()} {of} failed and {verbs[0][0]} left out{why}."
-    if (cut & ~failed).any():
-        yield f"{(cut & ~failed).sum()} {of} {verbs[1][1]} cut before the target: the true ratio is larger."
+        yield f"{failed.sum()} {of} failed and {'is' if failed.sum() == 1 else 'are'} left out{why}."
+    if cut:
+        yield f"{cut} {of} {'was' if cut == 1 else 'were'} cut before the target: the true ratio is larger."
 
 
 def _made(records: Sequence[Record]) -> Iterator[str]:

@@ -33,7 +33,7 @@ from icy.records.load import Results, long_of
 from icy.records.long_table import OLD_COLUMNS, ROW, option_columns
 
 from .by_setting import failures, spread_note
-from .paired import compare_pairs, corrected, paired_differences
+from .paired import compare_pairs, paired_differences, tests_of
 from .printed_table import BiasTable, TableRow, mark_ends
 from .references import PUBLISHED, cell_references, compared_with, numbered
 
@@ -144,9 +144,10 @@ MEASURE_TITLES = {
     "end_to_end": "accuracy of sender and receiver together",
 }
 PARAMETERS = 1  # index of that label
+LANGUAGES = ["frequencies", "existing", "word_lengths", "draws"]  # options of languages
 CELL_COLUMNS = (  # columns of the long table, or of differences, that cells need
     *("row", "grammar", "measure", "value", "failed", "censored", "resolution"),
-    *("steps", "crossing", "ours", "theirs", "our_censored", "their_censored", "p"),
+    *("steps", "crossing", "ours", "theirs", "our_censored", "their_censored", "p_holm"),
 )
 CellMaker = Callable[[pd.DataFrame], TableCell]
 MOST_DECIMALS = 6
@@ -223,7 +224,9 @@ def _bias_table(
     checked_spread(spread)
     if decimals not in range(MOST_DECIMALS + 1):
         raise InvalidSettingError(f"decimals must be a whole number from 0 to {MOST_DECIMALS}; not {decimals!r}.")
-    long = numbered(long).assign(role=lambda table: table["model"].str.replace(r"/.*", "", regex=True))
+    long = numbered(long).assign(
+        role=long["model"].str.replace(r"/.*", "", regex=True), **option_columns(long).reindex(columns=LANGUAGES)
+    )
     grammars = in_order(long["grammar"])
     varying = [name for name in ("role", *ROW[1:]) if long[name].nunique(dropna=False) > 1]
     grouped = [name for name in _groups(by) if name in varying]
@@ -235,7 +238,7 @@ def _bias_table(
         grouped += [name for name in others if counts[name] == 1]
     shown = [name for name in varying if name != "role" or name in grouped]
     rows = _sorted(_rows(long, shown, references, cell), grouped, sort, grammars)
-    alike = [name for name in ("role", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
+    alike = [name for name in ("role", *ROW[1:], *LANGUAGES) if name not in ("hidden_size", "settings", "options")]
     cells = [cell for _, _, own in rows for cell in own.values()]
     arrows = mark_ends(rows, alike, grammars, spread) if mark else {}
     labels = ["model", "parameters", *map(heading, shown), "seeds", "concat updates"]
@@ -290,7 +293,8 @@ def difference_table(
     """
     checked_spread(spread)
     both, training, lone, name = paired_differences(long_of(results), other, name)
-    both, tests = _add_p_values(both)
+    tests = tests_of(both[both["grammar"] != BASELINE])
+    both = both.merge(tests[["row", "grammar", "p_holm"]], how="left")
     table = _bias_table(both, spread, partial(_difference, spread=spread), mark=False, **options)
     notes = [*spread_note(both, spread), *_sides(both), *failures(both)]
     notes += [UNFINISHED] if any(cell.unfinished for _, cells in table.rows for cell in cells.values()) else []
@@ -298,7 +302,7 @@ def difference_table(
     meaning = f"differences, seed by seed, from {name}: above 0, the value is larger here"
     cut += [f"{counted(lone, 'run', 'have')} no counterpart in {name}"] if lone else []
     cut += training_note(training)
-    below = ({QUOTIENT: "log"} if table.below else {}) | ({P: "p"} if tests["p"].notna().any() else {})
+    below = ({QUOTIENT: "log"} if table.below else {}) | ({P: "p"} if tests["p_holm"].notna().any() else {})
     notes = [meaning, *notes, *_test_notes(both, tests, below, spread), *cut]
     return replace(table, title=f"difference; {table.title}", notes=notes, signed=True, below=below)
 
@@ -309,17 +313,7 @@ def _difference(part: pd.DataFrame, spread: str) -> TableCell:
     if part["grammar"].iloc[0] == BASELINE:
         return cell
     found = compare_pairs(part)
-    return replace(cell, log=found.summary() if found.log else None, p=float(part["p"].iloc[0]))
-
-
-def _add_p_values(both: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Add the corrected p-value of each cell to differences; also return the tests, a row per cell except concat's."""
-    both = numbered(both)
-    cells = both[both["grammar"] != BASELINE].groupby(["row", "grammar"], sort=False)
-    rows = [(*key, *part.iloc[0][["protocol", "measure"]], compare_pairs(part).p) for key, part in cells]  # type: ignore[misc]
-    tests = pd.DataFrame(rows, columns=["row", "grammar", "protocol", "measure", "p"]).astype({"p": float})
-    tests = tests.assign(p=corrected(tests))
-    return both.merge(tests[["row", "grammar", "p"]], on=["row", "grammar"], how="left"), tests
+    return replace(cell, log=found.summary() if found.log else None, p=float(part["p_holm"].iloc[0]))
 
 
 def _test_notes(both: pd.DataFrame, tests: pd.DataFrame, below: Mapping[str, str], spread: str) -> list[str]:
@@ -349,27 +343,18 @@ def _rows(
     """Return the rows of a table, with cells and their reference values."""
     # A report may have thousands of rows: cells get only the columns that they need, and labels are made all at once.
     needed = long[[name for name in CELL_COLUMNS if name in long]]
-    cells: dict[int, dict[str, TableCell]] = {}
-    runs: dict[tuple[int, str], int] = {}
-    for (row, grammar), part in needed.groupby(["row", "grammar"], sort=False):  # type: ignore[misc]
-        at = int(str(row)), str(grammar)
-        cells.setdefault(at[0], {})[at[1]] = cell(part)
-        runs[at] = len(part)
-    firsts = long.drop_duplicates("row").sort_values("row")
-    labels = _labels(long, firsts, shown)
     seeds = long.groupby("row")["seed"].nunique()
-    found = []
-    for place, row in enumerate(firsts["row"].tolist()):
-        first, own = firsts.iloc[place], cells[row]
-        ratio = first["measure"] == "ratio"
-        for grammar, one in own.items():
-            reference = references.get((row, grammar))
-            if reference is not None and ratio and both_censored(one.mean, one.seeds, one.censored, reference.mean):
-                reference = replace(reference, distance=math.nan)
-            row_seeds = int(seeds[row]) if runs[row, grammar] < seeds[row] else 0
-            own[grammar] = replace(one, reference=reference, row_seeds=row_seeds)
-        found.append((first, labels[place], own))
-    return found
+    cells: list[dict[str, TableCell]] = [{} for _ in seeds]
+    for (number, name), part in needed.groupby(["row", "grammar"], sort=False):  # type: ignore[misc]
+        row, grammar = int(str(number)), str(name)
+        own, reference = cell(part), references.get((row, grammar))
+        ratio = part["measure"].iat[0] == "ratio"
+        if reference is not None and ratio and both_censored(own.mean, own.seeds, own.censored, reference.mean):
+            reference = replace(reference, distance=math.nan)
+        lacks = len(part) < seeds[row]
+        cells[row][grammar] = replace(own, reference=reference, row_seeds=int(seeds[row]) if lacks else 0)
+    firsts = long.drop_duplicates("row")  # in the order of their numbers
+    return [(firsts.iloc[row], texts, cells[row]) for row, texts in enumerate(_labels(long, firsts, shown))]
 
 
 def _groups(by: str | Sequence[str]) -> list[str]:

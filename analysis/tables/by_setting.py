@@ -10,12 +10,12 @@ from functools import partial
 import pandas as pd
 
 from icy.analysis.order import in_order, range_text, text_of
-from icy.analysis.table_cells import NOTED, SPREADS, TableCell, cell_of_values, checked_spread, of_columns
+from icy.analysis.table_cells import NOTED, SPREADS, TableCell, cell_of_values, checked_spread, conventions_of
 from icy.core.conventions import lower_is_better, read_conventions
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
 from icy.records.load import Results, long_of
-from icy.records.long_table import options_of
+from icy.records.long_table import option_cell, option_columns
 
 from .printed_table import BiasTable, Line
 
@@ -48,20 +48,20 @@ def with_options(long: pd.DataFrame, columns: Sequence[str] = (), shown: Iterabl
         columns: options that become columns; "" if a run does not have the option.
         shown: options that other columns show.
     """
-    options = [options_of(text) for text in long["options"]]
-    own = {name: [one.pop(name, "") for one in options] for name in columns}
-    rest = [[text for name in one if name not in shown for text in _items(name, one[name])] for one in options]
-    return long.assign(**own, **{FURTHER: [", ".join(texts) for texts in rest]})
+    options = option_columns(long)
+    rest = options.drop(columns=[*columns, *shown], errors="ignore").to_dict("records")
+    further = [", ".join(text for name in sorted(map(str, row)) for text in _items(name, row[name])) for row in rest]
+    return long.assign(**options.reindex(columns=[*columns]).astype(object).fillna(""), **{FURTHER: further})
 
 
-def _items(name: str, text: str) -> list[str]:
+def _items(name: str, text: str | None) -> list[str]:
     """Return an option as text, without values that are None; the items of a dict one by one."""
     try:
-        inner = ast.literal_eval(text) if text.startswith("{") else None
+        inner = ast.literal_eval(text) if text and text.startswith("{") else None
     except (ValueError, SyntaxError):
         inner = None
     if not isinstance(inner, dict):
-        return [f"{name}={text}"] * (text != "None")
+        return [f"{name}={text}"] * (text not in (None, "None"))
     return [f"{name}.{n}={v}" for n, v in inner.items() if v is not None] if inner else [name]
 
 
@@ -72,10 +72,10 @@ def split_shared(texts: Sequence[str]) -> tuple[str, list[str]]:
         >>> split_shared(["a=1, b=2", "a=1, b=3"])
         ('a=1', ['b=2', 'b=3'])
     """
-    options = [options_of(text) for text in texts]
-    shared = set.intersection(*(set(one.items()) for one in options)) if len(set(texts)) > 1 else set()
-    rest = [", ".join(f"{n}={value}" for n, value in one.items() if (n, value) not in shared) for one in options]
-    return ", ".join(f"{name}={value}" for name, value in sorted(shared)), rest if shared else list(texts)
+    options = option_columns(pd.DataFrame({"options": texts}))
+    same = options.nunique(dropna=False).eq(1) & (len(set(texts)) > 1)
+    shared, rest = (options.loc[:, chosen].to_dict("records") for chosen in (same, ~same))
+    return option_cell(shared[0]), [*map(option_cell, rest)]
 
 
 def setting_labels(long: pd.DataFrame) -> dict[str, str]:
@@ -122,6 +122,7 @@ def frame_table(
             cells = {heading: cell(part, name) for name, heading in columns.items()}
         lines.append(([*map(text_of, key), str(part["seed"].nunique())], cells))
         numbers += part["row"].head(1).tolist() if "row" in part else []
+    used = conventions_of(frame, kind) if columns and kind else {}
     return BiasTable(
         title,
         [*labels.values(), counted],
@@ -130,7 +131,7 @@ def frame_table(
         [*notes, *(failures(frame) if "failed" in frame else [])],
         decimals,
         spread=spread,
-        conventions=of_columns(frame, columns, kind) if columns and kind else {},
+        conventions={heading: used[name] for name, heading in (columns or {}).items() if name in used},
         row_numbers=numbers,
         grouped=grouped,
     )
@@ -142,6 +143,14 @@ def frame_table(
 def spread_note(long: pd.DataFrame, spread: str) -> list[str]:
     """Return a note on the spread; empty for a single seed."""
     return [f"mean ± {SPREADS[spread][0]}"] if long["seed"].nunique() > 1 else []
+
+
+def updates_note(long: pd.DataFrame) -> list[str]:
+    """Return a note on the updates of runs that did not fail; empty if there are none."""
+    steps = long.loc[~long["failed"].astype(bool), "steps"].dropna()
+    low, high = (int(steps.min()), int(steps.max())) if len(steps) else (0, 0)
+    note = f"after {counted(low, 'update')}" if low == high else f"after {low} to {high} updates"
+    return [note] if len(steps) else []
 
 
 def failures(long: pd.DataFrame) -> list[str]:

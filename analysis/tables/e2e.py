@@ -11,38 +11,27 @@ from icy.analysis.order import heading, in_order, setting, text_of
 from icy.analysis.table_cells import TableCell, cell_of, conventions_of, undefined_notes, with_reason
 from icy.config.settings import OPEN
 from icy.core.errors import InvalidSettingError
-from icy.core.text import counted
 from icy.records.load import Results
 from icy.records.long_table import ROW, option_columns
 
 from .bias import compared_notes
-from .by_setting import failures, results_in, spread_note
+from .by_setting import failures, results_in, spread_note, updates_note
 from .printed_table import BiasTable
 from .references import numbered, pair_references
 
-MEASURE_LABELS = {  # labels of measures, by column of the long table
-    "sender_accuracy": "sender accuracy",
-    "receiver_accuracy": "receiver accuracy",
-    "end_to_end_accuracy": "end-to-end accuracy",
-    "worst_accuracy": "worst pairing",
-    "sender_agreement": "sender agreement",
-    "mean_length": "mean length",
-    "length_by_rank": "length by rank",
-    "topsim_before": "topsim before",
-    "topsim": "topsim",
-}
-
-
-NOTES = {  # on columns of the long table that have values
+MEASURES = {  # columns of the long table in the order of rows, each with a note if it has values
     "sender_accuracy": "sender and receiver accuracy: on the language of pre-training",
+    "receiver_accuracy": "",
+    "end_to_end_accuracy": "",
     "worst_accuracy": "end-to-end accuracy of populations: mean over all pairings of a sender and a receiver",
     "sender_agreement": "sender agreement: mean share of equal tokens in the messages of two senders",
     "mean_length": "mean length: tokens before the end token, which is the start symbol; over meanings by frequency",
     "length_by_rank": "length by rank: Spearman's correlation of length with frequency rank; positive if frequent "
     "meanings have shorter messages",
-    "topsim": "",  # `_topsim_notes`
     "topsim_before": "topsim before: before the game, of untrained models or after pre-training",
+    "topsim": "",  # `_topsim_notes`
 }
+LABELS = {"end_to_end_accuracy": "end-to-end accuracy", "worst_accuracy": "worst pairing"}  # others have their heading
 
 
 def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = None, compared: str = "") -> BiasTable:
@@ -73,7 +62,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
         first = group.iloc[0]
         about = [str(first["model"]), *(text_of(first[name]) for name in alike), str(group["seed"].nunique())]
         used = conventions_of(group, "e2e")
-        for measure, label in MEASURE_LABELS.items():
+        for measure in MEASURES:
             if (measure in group and group[measure].notna().any()) or measure == "end_to_end_accuracy":
                 cells = {
                     str(g): replace(
@@ -82,7 +71,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
                     )
                     for g, part in group.groupby("grammar", sort=False)
                 }
-                metric = used.get(measure.removesuffix("_before"))
+                label, metric = LABELS.get(measure, heading(measure)), used.get(measure.removesuffix("_before"))
                 rows.append(([*about, label if metric is None else metric.heading(label)], cells))
                 row_numbers.append(int(first["row"]))
     labels = ["model", *(heading(name) for name in alike), "seeds", "measure"]
@@ -106,15 +95,10 @@ def columns_alike(long: pd.DataFrame, names: Sequence[str]) -> dict[str, list[st
         >>> columns_alike(long, list(long))
         {'target': ['cap'], 'most': []}
     """
-    found: dict[str, list[str]] = {}
-    groups = {name: tuple(pd.factorize(long[name], use_na_sentinel=False)[0]) for name in names}
+    groups: dict[bytes, list[str]] = {}
     for name in names:
-        like = next((other for other in found if groups[other] == groups[name]), None)
-        if like is None:
-            found[name] = []
-        else:
-            found[like].append(name)
-    return found
+        groups.setdefault(pd.factorize(long[name], use_na_sentinel=False)[0].tobytes(), []).append(name)
+    return {first: others for first, *others in groups.values()}
 
 
 def _companions(long: pd.DataFrame, alike: Mapping[str, Sequence[str]]) -> list[str]:
@@ -162,16 +146,11 @@ def _topsim_notes(long: pd.DataFrame) -> list[str]:
 
 
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:
-    notes = spread_note(long, spread)
-    steps = sorted(long.loc[~long["failed"].astype(bool), "steps"].dropna().unique())
-    if steps:
-        whole = f"after {counted(int(steps[0]), 'update')}"
-        notes.append(whole if len(steps) == 1 else f"after {steps[0]} to {steps[-1]} updates")
-    notes += _symbols_notes(long)
-    for name, note in NOTES.items():
+    notes = [*spread_note(long, spread), *updates_note(long), *_symbols_notes(long)]
+    for name, note in sorted(MEASURES.items(), key=lambda item: item[0] == "topsim_before"):
         known = long[name].notna() if name in long else pd.Series(dtype=bool)
         if known.any():
-            notes += _topsim_notes(long) if name == "topsim" else [note]
+            notes += _topsim_notes(long) if name == "topsim" else [note] if note else []
         if name == "mean_length" and "soft" in set(long.loc[known[known].index, "representation"]):
             notes.append("with soft messages the receiver reads probabilities, so greedy messages may be shorter")
     return [*notes, *undefined_notes(long), *failures(long)]

@@ -20,11 +20,10 @@ from icy.analysis.table_cells import (
     with_reason,
 )
 from icy.core.errors import InvalidSettingError
-from icy.core.text import counted
 from icy.records.load import Results
 from icy.records.long_table import SYNONYMS
 
-from .by_setting import frame_table, results_in, setting_labels, spread_note, with_options
+from .by_setting import frame_table, results_in, setting_labels, spread_note, updates_note, with_options
 from .printed_table import BiasTable
 
 SCORES = {  # columns of the long table, and their headings
@@ -99,12 +98,8 @@ def games_table(results: Results, spread: str = "sd", *, compare: object = None,
         return replace(found, reference=Reference(row[name], math.nan, distance, source=str(compare)))
 
     notes = [*NOTES, CHANCE_NOTE, *undefined_notes(long), *spread_note(long, spread)]
-    good = long[~long["failed"].astype(bool)]
-    if len(good):
-        steps = sorted({int(n) for n in good["steps"]})
-        updates = " to ".join(counted(n, "update") for n in dict.fromkeys((steps[0], steps[-1])))
-        best = good["best_step"].astype(float).mean()
-        notes.append(f"after {updates}; scores of the best evaluation, on average after {best:.0f}")
+    best = long.loc[~long["failed"].astype(bool), "best_step"].astype(float).mean()
+    notes += [f"{n}; scores of the best evaluation, on average after {best:.0f}" for n in updates_note(long)]
     table = frame_table(
         "agents of multi-target games", long, labels, cell, columns, notes, DECIMALS, spread, kind="games"
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -68,9 +67,9 @@ def paired_differences(
         apart: columns of the long table in which matching replicates may differ.
 
     Returns:
-        Four values. The matched replicates of `long`: `value` is the difference, and further columns have both values
-        (`ours`, `theirs`, `our_censored`, `their_censored`). For every matched row, the columns in which training
-        differs. The number of runs without a match. The name of the subtracted results or model.
+        Four values. The matched replicates of `long`, with `row`: `value` is the difference, and further columns have
+        both values (`ours`, `theirs`, `our_censored`, `their_censored`). For every matched row, the columns in which
+        training differs. The number of runs without a match. The name of the subtracted results or model.
 
     Raises:
         IncompatibleError: no replicate has a match.
@@ -119,7 +118,7 @@ def _each(long: pd.DataFrame) -> Differences:
             training, lone = [*training, *differ], lone + alone
     if not parts:
         raise IncompatibleError("No two models in these results share side, setting, grammar and seed.")
-    return pd.concat(parts, ignore_index=True), training, lone, "each other"
+    return numbered(pd.concat(parts, ignore_index=True)), training, lone, "each other"
 
 
 def _subtracted(
@@ -140,7 +139,7 @@ def _subtracted(
     if not len(both):
         raise IncompatibleError(_explain_no_pairs(long, other, names))
     differ = list(training_differences(long, other, partner).values())
-    return both.drop(columns="row"), differ, int(tried.sum()) - len(both)
+    return numbered(both), differ, int(tried.sum()) - len(both)
 
 
 def _explain_no_pairs(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str]) -> str:
@@ -197,11 +196,14 @@ def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
     """
     both = paired_differences(long_of(results), other)[0]
     both = both[both["grammar"] != BASELINE]
-    return _tests(both)[[*_cell_columns(both), *PILOT[:-1], "low", "high", "spread", "test", "p", "p_holm"]]
+    return tests_of(both)[[*_cell_columns(both), *PILOT[:-1], "low", "high", "spread", "test", "p", "p_holm"]]
 
 
-def _tests(both: pd.DataFrame) -> pd.DataFrame:
-    """Return the means, the effect and the test of each cell of `paired_differences`."""
+def tests_of(both: pd.DataFrame) -> pd.DataFrame:
+    """Return the means, the effect and the test of each cell of `paired_differences`, with `row`.
+
+    `p_holm` is corrected by Holm's method within each protocol and measure.
+    """
     rows = []
     for about, part in split_cells(both):
         found = compare_pairs(part)
@@ -209,6 +211,7 @@ def _tests(both: pd.DataFrame) -> pd.DataFrame:
         rows.append(
             {
                 **about,
+                "row": part["row"].iloc[0],
                 **{name: getattr(found, name) for name in (*PILOT, "test", "p")},
                 "effect": round(found.effect, 12),
                 "first": _center(part["theirs"], found),
@@ -218,19 +221,14 @@ def _tests(both: pd.DataFrame) -> pd.DataFrame:
                 "identical": int((part["ours"] == part["theirs"]).sum()),
             }
         )
-    table = pd.DataFrame(rows, columns=[*_cell_columns(both), *NUMBERS, "spread", "identical"])
-    return table.assign(p_holm=corrected(table))
+    table = pd.DataFrame(rows, columns=["row", *_cell_columns(both), *NUMBERS, "spread", "identical"])
+    families = table.astype({"p": float}).groupby(["protocol", "measure"], dropna=False)["p"]
+    return table.assign(p_holm=families.transform(lambda p: pd.Series(holm(p.tolist()), p.index, dtype=float)))
 
 
 def _center(values: pd.Series[float], found: Paired) -> float:
     """Return the mean of values; for ratios, the geometric mean."""
     return log_summary(values.to_list(), [False] * len(values)).center if found.log else float(values.mean())
-
-
-def corrected(tests: pd.DataFrame) -> pd.Series[float]:
-    """Return the p-values of tests, corrected by Holm's method within each `protocol` and `measure`."""
-    families = tests.groupby(["protocol", "measure"], dropna=False)["p"]
-    return families.transform(lambda p: pd.Series(holm(p.tolist()), index=p.index, dtype=float))
 
 
 _CELL = ["model", "representation", "meanings", "protocol", "measure", "grammar"]
@@ -239,7 +237,7 @@ _CELL = ["model", "representation", "meanings", "protocol", "measure", "grammar"
 def split_cells(both: pd.DataFrame) -> list[tuple[Facts, pd.DataFrame]]:
     """Split `paired_differences` into cells; return the identifying values and the replicates of each cell."""
     names, found = _cell_columns(both), []
-    for _, row in numbered(both).groupby("row", sort=False):
+    for _, row in both.groupby("row", sort=False):
         for grammar in in_order(row["grammar"]):
             part = row[row["grammar"] == grammar]
             found.append(({name: part[name].iloc[0] for name in names}, part))
@@ -305,54 +303,27 @@ def seeds_needed(
     whole_number("number of seeds of each language", per_language, least=1)
     long = long_of(results)
     one, other = two_models(long, models)
-    pairs = with_languages(paired_differences(long[long["model"].isin([one, other])], other)[0])
+    pairs = numbered(with_languages(paired_differences(long[long["model"].isin([one, other])], other)[0]))
     pairs = pairs[pairs["grammar"] != BASELINE]
     if not len(pairs):
         raise IncompatibleError("The two models share only the grammar concat, on which all ratios are 1.")
-    found = [(about, _pilot(part, per_language)) for about, part in split_cells(pairs)]
-    target = None if effect is None else _effect(effect, {pilot.found.log for _, pilot in found})
-    family = [tuple(str(value) for name, value in about.items() if name != "grammar") for about, _ in found]
-    tests = Counter(family)
-    return pd.DataFrame([_needed(*one, power, alpha, tests[of], target) for one, of in zip(found, family, strict=True)])
+    target = None if effect is None else _effect(effect, set(pairs["measure"].eq("ratio")))
+    tests = pairs.groupby("row")["grammar"].nunique()
+    how = (per_language, power, alpha, target)
+    return pd.DataFrame(
+        [{**about, **_needed(part, int(tests[int(part["row"].iloc[0])]), *how)} for about, part in split_cells(pairs)]
+    ).drop(columns="model")
 
 
-@dataclass(frozen=True)
-class _Pilot:
-    """The pairs of a cell of the pilot.
+def _spread(part: pd.DataFrame, found: Paired, per_language: int) -> tuple[float, float, int]:
+    """Return the spread of a pilot over independent units, the language's fraction of the variance, and their number.
 
-    Attributes:
-        found: comparison of all pairs.
-        languages: number of languages.
-        crossed: whether languages are crossed with seeds of weights.
-        spread: standard deviation over independent units: seeds, or languages if they are crossed.
-        share: fraction of the variance of a pair that is the language's; NaN if unknown.
-        units: number of independent units with information.
+    Units are seeds; or languages, with means of `per_language` pairs, if they are crossed with seeds of weights.
     """
-
-    found: Paired
-    languages: int
-    crossed: bool
-    spread: float
-    share: float
-    units: int
-
-
-def _pilot(part: pd.DataFrame, per_language: int) -> _Pilot:
-    """Return the pairs of a cell, with the spread over languages of means of `per_language` pairs.
-
-    Raises:
-        InvalidSettingError: `per_language` is not 1, and languages are not crossed with seeds.
-    """
-    found = compare_pairs(part)
-    languages, crossed = int(part["language"].nunique()), _are_crossed(part)
-    if per_language > 1 and not crossed:
-        raise InvalidSettingError(
-            f"{per_language} seeds for each language need a pilot with languages crossed with seeds, as of icy probe "
-            "--word-seeds 5 --seeds 5."
-        )
+    crossed = _are_crossed(part)
     part = part[~(part["our_censored"] & part["their_censored"])] if found.log else part
     if not _are_crossed(part) or not found.spread > 0:
-        return _Pilot(found, languages, crossed, math.nan if crossed else found.spread, math.nan, found.informative)
+        return math.nan if crossed else found.spread, math.nan, found.informative
     ours, theirs = (part[name].to_numpy(float) for name in ("ours", "theirs"))
     if found.log:
         ours, theirs = (np.log(np.maximum(one, LEAST_RATIO)) for one in (ours, theirs))
@@ -360,7 +331,7 @@ def _pilot(part: pd.DataFrame, per_language: int) -> _Pilot:
                           censored=None, log=False)  # fmt: skip
     language, *rest = model.deviations**2
     spread = math.sqrt(language + sum(rest) / per_language)
-    return _Pilot(found, languages, crossed, spread, float(model.shares["language"]), int(part["language"].nunique()))
+    return spread, float(model.shares["language"]), int(part["language"].nunique())
 
 
 def _are_crossed(part: pd.DataFrame) -> bool:
@@ -368,34 +339,44 @@ def _are_crossed(part: pd.DataFrame) -> bool:
     return all(1 < part[name].nunique() < len(part) for name in ("language", "seed"))
 
 
-def _needed(about: Facts, pilot: _Pilot, power: float, alpha: float, tests: int, target: float | None) -> Facts:
-    """Return a row of `seeds_needed`; `target` is an effect to use instead of the pilot's."""
-    found, spread = pilot.found, pilot.spread
+def _needed(
+    part: pd.DataFrame, tests: int, per_language: int, power: float, alpha: float, target: float | None
+) -> Facts:
+    """Return the columns of `seeds_needed` for a cell; `target` is an effect to use instead of the pilot's.
+
+    Raises:
+        InvalidSettingError: `per_language` is not 1, and languages are not crossed with seeds.
+    """
+    found, languages, crossed = compare_pairs(part), int(part["language"].nunique()), _are_crossed(part)
+    if per_language > 1 and not crossed:
+        raise InvalidSettingError(
+            f"{per_language} seeds for each language need a pilot with languages crossed with seeds, as of icy probe "
+            "--word-seeds 5 --seeds 5."
+        )
+    spread, share, units = _spread(part, found, per_language)
     effect = target if target is not None else math.nan
     if target is None and not found.bound:
         effect = math.log(found.effect) if found.log and found.effect > 0 else found.effect
-    limit = spread_limit(spread, pilot.units)
+    limit = spread_limit(spread, units)
     seeds = [pairs_needed(effect, spread, power, alpha / n) if spread > 0 else None for n in (1, tests)]
     cautious = pairs_needed(effect, limit, power, alpha) if limit > 0 else None
     fewer, more = sorted(found.directions)
-    if found.one_censored and not pilot.crossed and target is None and fewer == 0 < more:
+    if found.one_censored and not crossed and target is None and fewer == 0 < more:
         seeds = [signs_needed(alpha / n) for n in (1, tests)]
     return {
-        **{name: value for name, value in about.items() if name != "model"},
         **{name: getattr(found, name) for name in PILOT},
-        "languages": pilot.languages,
-        "language_share": pilot.share,
+        "languages": languages,
+        "language_share": share,
         "spread": spread,
         **dict(zip(NEEDED, (*seeds, cautious), strict=True)),
-        "remark": _remark(pilot, seeds[0], target is not None),
+        "remark": _remark(found, languages, units, crossed, seeds[0], target is not None),
     }
 
 
-def _remark(pilot: _Pilot, seeds: int | None, has_target: bool) -> str:
-    """Return the limits of the pilot as text."""
-    found, pairs = pilot.found, pilot.found.informative
+def _remark(found: Paired, languages: int, units: int, crossed: bool, seeds: int | None, has_target: bool) -> str:
+    """Return the limits of a pilot as text."""
     cut = f"{found.both_censored} of {found.pairs} pairs cut in both" if found.both_censored else ""
-    if not pairs:
+    if not (pairs := found.informative):
         return f"{cut}: a higher cap is needed"
     alone = ""
     if found.one_censored:
@@ -406,9 +387,9 @@ def _remark(pilot: _Pilot, seeds: int | None, has_target: bool) -> str:
     elif not found.spread > 0:
         limit = "no spread in the pilot: evaluations may be too coarse to show it"
     else:
-        alone = f"all {pairs} pairs share one language: the numbers hold only for it" if pilot.languages == 1 else ""
-        unit = "languages" if pilot.crossed else "pairs"
-        few = f"only {pilot.units} {unit}: the spread is a poor estimate" if pilot.units < FEW_PAIRS else ""
+        alone = f"all {pairs} pairs share one language: the numbers hold only for it" if languages == 1 else ""
+        unit = "languages" if crossed else "pairs"
+        few = f"only {units} {unit}: the spread is a poor estimate" if units < FEW_PAIRS else ""
         limit = "almost no effect" if seeds is None else few
     return "; ".join(filter(None, (cut, alone, limit)))
 
@@ -647,20 +628,16 @@ def compare(
     tested = both[both["measure"].ne("ratio") | both["grammar"].ne(BASELINE)]
     if not len(tested):
         raise IncompatibleError("The two results share only concat, and its ratio is 1 by definition.")
-    runs = [
-        part[[*about, "seed"]]
-        .assign(
-            cell=place, first=part["theirs"], second=part["ours"], difference=part["value"],
-            first_cut=part["their_censored"], second_cut=part["our_censored"],
-        )
-        .sort_values("seed", kind="stable")
-        for place, (about, part) in enumerate(split_cells(tested))
-    ]  # fmt: skip
+    cells = tests_of(tested)
+    shown = {"theirs": "first", "ours": "second", "value": "difference"}
+    shown |= {"their_censored": "first_cut", "our_censored": "second_cut"}
+    runs = tested.merge(cells[["row", "grammar"]].reset_index(names="cell"))
+    runs = runs.sort_values(["cell", "seed"], kind="stable", ignore_index=True)
     good = int((~one["failed"].astype(bool) & one["value"].notna()).sum())
     return ResultsComparison(
         names,
-        _tests(tested).drop(columns="spread"),
-        pd.concat(runs, ignore_index=True),
+        cells.drop(columns=["row", "spread"]),
+        runs[[*_cell_columns(tested), "seed", "cell", *shown]].rename(columns=shown),
         (max(0, good - len(both)), lone),
         tuple(dict.fromkeys(name for differ in training for name in differ if name not in apart)),
     )

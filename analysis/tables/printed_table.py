@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,6 @@ from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
 from icy.core.text import csv_table, html, in_a_line, latex, markdown, markdown_table
-from icy.records.long_table import options_of
 
 # -- best and worst cells of a bias table's columns, for a bias toward compositionality --------------------------------
 
@@ -32,7 +32,6 @@ from icy.records.long_table import options_of
 GOOD_SIGNS = {"shuf": 1, "shufdet": 1, "proj": -1, "pairsum": -1, "rot": -1, "hol": -1}
 MIN_ROWS = 3  # least number of rows for marks in a column
 SIGNIFICANCE = 0.05  # largest p-value at which rows count as different
-LANGUAGES = ("frequencies", "existing", "word_lengths", "draws")  # options of languages
 TableRow = tuple[pd.Series, list[str], dict[str, TableCell]]  # first replicate of a row, labels, cells by grammar
 
 
@@ -41,8 +40,7 @@ def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str
 
     Args:
         rows: rows of the table. Models without parameters are left out.
-        alike: columns of the long table; only rows with equal values in them, and with the same frequencies of
-            meanings and lengths of words, are compared.
+        alike: columns of the long table; only rows with equal values in them are compared.
         grammars: columns of the table.
         spread: spread of the cells, a name of `icy.analysis.table_cells.SPREADS`.
 
@@ -52,9 +50,7 @@ def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str
     sets: dict[str, list[TableRow]] = {}
     for row in rows:
         if pd.isna(row[0]["parameters"]) or row[0]["parameters"] != 0:
-            options = options_of(row[0].get("options", ""))
-            drawn = [options.get(name) for name in LANGUAGES]
-            sets.setdefault(str([*(row[0][name] for name in alike), *drawn]), []).append(row)
+            sets.setdefault(str([row[0][name] for name in alike]), []).append(row)
     arrows: dict[str, set[str]] = {}
     for members in sets.values():
         ratio = members[0][0]["measure"] == "ratio"
@@ -437,12 +433,9 @@ def _is_latex(text: str) -> bool:
 
 def _balanced(text: str) -> bool:
     """Return whether unescaped braces match."""
-    depth = 0
-    for brace in re.sub(r"\\.", "", text):
-        depth += {"{": 1, "}": -1}.get(brace, 0)
-        if depth < 0:
-            return False
-    return depth == 0
+    plain = re.sub(r"\\.", "", text)
+    depths = [0, *accumulate({"{": 1, "}": -1}.get(letter, 0) for letter in plain)]
+    return min(depths) == depths[-1] == 0
 
 
 def _tex_label(title: str) -> str:

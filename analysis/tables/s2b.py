@@ -21,6 +21,7 @@ from .by_setting import (
     setting_labels,
     spread_note,
     table_of_scores,
+    updates_note,
     with_options,
 )
 from .printed_table import BiasTable, Line
@@ -178,13 +179,9 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
             notes.append(
                 f"{LEARNED[ACQUIRED]}: ease of acquisition, the query accuracy of new listeners of the language"
             )
-    notes += spread_note(long, spread)
-    played = long[~long["failed"].astype(bool)]
-    if len(played):
-        least, most = (counted(int(n), "update") for n in (played["steps"].min(), played["steps"].max()))
-        notes.append(f"after {least}" if least == most else f"after {least} to {most}")
-        notes.append(f"observations: {played['observations'].mean():.0f} on average")
-    return notes
+    notes += [*spread_note(long, spread), *updates_note(long)]
+    played = long.loc[~long["failed"].astype(bool), "observations"]
+    return notes + [f"observations: {played.mean():.0f} on average"] * bool(len(played))
 
 
 def _of_constants(long: pd.DataFrame) -> str:

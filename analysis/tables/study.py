@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy  # loads its parts on first use
 
-from icy.analysis.order import Facts, in_order, range_text
+from icy.analysis.order import Facts, heading, in_order, range_text
 from icy.analysis.people import (
     PUBLISHED,
     chance_p,
@@ -34,6 +35,7 @@ AGENT = ["agent_kind", "agent", "protocol", "preset", "dataset"]  # columns that
 KINDS = ("published", "human", "simulated", "model")  # in the order of the report
 HELD_OUT, EXACT = "held-out", "exact"
 MARGIN = 0.2  # tests of equivalence: accuracies that differ by less count as equal
+SETTINGS = ("representation", "hidden_size", "protocol", "preset", "most")  # of simulated players, shown if they vary
 ANSWERABLE = {"first held-out": "first", "answerable": "answerable", "answerable twice": "answerable_twice"}
 
 
@@ -252,17 +254,9 @@ def simulated_table(results: Results, spread: str = "sd", *, compare: object = N
     """
     long = results_in(results, spread, compare, "Simulated games are compared by `icy study report`")
     long = with_options(long, ["dataset"], ["protocol"])
-    labels = {
-        "dataset": "dataset",
-        "model": "player",
-        "representation": "representation",
-        "hidden_size": "hidden size",
-        "protocol": "protocol",
-        "preset": "preset",
-        "most": "most",
-        FURTHER: "settings",
-    }
-    labels = {n: heading for n, heading in labels.items() if n in ("dataset", "model") or long[n].nunique() > 1}
+    varying = [name for name in SETTINGS if long[name].nunique() > 1]
+    labels = {"dataset": "dataset", "model": "player", **{name: heading(name) for name in varying}}
+    labels |= {FURTHER: "settings"} if long[FURTHER].nunique() > 1 else {}
     games = counted(len(long), "game")
     trained = long["trained"].mean() if "trained" in long and len(long) else math.nan
     games += "" if math.isnan(trained) else f"; {100 * trained:.0f} % of the other items are right"
@@ -312,45 +306,32 @@ def acquisition_order(report: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
     if not people:
         raise InvalidSettingError("The report has no people to compare senders with; add --rows or --published.")
     ratios = _ratios(long, {str(grammar) for accuracy in people.values() for grammar in accuracy.index})
-    grammars = in_order({grammar for found in ratios.values() for grammar in found})
-    rows = [
-        {
-            "sender": name,
-            **{grammar: found.get(grammar, math.nan) for grammar in grammars},
-            **{label: order_tau(_by_name(accuracy), found) for label, accuracy in people.items()},
-        }
-        for name, found in ratios.items()
-    ]
-    return pd.DataFrame(rows)
+    taus = {
+        label: [order_tau(accuracy.to_dict(), row.dropna().to_dict()) for _, row in ratios.iterrows()]
+        for label, accuracy in people.items()
+    }
+    return ratios.reset_index(names="sender").assign(**taus)
 
 
-def _ratios(long: pd.DataFrame, grammars: set[str]) -> dict[str, dict[str, float]]:
-    """Return the mean ratios of senders to concat by grammar; the ratio of concat is 1.
+def _ratios(long: pd.DataFrame, grammars: set[str]) -> pd.DataFrame:
+    """Return the mean ratios of senders to concat: a row per sender, a column per grammar; the ratio of concat is 1.
 
     Raises:
         InvalidSettingError: the table has no ratios of senders on these grammars.
     """
-    chosen = long[
-        long["grammar"].isin(grammars) & (long["grammar"] != BASELINE) & long["model"].str.startswith("sender/")
-    ]
-    chosen = chosen[(chosen["measure"] == "ratio") & ~chosen["failed"].astype(bool)]
+    senders = long[long["model"].str.startswith("sender/") & ~long["failed"].astype(bool)]
+    chosen = senders[senders["grammar"].isin(grammars - {BASELINE}) & (senders["measure"] == "ratio")]
     if chosen.empty:
         raise InvalidSettingError(
             "These results have no acquisition ratios of senders for the grammars that people learned; "
             "`icy probe --protocol acquire` measures them."
         )
-    means = chosen.groupby(["model", "grammar"], sort=False)["value"].mean()
-    return {
-        str(name).removeprefix("sender/"): {BASELINE: 1.0, **_by_name(part.droplevel("model"))}
-        for name, part in means.groupby("model", sort=False)
-    }
+    means = chosen.groupby(["model", "grammar"], sort=False)["value"].mean().unstack(sort=False)
+    means = means.assign(**{BASELINE: 1.0}).rename(index=lambda name: str(name).removeprefix("sender/"))
+    return means[in_order(map(str, means))].rename_axis(columns=None)
 
 
-def _by_name(values: pd.Series[float]) -> dict[str, float]:
-    return {str(name): float(value) for name, value in values.items()}
-
-
-def order_tau(accuracy: Mapping[str, float], ratio: Mapping[str, float]) -> float:
+def order_tau(accuracy: Mapping[Any, float], ratio: Mapping[Any, float]) -> float:
     """Return Kendall's tau-b of two orders of grammars; NaN for fewer than three grammars, or if all are tied.
 
     Args:

@@ -110,28 +110,21 @@ def rich_table(headings: Sequence[str], rows: Rows, numbers: Sequence[int] = ())
 # -- bias tables -------------------------------------------------------------------------------------------------------
 
 
-def print_table(table: BiasTable, format_: str) -> None:
-    """Print a bias table; on a narrow terminal, cut into several.
+def print_tables(tables: Iterable[BiasTable], format_: str) -> None:
+    """Print bias tables, one below the other; on a narrow terminal, each is cut into several.
 
     Args:
-        table: the table.
+        tables: the tables.
         format_: "table", "markdown", "latex", "csv", "html" or "json".
     """
     console = stdout()
-    if format_ == "json":
-        click.echo(json.dumps(table.to_records(), indent=1))
-    elif format_ != "table" or not console.is_terminal:
-        click.echo(table.render("text" if format_ == "table" else format_))
-    else:
-        print_on_terminal(table, console)
-
-
-def print_tables(tables: Sequence[BiasTable], format_: str) -> None:
-    """Print several tables, one below the other; formats as for `print_table`."""
     for place, table in enumerate(tables):
         if place:
             click.echo()
-        print_table(table, format_)
+        if format_ == "table" and console.is_terminal:
+            print_on_terminal(table, console)
+        else:
+            click.echo(table.render("text" if format_ == "table" else format_))
 
 
 def print_on_terminal(table: BiasTable, console: Console) -> None:

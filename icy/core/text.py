@@ -141,13 +141,9 @@ def from_csv_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _mapped(frame: pd.DataFrame, change: Callable[[object], object]) -> pd.DataFrame:
     """Apply a function to the cells of all columns that are not numeric."""
-    import pandas as pd
+    from pandas.api.types import is_numeric_dtype
 
-    changed = frame.copy()
-    for place in range(frame.shape[1]):  # by position, because columns may have the same name
-        column = frame.iloc[:, place]
-        if not pd.api.types.is_numeric_dtype(column):
-            changed.isetitem(place, column.map(change).array)
+    changed: pd.DataFrame = frame.apply(lambda column: column if is_numeric_dtype(column) else column.map(change))
     return changed
 
 

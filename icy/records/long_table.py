@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from icy.config.protocols import BASELINE, SCRATCH
 from icy.config.settings import PRESETS, PRETRAINING_SETTINGS, TrainingSettings, settings_for
@@ -244,7 +244,7 @@ COLUMNS = {*LONG, *OLD_COLUMNS, "steps", "settings", "options"}
 def changed_settings(settings: Options, preset: str, kind: str) -> str:
     """Return the training settings that differ from the preset, as text that distinguishes the rows of a table."""
     usual = usual_settings(preset, kind)
-    return _listed({name: value for name, value in settings.items() if usual.get(name, value) != value})
+    return option_cell({name: typed_text(value) for name, value in settings.items() if usual.get(name, value) != value})
 
 
 @cache
@@ -253,25 +253,25 @@ def usual_settings(preset: str, kind: str) -> dict[str, object]:
     return asdict(settings_for(preset, kind)) if preset in PRESETS else {}
 
 
-def _listed(values: Options) -> str:
-    return ", ".join(f"{name}={typed_text(value)}" for name, value in sorted(values.items()))
-
-
-def options_of(text: object) -> dict[str, str]:
-    """Parse the options in a cell of a long table; values may be lists and dicts, with commas.
-
-    Example:
-        >>> options_of("a.b=1, c=[1, 2]")
-        {'a.b': '1', 'c': '[1, 2]'}
-    """
-    return dict(part.split("=", 1) for part in re.split(r", (?=[\w.]+=)", str(text)) if "=" in part)
+def option_cell(options: Mapping[Any, Any]) -> str:
+    """Return the text of options, or of settings, as in a cell of a long table; None is a missing option."""
+    return ", ".join(f"{name}={value}" for name, value in sorted(options.items()) if value is not None)
 
 
 def option_columns(long: pd.DataFrame, column: str = "options") -> pd.DataFrame:
-    """Return a column per option (or per setting, for the column "settings") of a long table, with missing values."""
+    """Return a column per option (or per setting, for the column "settings") of a long table.
+
+    Values are texts; None for rows without the option. Values may be lists and dicts, with commas.
+
+    Example:
+        >>> import pandas as pd
+        >>> option_columns(pd.DataFrame({"options": ["a.b=1, c=[1, 2]", "c=2"]})).values.tolist()
+        [['1', '[1, 2]'], [None, '2']]
+    """
     import pandas as pd
 
-    found = [options_of(text) for text in long[column]] if column in long else []
+    cells = [re.split(r", (?=[\w.]+=)", str(text)) for text in long.get(column, ())]
+    found = [dict(part.split("=", 1) for part in parts if "=" in part) for parts in cells]
     names = dict.fromkeys(name for one in found for name in one)
     return pd.DataFrame({name: [one.get(name) for one in found] for name in names}, long.index, dtype=object)
 
@@ -292,58 +292,57 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
         table[name] = table[name].astype("Int64")
     for name in (*NUMBERS, *measures):
         table[name] = table[name].astype(float)
-    return _apart(_with_code(table, records), records)
+    _add_codes(table, records)
+    _add_differences(table, records)
+    return table.assign(options=table["options"].map(option_cell))
 
 
-def _with_code(table: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
-    """Add the digest of its code to the column `options` of models that share their name, or a name of its behavior."""
+def _add_codes(table: pd.DataFrame, records: Sequence[Record]) -> None:
+    """Add the digest of its code to the options of models that share their name, or a name of its behavior."""
     codes = [code_of(record) for record in records]
     if not any(code for code, _ in codes):
-        return table
+        return
     about = table[["model"]].assign(row=[*map(row_of, records)])
     about["code"], about["behavior"] = zip(*codes, strict=True)
-    several_codes = about.groupby("model")["code"].transform("nunique") > 1
-    several_behaviors = about.groupby(["model", "row", "code"])["behavior"].transform("nunique") > 1
-    options = [
-        ", ".join(filter(None, [old, f"code={code}" * (code > "" and c), f"behavior={behavior}" * (code > "" and b)]))
-        for old, (code, behavior), c, b in zip(table["options"], codes, several_codes, several_behaviors, strict=True)
-    ]
-    return table.assign(options=options)
+    differ = {
+        "code": about.groupby("model")["code"].transform("nunique") > 1,
+        "behavior": about.groupby(["model", "row", "code"])["behavior"].transform("nunique") > 1,
+    }
+    for name, several in differ.items():
+        for place in several.index[several & about["code"].gt("")]:
+            table["options"][place][name] = about[name][place]
 
 
-def _apart(table: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
-    """Add to the column `options` the settings in which replicates of a row differ, such as the length of a game."""
-    if not table.duplicated([*ROW, "grammar", "seed"]).any():
-        return table
-    options = table["options"].tolist()
-    for places in table.groupby([*ROW], dropna=False).indices.values():
-        leaves = {int(place): dict(_leaves(records[place]["config"])) for place in places}
-        runs: dict[tuple[str, int], list[dict[str, object]]] = {}
-        for place, values in leaves.items():
-            runs.setdefault((records[place]["grammar"], records[place]["seed"]), []).append(values)
-        names = dict.fromkeys(name for some in runs.values() for name in set().union(*some))
-        differ = [
-            name for name in names if any(len({typed_text(f.get(name)) for f in some}) > 1 for some in runs.values())
-        ]
-        for place, values in leaves.items():
-            text = ", ".join(
-                f"{name.rpartition('.')[2]}={typed_text(values[name])}" for name in sorted(differ) if name in values
-            )
-            options[place] = ", ".join(filter(None, [options[place], text]))
-    return table.assign(options=options)
+def _add_differences(table: pd.DataFrame, records: Sequence[Record]) -> None:
+    """Add to the options the settings in which replicates of a row differ, such as the length of a game."""
+    import pandas as pd
+
+    shown = table.assign(options=table["options"].map(option_cell))
+    if not shown.duplicated([*ROW, "grammar", "seed"]).any():
+        return
+    for places in shown.groupby([*ROW], dropna=False).indices.values():
+        runs = table.loc[places, ["grammar", "seed"]]
+        leaves = [dict(_leaves(records[place]["config"])) for place in places]
+        by_run = pd.DataFrame(leaves, places).fillna("None").groupby([runs["grammar"], runs["seed"]])
+        differ = by_run.nunique().gt(1).any()
+        names = {name: name.rpartition(".")[2] for name in differ.index[differ]}
+        if len(set(names.values())) < len(names):
+            names = dict(zip(names, names, strict=True))
+        for place, own in zip(places, leaves, strict=True):
+            table["options"][place].update({short: own[name] for name, short in names.items() if name in own})
 
 
-def _leaves(config: Options, path: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the values of a nested configuration, each with its path."""
+def _leaves(config: Options, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the values of a nested configuration as texts, each with its path."""
     for name, value in config.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{path}{name}.")
         else:
-            yield f"{path}{name}", value
+            yield f"{path}{name}", typed_text(value)
 
 
 def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record]) -> dict[str, object]:
-    """Return the row of a record. The column `options` has the configuration that has no column of its own."""
+    """Return the row of a record; its options are the configuration that has no column of its own, as texts by name."""
     config, fields, kind = record["config"], dict(record), kind_of(record).name
     settings = config.get("settings", {})
     if kind == "e2e" and record["grammar"] == SCRATCH:
@@ -359,7 +358,7 @@ def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record
         "role": fields.get("side"),
         "job_kind": kind,
         "settings": changed_settings(settings, record["preset"], kind),
-        "options": _listed(options),
+        "options": {name: typed_text(value) for name, value in options.items()},
         "game_steps": config.get("steps"),
         "censored": record["reason"] == "cap",
         "parameters": record["parameters"].get("true"),

@@ -18,7 +18,7 @@ from icy.core.files import read_csv_table
 from icy.core.registry import registry
 from icy.core.text import listed
 from icy.languages.storage import reading
-from icy.records.long_table import options_of
+from icy.records.long_table import option_columns
 from icy.records.record import Record
 from icy.version import __version__
 
@@ -225,43 +225,34 @@ def rows_of_long(long: pd.DataFrame) -> pd.DataFrame:
 
     If a player occurs with several settings, the settings that differ are added to its name.
     """
-    games = long[(long["job_kind"] == "study") & ~long["failed"].astype(bool)]
-    varying = _varying(games)
-    return frame_of(row for _, game in games.iterrows() for row in _rows_of(game, varying))
+    games = long[(long["job_kind"] == "study") & ~long["failed"].astype(bool)].reset_index(drop=True)
+    columns = games.reindex(columns=[*SENDER_COLUMNS]).astype(object).map(str)
+    settings = option_columns(games).sort_index(axis=1).assign(**columns.where(~columns.isin(MISSING)))
+    own = settings.drop(columns=["dataset", "protocol", "preset"], errors="ignore")
+    own = own.where(own.groupby(games["model"]).transform("nunique", dropna=False).gt(1))
+    return frame_of(
+        row
+        for place, (_, game) in enumerate(games.iterrows())
+        for row in _rows_of(game, settings.iloc[place].get("dataset", ""), own.iloc[place].dropna())
+    )
 
 
-def _rows_of(game: pd.Series, varying: Mapping[str, set[str]]) -> Iterator[Row]:
-    options, name = _facts(game), game["model"]
-    own = [f"{key}={value}" for key, value in options.items() if key in varying.get(name, ())]
+def _rows_of(game: pd.Series, dataset: str, own: pd.Series) -> Iterator[Row]:
+    """Return the rows of a game; `own` has the settings in which games of its player differ."""
+    name = game["model"]
     simulated = registry.find(STUDY_PLAYER, name) is not None
     about = {
         "agent_kind": SIMULATED if simulated else MODEL,
-        "agent": " ".join([name, *own]),
+        "agent": " ".join([name, *(f"{key}={value}" for key, value in own.items())]),
         "protocol": game["protocol"],
         "preset": game["preset"],
-        "dataset": options.get("dataset", ""),
+        "dataset": dataset,
         "grammar": game["grammar"],
         "instance": int(game["seed"]),
         "person": str(game["seed"]),
     }
     numbers = {name: game[name] for name in {*MEASURES, *(m.items for m in MEASURES.values())} & set(game.index)}
     return _melted(about, {**numbers, "accuracy": game["value"]})
-
-
-def _varying(games: pd.DataFrame) -> dict[str, set[str]]:
-    """Return, for each player, the options that vary among its rows, except those with their own column."""
-    found: dict[str, set[str]] = {}
-    for name, part in games.groupby("model"):
-        tables = [_facts(game) for _, game in part.drop_duplicates(["options", *SENDER_COLUMNS]).iterrows()]
-        keys = {key for table in tables for key in table} - {"dataset", "protocol", "preset"}
-        found[str(name)] = {key for key in keys if len({table.get(key) for table in tables}) > 1}
-    return found
-
-
-def _facts(game: pd.Series) -> dict[str, str]:
-    """Return the settings of the player in a row of a long table."""
-    columns = {name: str(game.get(name)) for name in SENDER_COLUMNS}
-    return options_of(game["options"]) | {name: value for name, value in columns.items() if value not in MISSING}
 
 
 def read_rows(path: str | Path) -> pd.DataFrame:

@@ -38,7 +38,7 @@ from icy.languages.language import Language
 from icy.metrics import nearest_grammar
 from icy.records.kinds import points_of
 from icy.records.load import long_of
-from icy.records.long_table import options_of
+from icy.records.long_table import option_columns
 from results.estimates import print_estimate, student_interval
 from results.pages import RecordFolder, describe_packs, describe_version, fill_template, run_sweeps
 
@@ -230,9 +230,8 @@ def whole_senders(result: ProbeResult, chains: int) -> dict[str, ProbeResult]:
 
 def with_settings(long: pd.DataFrame) -> pd.DataFrame:
     """Return chains in long form with their bottleneck, and the share of their learners that reached the target."""
-    options = [options_of(text) for text in long["options"]]
-    shares = [reached / int(own["generations"]) for own, reached in zip(options, long["reached"], strict=True)]
-    return long.assign(bottleneck=[own["bottleneck"] for own in options], at_target=shares)
+    options = option_columns(long)
+    return long.assign(bottleneck=options["bottleneck"], at_target=long["reached"] / options["generations"].astype(int))
 
 
 def of_keys(result: ProbeResult, keys: Iterable[str]) -> ProbeResult:

@@ -25,7 +25,7 @@ from icy.core.text import counted, listed, markdown_table
 from icy.experiments.sweep import make_sweep, sweep_request
 from icy.experiments.sweep_file import read_sweep
 from icy.records.load import long_of
-from icy.records.long_table import options_of
+from icy.records.long_table import option_columns
 from icy.s2b import evaluate
 from icy.s2b.evaluation import CONSTANT, NEVER_LISTENING
 from results.estimates import print_estimate
@@ -397,9 +397,8 @@ def agents(train: bool, workers: int | None) -> pd.DataFrame:
         RECORDS.sweep(FILE, workers=workers)
     RECORDS.update_pack()
     long = long_of(RECORDS.sweep(FILE, rerun="never").records)
-    options = [options_of(text) for text in long["options"]]
-    own = {"values": [one["values"] for one in options], LENGTH: [int(one["observations"]) for one in options]}
-    return long.assign(**own).astype({"shots": int, "samples": int})
+    own = option_columns(long)[["values", "observations"]].rename(columns={"observations": LENGTH})
+    return long.assign(**own).astype({"shots": int, "samples": int, LENGTH: int})
 
 
 def main() -> None:

@@ -31,6 +31,12 @@ PENICILLIN = """
 """
 
 
+RUNS = pd.DataFrame(
+    {"value": [2.0, 2.2, 1.9, 3.0, 3.3, 4.0, 4.0, 3.6, 3.5], "censored": [False] * 5 + [True] * 2 + [False] * 2,
+     "model": list("aaabbbccc"), "hidden": [16, 16, 32] * 3}
+)  # fmt: skip
+
+
 def numbers(text: str) -> list[float]:
     return [float(one) for one in text.split()]
 
@@ -124,15 +130,9 @@ def test_a_censored_likelihood_is_that_of_an_integral() -> None:
 
 
 def test_cut_runs_make_a_mean_larger() -> None:
-    runs = pd.DataFrame(
-        {"value": [2.0, 2.2, 1.9, 3.0, 3.3, 4.0, 4.0, 3.6, 3.5], "censored": [False] * 5 + [True] * 2 + [False] * 2,
-         "model": list("aaabbbccc")}
-    )  # fmt: skip
-    aware, naive = (
-        mixed_effects(runs, ["model"], censored=one).means.loc["mean", "mean"] for one in ("censored", None)
-    )
-    assert aware > naive * 1.01
-    assert mixed_effects(runs, ["model"]).censored == 2
+    aware, naive = (mixed_effects(RUNS, ["model"], censored=one) for one in ("censored", None))
+    assert aware.means.loc["mean", "mean"] > naive.means.loc["mean", "mean"] * 1.01
+    assert (aware.censored, naive.censored) == (2, 0)
 
 
 def test_a_level_with_only_cut_runs_has_a_bound() -> None:
@@ -181,12 +181,6 @@ def test_intervals_and_tests_of_variances_are_by_profiles() -> None:
     alike = mixed_effects(runs.assign(value=np.tile([1.0, 2, 3, 4, 5], 6)), ["batch"], log=False)
     assert alike.deviations["batch"] == 0
     assert (alike.p("batch"), alike.profile("batch")[0]) == (1, 0)
-
-
-RUNS = pd.DataFrame(
-    {"value": [2.0, 2.2, 1.9, 3.0, 3.3, 4.0, 4.0, 3.6, 3.5], "censored": [False] * 5 + [True] * 2 + [False] * 2,
-     "model": list("aaabbbccc"), "hidden": [16, 16, 32] * 3}
-)  # fmt: skip
 
 
 @pytest.mark.parametrize(

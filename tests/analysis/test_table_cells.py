@@ -12,10 +12,10 @@ from icy.analysis.table_cells import (
     Reference,
     TableCell,
     both_censored,
+    cell_in_row,
     cell_of,
     cell_of_values,
     p_text,
-    ratio_cell,
 )
 
 
@@ -24,6 +24,10 @@ def replicates(values: list[float], failed: int = 0, cut: int = 0) -> pd.DataFra
     good = pd.DataFrame({"value": values, "failed": False, "censored": [i < cut for i in range(len(values))]})
     bad = pd.DataFrame({"value": [math.nan] * failed, "failed": True, "censored": False})
     return pd.concat([good, bad]) if failed else good
+
+
+def ratio_cell(part: pd.DataFrame) -> TableCell:
+    return cell_in_row(part.assign(measure="ratio", grammar="rot"), "sd", log=True)
 
 
 @pytest.mark.parametrize(("spread", "width"), [("sd", 1.0), ("sem", 3**-0.5), ("ci95", 4.302653 * 3**-0.5)])
@@ -74,13 +78,13 @@ def test_ratios_cut_in_both(cut: int, other: float, both: bool) -> None:
 
 
 def test_ratios_have_a_summary_on_the_log_scale() -> None:
-    cell = ratio_cell(replicates([2.0, 8.0], failed=1), "sd")
+    cell = ratio_cell(replicates([2.0, 8.0], failed=1))
     assert (cell.mean, cell.failed) == (5.0, 1)
     assert cell.below("log", 2, "sd") == "4.00×/2.67"
     shown = cell.to_dict()
     assert (shown["geometric_mean"], shown["geometric_spread"]) == pytest.approx((4.0, math.exp(math.log(4) / 2**0.5)))
     assert shown["low"] * shown["high"] == pytest.approx(16)
-    cut = ratio_cell(replicates([20.0, 20.0, 9.0], cut=2), "sd")
+    cut = ratio_cell(replicates([20.0, 20.0, 9.0], cut=2))
     assert cut.below("log", 2, "sd") == "> 15.33"
     assert (cut.to_dict()["geometric_mean"], cut.to_dict()["high"]) == (None, None)
     assert cut.to_dict()["low"] == pytest.approx((20 * 20 * 9) ** (1 / 3))
@@ -88,9 +92,9 @@ def test_ratios_have_a_summary_on_the_log_scale() -> None:
 
 @pytest.mark.parametrize(("resolution", "shown"), [(0.5, "~2.00±0.20"), (0.05, "2.00±0.20"), (math.nan, "2.00±0.20")])
 def test_a_ratio_with_coarse_evaluations_is_marked(resolution: float, shown: str) -> None:
-    cell = ratio_cell(replicates([1.8, 2.0, 2.2]).assign(resolution=resolution), "sd")
+    cell = ratio_cell(replicates([1.8, 2.0, 2.2]).assign(resolution=resolution))
     assert cell.text(2) == shown
-    assert ratio_cell(replicates([2.0]).assign(resolution=0.5), "sd").text(2) == "2.00"  # one seed has no spread
+    assert ratio_cell(replicates([2.0]).assign(resolution=0.5)).text(2) == "2.00"  # one seed has no spread
     assert cell.to_dict().get("resolution", math.nan) == pytest.approx(resolution, nan_ok=True)
 
 

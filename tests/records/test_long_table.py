@@ -12,7 +12,7 @@ import pytest
 
 import icy
 from icy.config.settings import TrainingSettings
-from icy.records.long_table import SHARED, crossing_uncertainty, resolution_of, to_long, write_tables
+from icy.records.long_table import SHARED, crossing_uncertainty, option_columns, resolution_of, to_long, write_tables
 from icy.records.record import value_of
 from icy.records.store import Store
 from tests.helpers import record
@@ -126,3 +126,5 @@ def test_settings_without_a_column_distinguish_rows() -> None:
     assert to_long([played(1, 20), played(2, 40)])["options"].tolist() == ["", ""]
     named = [played(1, 20, game={"kind": "near", "size": 2}), played(1, 20, game={"kind": "far", "size": 2})]
     assert to_long(named)["options"].tolist() == ["kind=near", "kind=far"]
+    alike = [played(1, steps, game={"steps": steps + 1}) for steps in (2, 4)]
+    assert list(option_columns(to_long(alike))) == ["settings.setup.game.steps", "settings.setup.steps"]
