@@ -501,10 +501,6 @@ class StudyPlayerCase(Case):
             except InvalidSettingError as error:
                 raise CheckFailure(str(error)) from error
 
-    def check_same_seed_same_game(self) -> None:
-        """A seed gives the same game every time."""
-        self.require_same_game(self.make(), "Two new players of one seed play differently.")
-
     def check_begin_forgets(self) -> None:
         """A player that has played before plays like a new player."""
         used = self.make()

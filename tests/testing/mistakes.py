@@ -13,9 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from icy.testing import CONTRACTS, checks_of
-from icy.testing.other_loops import OtherLoopCase
-
-OTHER_LOOPS = {name.removeprefix("check_") for name in vars(OtherLoopCase) if name.startswith("check_")}
 
 EVERY: Iterable[str] = ("every check",)  # in `Kind.also`
 

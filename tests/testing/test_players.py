@@ -235,19 +235,6 @@ class Mute(Composer):
         return ""
 
 
-class Fickle(Composer):
-    """Answers by chance of its own."""
-
-    count = 0
-
-    def begin(self, seat: StudySeat) -> None:
-        super().begin(seat)
-        Fickle.count += 1
-
-    def answer(self, item: Item) -> str:
-        return "abcdefghij"[Fickle.count % 10] * 4
-
-
 class RemembersGames(Composer):
     """Keeps what it was shown in an earlier game."""
 
@@ -286,7 +273,6 @@ OF_STUDY = Kind(
     {
         "made_by_name": NoStudyPlayer,
         "answers": Mute,
-        "same_seed_same_game": Fickle,
         "begin_forgets": RemembersGames,
         "random_state_untouched": Global,
         "pickles": Local,
@@ -294,7 +280,6 @@ OF_STUDY = Kind(
     Plain,
     also={
         "made_by_name": EVERY,
-        "same_seed_same_game": {"begin_forgets", "pickles"},
         "answers": EVERY,
     },
 )

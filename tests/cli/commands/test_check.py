@@ -18,9 +18,6 @@ from tests.cli.helpers import assert_one_sentence, run
 # -- `icy check` -------------------------------------------------------------------------------------------------------
 
 
-pytestmark = pytest.mark.usefixtures("without_long_checks")
-
-
 def test_check_reports_every_check(plugin: str) -> None:
     good = run("check", "rot")
     assert good.exit_code == 0
