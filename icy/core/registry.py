@@ -113,12 +113,12 @@ class Registry:
         """
         self.load_all()
         key = (entry.kind, entry.name)
-        before = self._entries.get(key)
-        self.add(entry)
+        before = self._entries.pop(key, None)
         try:
+            self.add(entry)
             yield
         finally:
-            del self._entries[key]
+            self._entries.pop(key, None)
             self._entries |= {} if before is None else {key: before}
 
     def find(self, kind: str, name: str) -> Entry | None:
