@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError, StoreError
@@ -227,17 +227,6 @@ class ProbeResult:
         records = comparable([*self.records, *other.records])
         return replace(self, records=records, paths=list(dict.fromkeys((*self.paths, *other.paths))))
 
-    @classmethod
-    def collect(cls, records: Sequence[Record], paths: Sequence[Path], folder: Path) -> Self:
-        """Return the results of a run: its records, the tables written, and the results folder.
-
-        Args:
-            records: a record per replicate.
-            paths: the files written.
-            folder: the results folder.
-        """
-        return cls(records, paths, folder)
-
     def model(self, grammar: str, seed: int | None = None, model: str | None = None, **where: Any) -> Module:
         """Return the trained model of a replicate, in evaluation mode; for a pair, both sides in one module.
 
@@ -318,8 +307,7 @@ class ProbeResult:
         return spoken(record, saved_model(record, self.content(str(model_file(record)))))
 
     def _emerged(self, record: Record, place: str | None = None) -> Language:
-        with self._copied(place or record["language"]) as file:
-            return Language.load(file)
+        return Language.from_bytes(self.content(place or record["language"]))
 
     def _said(self, record: Record) -> Table:
         from icy.metrics import read_table

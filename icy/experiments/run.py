@@ -79,7 +79,7 @@ def _run(plan: Plan, watcher: Watcher, retries: int, tables: bool) -> ProbeResul
     keys = [row.job.key(r) for row in rows for r in row.job.replicates]
     place = {key: number for number, key in enumerate(keys)}
     ordered = sorted(records, key=lambda record: place[record["key"]])
-    return result_class(plan.kinds).collect(ordered, written, plan.store.folder)
+    return result_class(plan.kinds)(ordered, written, plan.store.folder)
 
 
 def require_engine(rows: Iterable[Row]) -> None:
