@@ -1,6 +1,6 @@
 """Count the models that work in other training loops: `python -m tests.stress.other_loops`, into other-loops.md.
 
-Run the checks of precision, derivatives and copies, and `tests.testing.transforms`, on every sender and receiver.
+Run `tests.testing.other_loops`, and the checks of float64 and copies, on every sender and receiver.
 With `--before CHECKOUT`, a folder that holds another version of icy, also run them on its models.
 """
 
@@ -48,11 +48,11 @@ def measure() -> Found:
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")
     sys.path.insert(0, str(ROOT))
-    from tests.testing.transforms import TRANSFORMS
+    from tests.testing.other_loops import LOOPS
 
     checks = bound_checks(["sender/*", "receiver/*"])
     cases = {check.label: check.case for check in checks}
-    checks += [BoundCheck(name, label, run, case) for name, run in TRANSFORMS.items() for label, case in cases.items()]
+    checks += [BoundCheck(name, label, run, case) for name, run in LOOPS.items() for label, case in cases.items()]
     signal.signal(signal.SIGALRM, _too_long)
     found: Found = {}
     for name in COLUMNS:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor, nn
 
 from icy import testing
 from icy.core.errors import IncompatibleError
-from icy.core.registry import Entry
 from icy.models.cells import Cell, State
-from icy.testing import CheckFailure, NotApplicable, Unsupported, checks_of
-from icy.testing.modules import TrainedCase
-from tests.testing import derivatives
 from tests.testing.mistakes import EVERY, Kind, shared_mistakes
 
 # -- cells that are wrong in the way that a check looks for; test_kinds checks them ------------------------------------
@@ -161,7 +154,7 @@ KIND = Kind(
     },
     Plain,
     {"stacked_equals_separate": "trains as: vmap", "scan_equals_steps": NO_SCAN},
-    also={"made_by_name": EVERY},
+    also={"made_by_name": EVERY, "state_dict": EVERY},
     mark="contract",
 )
 
@@ -179,95 +172,3 @@ def test_the_line_to_mend_is_named() -> None:
     assert results["finite_output"].message.startswith("ZeroDivisionError: my own fault (line ")
     family = "ZeroDivisionError: my own fault. The family is sender/HierAutoReg:Broken (line "
     assert results["every_family"].message.startswith(family)
-
-
-# -- checks of modules in other training loops -------------------------------------------------------------------------
-
-
-SIZE = 3
-
-
-class Good(nn.Module):
-    """A linear layer and tanh."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = nn.Linear(SIZE, SIZE)
-
-    def forward(self, x: Tensor) -> Tensor:
-        scores: Tensor = self.inner(x).tanh()
-        return scores
-
-
-class OneType(Good):
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.lerp(super().forward(x), x, 0.5)
-
-
-class AlwaysSingle(Good):
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x).float()
-
-
-class NeedsExamples(Good):
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x) + 0 * x.max()
-
-
-class KeepsOutsideState(Good):
-    def __init__(self) -> None:
-        super().__init__()
-        self.scale = torch.rand(())
-
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x) * self.scale
-
-
-class WrongCurvature(derivatives.WrongCurvature, Good):
-    pass
-
-
-class FirstDerivativesOnly(derivatives.FirstDerivativesOnly, Good):
-    pass
-
-
-@dataclass(frozen=True)
-class AnyCase(TrainedCase[nn.Module]):
-    """A module of this file in another loop."""
-
-    def create(self, seed: int, **options: Any) -> object:
-        return self.entry.load()()
-
-    def draw_inputs(self, module: nn.Module) -> tuple[Tensor, ...]:
-        return (self.batch(),)
-
-    def outputs(self, module: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        return (module(*given),)
-
-    def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
-        inputs = torch.linspace(-1, 1, 5 * SIZE).view(1, 5, SIZE)
-        return inputs, inputs
-
-
-CHECKS = checks_of(AnyCase)
-WRONG = {
-    "autocast": OneType, "bfloat16": AlwaysSingle, "empty_batch": NeedsExamples,
-    "state_dict": KeepsOutsideState, "second_derivatives": WrongCurvature,
-}  # fmt: skip
-
-
-def run(name: str, module: type[nn.Module]) -> None:
-    CHECKS[name](AnyCase(Entry("cell", "any", module, "", "", origin=__name__)))
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_other_loops(name: str) -> None:
-    run(name, Good)
-    with pytest.raises((CheckFailure, RuntimeError, IndexError)) as caught:
-        run(name, WRONG[name])
-    assert not isinstance(caught.value, NotApplicable)
-
-
-def test_second_derivatives_may_be_missing() -> None:
-    with pytest.raises(Unsupported, match=r"^no second derivatives"):
-        run("second_derivatives", FirstDerivativesOnly)

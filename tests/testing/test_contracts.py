@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 from traceback import format_exception
 from typing import Any
@@ -35,9 +34,7 @@ from icy.testing.modules import learns_by_gradient
 from tests.testing import test_cells, test_cores, test_games, test_metrics, test_players
 from tests.testing.helpers import Plain, Unused
 from tests.testing.mistakes import EVERY, Kind
-from tests.testing.transforms import TRANSFORMS
-
-OTHER_LOOPS = test_cells.WRONG  # checks that test_cells tests
+from tests.testing.other_loops import LOOPS
 
 # -- the contract over the whole registry ------------------------------------------------------------------------------
 
@@ -47,10 +44,7 @@ OTHER_LOOPS = test_cells.WRONG  # checks that test_cells tests
 # the rest.
 ONE_CELL = ("", "GRU")
 WITH_ALL_CELLS = ("sender/HierZero", "receiver/RNN1L")
-LONG = (
-    *("learns", "stacked_equals_separate", "goes_on", "examples_independent"),
-    *("autocast", "bfloat16", "second_derivatives"),
-)
+LONG = (*("learns", "stacked_equals_separate", "goes_on", "examples_independent"),)
 COMPILED = ("sender/FC2L", "sender/HierZero:GRU", "receiver/RNN1L:GRU", "cell/GRU", "perception/conv4")
 SIBLINGS = (  # much like another core or model
     *("core/DCEM", "core/ESBN-strict", "core/LSTM-512"),
@@ -130,13 +124,16 @@ def long_tests(*kinds: str) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("entry", long_tests("sender", "receiver", "cell", "perception"))
-def test_transforms_of_pytorch(entry: Entry, transform: str) -> None:
-    case: Any = CONTRACTS[entry.kind](entry)
-    lacking = Unsupported if (entry.qualified, transform) in NOT_SUPPORTED else ()
-    with contextlib.suppress(lacking):
-        TRANSFORMS[transform](case)
+def test_other_training_loops(entry: Entry) -> None:
+    for name, run in LOOPS.items():
+        try:
+            run(CONTRACTS[entry.kind](entry))
+        except Unsupported:
+            if (entry.qualified, name) not in NOT_SUPPORTED:
+                raise
+        except NotApplicable:
+            pass
 
 
 @pytest.mark.parametrize("entry", long_tests("sender", "receiver"))
@@ -369,14 +366,14 @@ def test_a_wrong_plug_in_fails_its_check(kind: Kind, check: str) -> None:
     entry = Entry(role, plugin.__name__, plugin, "", "", origin=__name__, weighted=check == "weights")
     with registry.holding(entry):
         results = testing.check(entry, raise_on_failure=False)
-    failed = {r.name: r.message for r in results if not r.passed and r.name not in OTHER_LOOPS}
+    failed = {r.name: r.message for r in results if not r.passed}
     assert failed.get(check)
     assert kind.also.get(check) is EVERY or failed.keys() <= {check, *kind.also.get(check, ())}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_check_has_a_plug_in_that_fails_it(kind: Kind) -> None:
-    assert set(kind.wrong) == kind.checks - OTHER_LOOPS.keys()  # the rest: test_other_loops
+    assert set(kind.wrong) == kind.checks
 
 
 @EACH_KIND

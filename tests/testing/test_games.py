@@ -168,6 +168,7 @@ PERCEPTION = Kind(
     {"output_shape": "supports objects of shape (12,)", "stacked_equals_separate": "trains as: vmap"},
     also={
         "made_by_name": EVERY,
+        "state_dict": EVERY,
         "output_shape": {"gradients_reach_parameters", "stacked_equals_separate"},
     },
     mark="contract",
