@@ -106,7 +106,7 @@ def of_compile(case: Case) -> None:
     with _optional("torch.compile"):
         torch.compiler.reset()
         copied = copy.deepcopy(module)
-        scores = torch.compile(copied, backend="eager")(inputs)
+        scores = torch.compile(copied, backend="eager")(inputs)  # type: ignore[no-untyped-call]
         found = _gradients(copied, scores)
         torch.compiler.reset()
     require_close(scores.detach(), module(inputs).detach(), "Outputs of the compiled module and of the module", 1e-4)
