@@ -28,7 +28,7 @@ from icy.records.load import Results, comparable, last_of_each, load_records, lo
 from icy.records.long_table import game_curves, to_long
 from icy.records.pack import file_in, is_pack
 from icy.records.record import Record, as_json, model_file, spoken_file
-from icy.records.saved_models import KEY, choices, facts_of, match_facts
+from icy.records.saved_models import KEY, choices, facts_of, match_facts, require_one
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -349,13 +349,8 @@ class ProbeResult:
         place = "these results" if self.folder is None else str(self.folder)
         fits = list(compress(named, match_facts(place, what.partition(" ")[0], [facts_of(r) for r in named], where)))
         seeds = {r["seed"] for r in fits}
-        names, values = choices(fits, ["seed"])
-        if len(fits) > 1 and (names != [KEY] or len(seeds) < len(fits)):
-            models = {r["model"] for r in fits}
-            alike = [f"of {min(models)}"] * (len(models) == 1) + [f"on {fits[0]['grammar']}"]
-            alike += [f"with seed {min(seeds)}"] * (len(seeds) == 1)
-            example = f"{names[0]}={facts_of(fits[0])[names[0]]!r}"
-            raise StoreError(f"There are {len(fits)} {' '.join(alike)}: select by {values}, as in {example}.")
+        if choices(fits, ["seed"])[0] != [KEY] or len(seeds) < len(fits):
+            require_one(place, fits, ["seed"])
         return min(fits, key=lambda record: record["seed"])
 
     def content(self, place: str) -> bytes:
