@@ -133,37 +133,6 @@ def bind(case: Case, expected: Mapping[str, str] | None) -> list[BoundCheck]:
     ]
 
 
-@standard_state()
-@one_thread()  # models are small; on a busy machine, threads that wait for each other take ten times longer
-def run_all(
-    checks: Sequence[BoundCheck],
-    label: str,
-    raise_on_failure: bool,
-    report: Callable[[CheckResult], None] | None,
-) -> list[CheckResult]:
-    """Run some checks and return their results.
-
-    Args:
-        checks: the checks.
-        label: name of the plug-in, for the error.
-        raise_on_failure: whether to raise an error after all checks, if one failed.
-        report: callback for each result as it comes.
-
-    Raises:
-        ContractError: a check failed.
-    """
-    results: list[CheckResult] = []
-    for check in checks:
-        results.append(check.result())
-        if report is not None:
-            report(results[-1])
-    failed = {result.name: result.message for result in results if not result.passed}
-    if failed and raise_on_failure:
-        listing = "\n".join(f"  {name}: {message_or_reference(failed, name)}" for name in failed)
-        raise ContractError(f"{label} fails {len(failed)} of {counted(len(results), 'check')}:\n{listing}", results)
-    return results
-
-
 def message_or_reference(messages: Mapping[str, str], name: str) -> str:
     """Return the message of a check; if an earlier check has the same message, the name of that check."""
     first = next(earlier for earlier, message in messages.items() if message == messages[name])
@@ -249,9 +218,19 @@ def check(
         require_known(f"setting of checks of a {entry.kind}", name, known)
     case = contract(entry, registered=registered, **setting)
     held = entry.kind == "grammar" and not registered  # a language is made from the name of its grammar
-    with registry.holding(entry) if held else contextlib.nullcontext():
-        bound = bind(case, expected_failures)
-        return run_all(bound, entry.qualified, raise_on_failure, report)
+    results: list[CheckResult] = []
+    # On a busy machine, threads that wait for each other take ten times longer than one.
+    with registry.holding(entry) if held else contextlib.nullcontext(), standard_state(), one_thread():
+        for one in bind(case, expected_failures):
+            results.append(one.result())
+            if report is not None:
+                report(results[-1])
+    failed = {result.name: result.message for result in results if not result.passed}
+    if failed and raise_on_failure:
+        listing = "\n".join(f"  {name}: {message_or_reference(failed, name)}" for name in failed)
+        said = f"{entry.qualified} fails {len(failed)} of {counted(len(results), 'check')}:\n{listing}"
+        raise ContractError(said, results)
+    return results
 
 
 def matching(names: str | Iterable[str]) -> list[Entry]:
