@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypedDict
 from . import code
 from .choices import Choice, Choices, Conditions, effective, name_with
 from .errors import IcyError, PluginError, what_and_where
-from .importing import load_object
+from .importing import load_object, renamed
 from .types import AnyFunction, Options
 
 SIDES = ("sender", "receiver")
@@ -288,3 +288,6 @@ def misfit(kind: str, factory: AnyFunction, takes_cell: bool = False, given: Col
         name = getattr(factory, "__name__", type(factory).__name__)
         return f"{name} takes {actual}, and a {kind} must take {known.takes}"
     return ""
+
+
+__getattr__ = renamed(__name__, {"Card": "EntryFields"})
