@@ -85,16 +85,6 @@ def _no_wait_for_the_disk() -> None:
     studies.SYNCHRONOUS = "OFF"
 
 
-@pytest.fixture
-def without_long_checks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the checks of PyTorch's transforms, which take seconds, from contracts within other tests."""
-    from icy.testing.other_loops import OtherLoopCase
-
-    of_contract = request.node.get_closest_marker("contract") is not None
-    for name in ("compile", "export", *(() if of_contract else ("func_grad", "vmap"))):
-        monkeypatch.delattr(OtherLoopCase, f"check_{name}")
-
-
 @pytest.fixture(scope="session")
 def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results folder with one finished row."""

@@ -49,7 +49,6 @@ sys.path.append(str(DOCS / "_ext"))
 import gallery
 import generated
 
-pytestmark = pytest.mark.usefixtures("without_long_checks")
 SLOW_PARTS = ("grammar-measures",)
 COMMANDS_OF_PLUG_INS = ("guess",)
 PLUG_INS = ("docs/plug-ins.md", "docs/plug-ins-pytorch.md")

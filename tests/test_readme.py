@@ -21,7 +21,6 @@ from icy.experiments.requests import SweepRequest
 from icy.experiments.sweep import make_sweep, read_sweep
 from tests.pages import ROOT, code, commands, text
 
-pytestmark = pytest.mark.usefixtures("without_long_checks")
 README = "README.md"
 MOST_BYTES, MOST_OF_A_PICTURE = 7_500, 120_000
 NUMBER = r"\d+(?:\.\d+)?"

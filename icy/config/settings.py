@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from icy.core.checks import LARGEST_NUMBER
-from icy.core.errors import InvalidSettingError, quoted, require_known
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.fields import check_fields, setting
 from icy.core.streams import DrawsName
 from icy.languages.language import Language
@@ -84,8 +82,6 @@ class Departure:
     reason: str
     kinds: tuple[str, ...] = RUN_KINDS
 
-
-LARGEST_FLOAT = sys.float_info.max
 
 # How a stack of replicates is run (icy.training.learners), and how its updates are issued (icy.training.stack).
 # Settings of the grid of evaluations, and all settings that a game from scratch does not depend on.
@@ -164,16 +160,16 @@ class TrainingSettings:
             Native cores have Adam and RMSprop.
     """
 
-    batch_size: int = 128
+    batch_size: int = setting(128, least=1)
     learning_rate: float = setting(1e-3, above=0)
     clip_norm: float | None = setting(5.0, above=0)
-    check_growth: float = 0.1
-    check_every: int | None = None
-    evaluation_size: int = 1024
+    check_growth: float = setting(0.1, above=0, most=1)
+    check_every: int | None = setting(None, least=1)
+    evaluation_size: int = setting(1024, least=1)
     steps_from_zero: bool = False
     fresh_reading: bool = True
     round_ratio: bool = False
-    max_steps: int = 50_000
+    max_steps: int = setting(50_000, least=1)
     published_models: bool = False
     temperature: float = setting(1.2, above=0, metadata=_only("gumb"))
     least_squares: bool = field(default=False, metadata=_only("gumb"))
@@ -182,9 +178,9 @@ class TrainingSettings:
     symbols: SymbolsName = setting("V+1", "set of symbols", metadata={SILENT: RUN_KINDS, **_only(*OPEN)})
     tau: float = setting(1.0, above=0, metadata=_only("gs"))
     straight_through: bool = field(default=False, metadata=_only("gs"))
-    levels: int = field(default=2, metadata=_only("qt"))
+    levels: int = setting(2, least=2, metadata=_only("qt"))
     normalise: NormalisationName = setting("sigmoid", "normalisation", metadata=_only("qt"))
-    codes: int | None = field(default=None, metadata=_only("cb", kind="e2e"))
+    codes: int | None = setting(None, least=2, metadata=_only("cb", kind="e2e"))
     commitment: float = setting(0.25, least=0, metadata=_only("cb", kind="e2e"))
     soft_feedback: bool = field(default=False, metadata=_only(kind="e2e"))
     training_readings: bool = field(default=False, metadata={SILENT: ("probe",)})
@@ -193,20 +189,12 @@ class TrainingSettings:
     clock: bool = field(default=False, metadata={SILENT: RUN_KINDS})
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "check_every", "evaluation_size", "max_steps"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise InvalidSettingError(f"{name} must be at least 1, not {value}.")
+        check_fields(self)
         for name in ("steps_from_zero", "clock"):
             if getattr(self, name) and self.check_every is None:
                 raise InvalidSettingError(
                     f"{name} needs the number of updates between evaluations: set check_every, such as 50."
                 )
-        if not 0 < self.check_growth <= 1:
-            raise InvalidSettingError(f"check_growth must be above 0 and at most 1, not {self.check_growth}.")
-        for name in ("levels", "codes"):
-            if (value := getattr(self, name)) is not None and value < 2:
-                raise InvalidSettingError(f"{name} must be at least 2, not {value}.")
-        check_fields(self)
 
     @property
     def interpolates(self) -> bool:
@@ -347,11 +335,10 @@ def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> Training
     known = [f.name for f in fields(TrainingSettings)]
     for name in overrides:
         require_known("training setting", name, known)
-    checked = {name: _checked(name, value) for name, value in overrides.items()}
-    if preset == "published" and checked.get("tf32"):
+    if preset == "published" and overrides.get("tf32"):
         raise InvalidSettingError("The preset 'published' computes in full precision; leave out tf32.")
     departures = [departure.settings for departure in PRESETS[preset].values() if kind in departure.kinds]
-    return replace(TrainingSettings(), **{name: v for some in departures for name, v in some.items()} | checked)
+    return replace(TrainingSettings(), **{name: v for some in departures for name, v in some.items()} | overrides)
 
 
 def with_budget(settings: TrainingSettings, max_updates: int | None) -> TrainingSettings:
@@ -370,25 +357,3 @@ def with_budget(settings: TrainingSettings, max_updates: int | None) -> Training
             f"multiple of {every}, such as {nearest}."
         )
     return replace(settings, max_steps=max_updates)
-
-
-def _checked(name: str, value: Any) -> Any:
-    """Return a setting's value as the type of its default."""
-    default = getattr(TrainingSettings(), name)
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST_FLOAT
-    if isinstance(default, bool):
-        wanted, good = "true or false", isinstance(value, bool)
-    elif value is None and name in ("clip_norm", "check_every", "codes"):
-        return value
-    elif isinstance(default, str):
-        wanted, good = "text", isinstance(value, str)
-    elif isinstance(default, int) or name in ("check_every", "codes"):
-        large = is_number and value > LARGEST_NUMBER
-        wanted = f"at most {LARGEST_NUMBER}" if large else "a whole number"
-        good = is_number and not large and float(value).is_integer()
-        value = int(value) if good else value
-    else:
-        wanted, good = "a number", is_number
-    if not good:
-        raise InvalidSettingError(f"The training setting {name} must be {wanted}, not {quoted(value)}.")
-    return value

@@ -189,7 +189,7 @@ def real_number(
     """
     try:
         number = math.nan if isinstance(given, (bool, str)) else float(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if least <= number <= most and not (above and number == least):
         return number

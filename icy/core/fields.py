@@ -65,6 +65,7 @@ class FieldCheck:
         elif bool in types:
             true_or_false(self.called or name, value)
         elif int in types and self.least is not None:
+            value = int(value) if isinstance(value, float) and value.is_integer() else value
             largest = LARGEST_NUMBER if self.most is None else int(self.most)
             return whole_number(self.called or f"setting {name}", value, int(self.least), largest)
         elif float in types and (self.least is not None or self.above is not None):

@@ -65,13 +65,6 @@ class Additions(NamedTuple):
     entries: list[Entry]
 
 
-class _Importing(NamedTuple):
-    """The plug-in file that is being imported, and the kinds and names that it has already registered."""
-
-    file: str
-    names: set[tuple[str, str]]
-
-
 class Registry:
     """A collection of entries, looked up by name. icy uses the module-level `registry`."""
 
@@ -80,7 +73,6 @@ class Registry:
         self._loaded = False
         self.plugin_files: list[str] = []  # in the order of loading, also for worker processes
         self._imported_before: dict[str, set[str]] = {}  # modules that were imported before a plug-in file
-        self._importing: _Importing | None = None
 
     # -- registering ---------------------------------------------------------------------------------------------
 
@@ -104,13 +96,12 @@ class Registry:
                     f"A {entry.kind} called '{name}' is already registered by {existing.origin}; "
                     f"{entry.origin} must choose another name."
                 )
-            if self._importing is not None and (entry.kind, name) in self._importing.names:
+            # A file's entries are forgotten before it is imported again.
+            if existing is not None and entry.origin.startswith(FILE_PREFIX):
+                file = getattr(sys.modules.get(entry.origin), "__file__", entry.origin)
                 raise DuplicateNameError(
-                    f"The plug-in file '{self._importing.file}' registers two {entry.kind}s called '{name}'; "
-                    "give each its own name."
+                    f"The plug-in file '{file}' registers two {entry.kind}s called '{name}'; give each its own name."
                 )
-        if self._importing is not None:
-            self._importing.names.update((entry.kind, name) for name in names)
         self._entries[(entry.kind, entry.name)] = entry
 
     @contextlib.contextmanager
@@ -122,12 +113,12 @@ class Registry:
         """
         self.load_all()
         key = (entry.kind, entry.name)
-        before = self._entries.get(key)
-        self.add(entry)
+        before = self._entries.pop(key, None)
         try:
+            self.add(entry)
             yield
         finally:
-            del self._entries[key]
+            self._entries.pop(key, None)
             self._entries |= {} if before is None else {key: before}
 
     def find(self, kind: str, name: str) -> Entry | None:
@@ -369,31 +360,39 @@ class Registry:
             file = Path(path).resolve()
         except ValueError as error:  # the path contains NUL
             raise PluginError(f"{str(path)!r} cannot be the path of a plug-in file: {error}.") from error
+        plugin = module_name(str(file))
         again = str(file) in self.plugin_files
-        if again and not self._forget_edited(module_name(str(file))):
-            return
+        if again:
+            modules = files_of(plugin).keys()
+            if plugin in sys.modules and not modules & {*edited_modules()}:
+                return
+            for name in modules - self._imported_before.get(plugin, set()):  # not those of the user's program
+                sys.modules.pop(name, None)
+            importlib.invalidate_caches()
         self.load_all()
         if not file.is_file():
             raise PluginError(f"The plug-in file '{path}' does not exist.")
         before = dict(self._entries)
-        self._imported_before.setdefault(module_name(str(file)), set(sys.modules))
-        with self._each_name_once(str(path)):
+        self._imported_before.setdefault(plugin, set(sys.modules))
+        with self._anew(plugin):
             import_file(file, str(file))
         if not again:
             self.plugin_files.append(str(file))
         if self._entries == before:
             log.warning("The plug-in file '%s' registers nothing; does it lack @icy.register_sender?", path)
 
-    def _forget_edited(self, plugin: str) -> bool:
-        """Forget the modules and entries of a plug-in with edited files; return whether there are edited files."""
-        modules = files_of(plugin).keys()
-        if plugin in sys.modules and not modules & {*edited_modules()}:
-            return False
-        for name in modules - self._imported_before.get(plugin, set()):  # not modules that the user's program imported
-            sys.modules.pop(name, None)
-        importlib.invalidate_caches()
+    @contextlib.contextmanager
+    def _anew(self, plugin: str) -> Iterator[None]:
+        """Remove the earlier entries of a plug-in file before it is imported, and all of them if the import fails."""
+        self._forget(plugin)
+        try:
+            yield
+        except BaseException:
+            self._forget(plugin)
+            raise
+
+    def _forget(self, plugin: str) -> None:
         self._entries = {key: entry for key, entry in self._entries.items() if entry.origin != plugin}
-        return True
 
     def load_files(self, paths: str | Path | Iterable[str | Path]) -> None:
         """Import one or several plug-in files. Errors as for `load_file`."""
@@ -413,23 +412,9 @@ class Registry:
         if path in self.plugin_files:
             return
         self.load_all()
-        with self._each_name_once(path):
+        with self._anew(module_name(path)):
             import_content(content, path)
         self.plugin_files.append(path)
-
-    @contextlib.contextmanager
-    def _each_name_once(self, file: str) -> Iterator[None]:
-        """While a plug-in file is imported, reject repeated names. If the import fails, remove its entries."""
-        before, self._importing = self._importing, _Importing(file, set())
-        try:
-            yield
-        except BaseException:
-            for key in self._importing.names & self._entries.keys():
-                if self._entries[key].origin.startswith(FILE_PREFIX):  # modules that the file imported stay imported
-                    del self._entries[key]
-            raise
-        finally:
-            self._importing = before
 
 
 def _fits(pattern: str, *names: str) -> bool:

@@ -258,7 +258,8 @@ def _left(row: RowProgress) -> str:
 
 def _announcement(plan: Plan) -> str:
     on_file = sum(len(row.filed) for row in plan.rows)
-    sizes, count = len(plan.hidden_sizes), len({row.name for row in plan.rows})
+    count = len({row.name for row in plan.rows})
+    sizes = len({row.facts["hidden size"] for row in plan.rows if "hidden size" in row.facts})
     models = counted(count, "model")
     if len(plan.rows) == count * sizes > count:
         models += f" at {sizes} hidden sizes"

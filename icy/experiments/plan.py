@@ -221,11 +221,6 @@ class Plan:
         protocols = len({fact.get("protocol") for fact in facts})
         return [name for name in names if name not in ("target", "cap", "max updates") or own[name] > protocols]
 
-    @property
-    def hidden_sizes(self) -> list[str]:
-        """Hidden sizes of the rows, without repeats."""
-        return list(dict.fromkeys(row.facts["hidden size"] for row in self.rows if "hidden size" in row.facts))
-
 
 def make_plan(request: RunRequest) -> Plan:
     """Return the plan of a request, without training.

@@ -7,26 +7,24 @@ import fnmatch
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
 from icy.config.options import ReproduceOptions
 from icy.config.requests import RETRIES, RUNNING, ReproduceRequest, spell_out
-from icy.config.settings import RepresentationName
+from icy.config.settings import OrderName
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.fields import current_names
 from icy.core.registry import canonical
 from icy.core.surroundings import standard_state
 from icy.core.text import several, words
-from icy.core.types import Choices
+from icy.core.types import Choices, Fields
 from icy.experiments.requests import SweepRequest
 from icy.records.kinds import job_kind
-from icy.training.pair_settings import EndToEndRequest
 
 from .display import callbacks_of
 from .expected_updates import ExpectedUpdates
-from .idle import warn_of_idle
-from .plan import Plan, plan_rows, planned
+from .plan import Plan
 from .progress import Watcher
 from .reproduction import Reproduction
 from .results import ProbeResult
@@ -173,7 +171,7 @@ class Reproducing:
     @property
     def trains(self) -> bool:
         """Whether the table has models to train; tables of languages have none."""
-        return self.source.reproduce in PLANNERS
+        return self.source.reproduce in PARTS
 
     def measure(self) -> Reproduction:
         """Measure languages and compare them with the published numbers, without training or saving."""
@@ -184,8 +182,18 @@ class Reproducing:
         return tuple(seed_list(list(self.source.seeds) if self.request.seeds is None else self.request.seeds))
 
     def plan(self) -> Plan:
-        """Plan the training."""
-        return PLANNERS[self.source.reproduce](self)
+        """Plan the training: a sweep with the rows of the table as its parts.
+
+        Raises:
+            InvalidSettingError: none of the requested models learns.
+        """
+        parts = PARTS[self.source.reproduce](self)
+        if not parts:
+            raise InvalidSettingError(f"None of the requested rows of {self.source.id} has a model that learns.")
+        running = {name: getattr(self.request, name) for name in RUNNING if name != "quick"}
+        whole = [{"preset": "published", "settings": self.request.settings, **part} for part in parts]
+        order: OrderName = "longest" if self.source.reproduce in ("probe", "steps") else "given"
+        return make_sweep(SweepRequest(parts=whole, order=order, **running))
 
     def run(self, plan: Plan, watcher: Watcher | None = None) -> Reproduction:
         """Train the missing replicates of a plan, and compare all results with the published numbers."""
@@ -199,101 +207,75 @@ class Reproducing:
         """Return the requested seeds, or the number of runs in the paper."""
         return int(runs) if self.request.seeds is None else self.request.seeds
 
-    def shared(self) -> Choices:
-        """Return the arguments that all plans share."""
-        names = ["settings", *(name for name in RUNNING if name != "quick")]
-        return {"preset": "published", **{name: getattr(self.request, name) for name in names}}
+    def settings(self, own: Fields) -> Choices:
+        """Return the settings of a part with the changes of the request."""
+        return {**own, **self.request.settings}
 
 
-def _probes(reproducing: Reproducing) -> Plan:
-    """Plan the sweep of a table of senders or receivers."""
+def _probes(reproducing: Reproducing) -> list[Choices]:
+    """Return the trainings of a table of senders or receivers."""
     parts = []
     for key, rows in reproducing.wanted.groupby(PART, sort=False):
         about: Choices = dict(zip(PART, key, strict=True))
         about |= {"side": about.pop("role"), "hidden": int(str(about.pop("hidden_size")))}
-        own = CHECKS.get((reproducing.source.id, about["hidden"]), {})
-        about["settings"] = {**own, **reproducing.request.settings}
+        about["settings"] = reproducing.settings(CHECKS.get((reproducing.source.id, about["hidden"]), {}))
         for grammars, models in _by_grammars(rows).items():
             seeds = reproducing.seeds(rows["n"].max())
             parts.append({**about, "model": models, "grammar": list(grammars) or ["concat"], "seeds": seeds})
-    return make_sweep(SweepRequest(parts=parts, **reproducing.shared()))
+    return parts
 
 
-def _steps(reproducing: Reproducing) -> Plan:
-    """Plan the training of the senders in a table of published numbers of updates."""
+def _steps(reproducing: Reproducing) -> list[Choices]:
+    """Return the trainings of the senders in a table of published numbers of updates."""
     from icy.analysis.literature.retraining import step_parts
 
     parts = step_parts(reproducing.wanted, reproducing.request.seeds)
-    for part in parts:
-        part["settings"] = {**part["settings"], **reproducing.request.settings}
-    if not parts:
-        raise InvalidSettingError(f"None of the requested rows of {reproducing.source.id} has a model that learns.")
-    return make_sweep(SweepRequest(parts=parts, **reproducing.shared()))
+    return [{**part, "settings": reproducing.settings(part["settings"])} for part in parts]
 
 
-def _pairs(reproducing: Reproducing) -> Plan:
-    """Plan the games of a table of pairs."""
-    plans: list[Plan] = []
+def _pairs(reproducing: Reproducing) -> list[Choices]:
+    """Return the games of a table of pairs."""
+    parts: list[Choices] = []
     for (representation, hidden), rows in reproducing.wanted.groupby(["representation", "hidden_size"], sort=False):
         for grammars, models in _by_grammars(rows, keep_concat=True).items():
             senders, receivers = zip(*(str(model).split("+") for model in models), strict=True)
-            request = cast(Any, EndToEndRequest)(  # its fields are added by `request_of`
-                sender=senders,
-                receiver=receivers,
-                pretrain="none" if grammars == ("none",) else grammars,
-                representation=cast("RepresentationName", representation),
-                hidden=int(str(hidden)),
-                seeds=reproducing.seeds(rows["n"].max()),
-                report_every=SCRATCH_REPORTS if grammars == ("none",) else DRIFT_REPORTS,
-                **reproducing.shared(),
-            )
-            plans.append(planned(request, plan_rows(request)))
-    if plans:
-        warn_of_idle(reproducing.request, [row.job for plan in plans for row in plan.rows])
-    return _together(plans)
+            parts.append({
+                "kind": "e2e",
+                "sender": senders,
+                "receiver": receivers,
+                "pretrain": "none" if grammars == ("none",) else grammars,
+                "representation": representation,
+                "hidden": int(str(hidden)),
+                "seeds": reproducing.seeds(rows["n"].max()),
+                "report_every": SCRATCH_REPORTS if grammars == ("none",) else DRIFT_REPORTS,
+            })  # fmt: skip
+    return parts
 
 
-def _agents(reproducing: Reproducing) -> Plan:
-    """Plan the agents of a table, with the kind of job that trains them."""
+def _agents(reproducing: Reproducing) -> list[Choices]:
+    """Return the agents of a table, with the kind of job that trains them."""
     from icy.analysis.literature.retraining import agent_parts
 
-    kind = job_kind(reproducing.source.reproduce).request_class()
-    shared = reproducing.shared()
-    changed = shared.pop("settings")
-    requests = []
-    for part in agent_parts(
-        reproducing.source.id, reproducing.wanted, reproducing.request.seeds, reproducing.request.observations
-    ):
-        requests.append(kind(**{**shared, **part, "settings": {**part["settings"], **changed}}))
-    if not requests:
-        raise InvalidSettingError(f"None of the requested rows of {reproducing.source.id} has a model that learns.")
-    return _together([planned(request, plan_rows(request)) for request in requests])
+    request = reproducing.request
+    parts = agent_parts(reproducing.source.id, reproducing.wanted, request.seeds, request.observations)
+    kind = reproducing.source.reproduce
+    return [{**part, "kind": kind, "settings": reproducing.settings(part["settings"])} for part in parts]
 
 
-def _games(reproducing: Reproducing) -> Plan:
-    """Plan the agents of a table of multi-target games."""
+def _games(reproducing: Reproducing) -> list[Choices]:
+    """Return the agents of a table of multi-target games."""
     from icy.analysis.literature.retraining import game_parts
 
-    kind = job_kind(reproducing.source.reproduce).request_class()
-    shared = reproducing.shared()
-    settings = current_names(kind, shared.pop("settings"))
-    length = {"updates": settings.pop("updates")} if "updates" in settings else {}
-    if reproducing.request.quick:
-        length = {"updates": QUICK_UPDATES, **length}
-    plans = []
-    for part in game_parts(reproducing.source.id, reproducing.wanted, reproducing.request.seeds):
-        request = kind.asked(**{**shared, **part, **length, "settings": settings})
-        plans.append(planned(request, plan_rows(request)))
-    return _together(plans)
+    kind, request = reproducing.source.reproduce, reproducing.request
+    settings = current_names(job_kind(kind).request_class(), request.settings)
+    own: Choices = {"updates": QUICK_UPDATES} if request.quick else {}
+    if "updates" in settings:
+        own["updates"] = settings.pop("updates")
+    parts = game_parts(reproducing.source.id, reproducing.wanted, request.seeds)
+    return [{**part, **own, "kind": kind, "settings": settings} for part in parts]
 
 
-def _together(plans: list[Plan]) -> Plan:
-    """Join several plans into one."""
-    workers = max(plan.workers for plan in plans)
-    return replace(plans[0], rows=tuple(row for plan in plans for row in plan.rows), workers=workers)
-
-
-PLANNERS = {
+PARTS = {
     "probe": _probes, "steps": _steps, "e2e": _pairs, "s2b": _agents, "recall": _agents, "games": _games,
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError, StoreError
@@ -28,7 +28,7 @@ from icy.records.load import Results, comparable, last_of_each, load_records, lo
 from icy.records.long_table import game_curves, to_long
 from icy.records.pack import file_in, is_pack
 from icy.records.record import Record, as_json, model_file, spoken_file
-from icy.records.saved_models import KEY, choices, facts_of, match_facts
+from icy.records.saved_models import KEY, choices, facts_of, match_facts, require_one
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -227,17 +227,6 @@ class ProbeResult:
         records = comparable([*self.records, *other.records])
         return replace(self, records=records, paths=list(dict.fromkeys((*self.paths, *other.paths))))
 
-    @classmethod
-    def collect(cls, records: Sequence[Record], paths: Sequence[Path], folder: Path) -> Self:
-        """Return the results of a run: its records, the tables written, and the results folder.
-
-        Args:
-            records: a record per replicate.
-            paths: the files written.
-            folder: the results folder.
-        """
-        return cls(records, paths, folder)
-
     def model(self, grammar: str, seed: int | None = None, model: str | None = None, **where: Any) -> Module:
         """Return the trained model of a replicate, in evaluation mode; for a pair, both sides in one module.
 
@@ -318,8 +307,7 @@ class ProbeResult:
         return spoken(record, saved_model(record, self.content(str(model_file(record)))))
 
     def _emerged(self, record: Record, place: str | None = None) -> Language:
-        with self._copied(place or record["language"]) as file:
-            return Language.load(file)
+        return Language.from_bytes(self.content(place or record["language"]))
 
     def _said(self, record: Record) -> Table:
         from icy.metrics import read_table
@@ -361,13 +349,8 @@ class ProbeResult:
         place = "these results" if self.folder is None else str(self.folder)
         fits = list(compress(named, match_facts(place, what.partition(" ")[0], [facts_of(r) for r in named], where)))
         seeds = {r["seed"] for r in fits}
-        names, values = choices(fits, ["seed"])
-        if len(fits) > 1 and (names != [KEY] or len(seeds) < len(fits)):
-            models = {r["model"] for r in fits}
-            alike = [f"of {min(models)}"] * (len(models) == 1) + [f"on {fits[0]['grammar']}"]
-            alike += [f"with seed {min(seeds)}"] * (len(seeds) == 1)
-            example = f"{names[0]}={facts_of(fits[0])[names[0]]!r}"
-            raise StoreError(f"There are {len(fits)} {' '.join(alike)}: select by {values}, as in {example}.")
+        if choices(fits, ["seed"])[0] != [KEY] or len(seeds) < len(fits):
+            require_one(place, fits, ["seed"])
         return min(fits, key=lambda record: record["seed"])
 
     def content(self, place: str) -> bytes:

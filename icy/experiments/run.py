@@ -70,7 +70,11 @@ def _run(plan: Plan, watcher: Watcher, retries: int, tables: bool) -> ProbeResul
         else:
             if tables:
                 at_the_end.callback(write_tables, plan.store)  # tables of the finished replicates
-            rows = _run_rows(plan, watcher, retries)
+            with Claims(plan.store.folder) as claims, make_runner(plan, watcher, retries) as runner:
+                watcher.started(plan)  # after the workers are forked, as a display runs a thread
+                training = _Rows(plan, watcher, runner, claims)
+                training.train()
+            rows = training.rows
     records = [record for row in rows for record in row.filed]
     # Tables may have been removed, or made with another version of a plug-in.
     if tables and (plan.start or (records and not tables_show(plan.store, records))):
@@ -79,7 +83,7 @@ def _run(plan: Plan, watcher: Watcher, retries: int, tables: bool) -> ProbeResul
     keys = [row.job.key(r) for row in rows for r in row.job.replicates]
     place = {key: number for number, key in enumerate(keys)}
     ordered = sorted(records, key=lambda record: place[record["key"]])
-    return result_class(plan.kinds).collect(ordered, written, plan.store.folder)
+    return result_class(plan.kinds)(ordered, written, plan.store.folder)
 
 
 def require_engine(rows: Iterable[Row]) -> None:
@@ -137,15 +141,6 @@ def make_runner(plan: Plan, watcher: Watcher, retries: int = 0) -> Runner:
     from icy.training.runners.pool import PoolRunner
 
     return PoolRunner(plan.workers, *reports, retries, plan.device)
-
-
-def _run_rows(plan: Plan, watcher: Watcher, retries: int) -> list[Row]:
-    """Train the missing replicates of every row, and return the rows with all of their records."""
-    with Claims(plan.store.folder) as claims, make_runner(plan, watcher, retries) as runner:
-        watcher.started(plan)  # after the workers are forked, as a display runs a thread
-        rows = _Rows(plan, watcher, runner, claims)
-        rows.train()
-    return rows.rows
 
 
 class _Rows:

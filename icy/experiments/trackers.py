@@ -398,26 +398,13 @@ def watching(watcher: Watcher | None, track: str | Iterable[str], out: str | Pat
         out: the results folder.
 
     Raises:
-        UnknownNameError, InvalidSettingError, StoreError: as for `make_tracker`.
+        UnknownNameError: the name of a tracker is unknown.
+        InvalidSettingError: a tracker's package is not installed.
+        StoreError: the folder cannot be written, or its content cannot be used.
     """
     names = list(TRACKERS) if "all" in words(track) else words(track)
     for name in names:  # all names, before the first tracker makes a folder
         require_known("tracker", name, TRACKERS)
-    watchers = [*([] if watcher is None else [watcher]), *(make_tracker(name, Path(out) / TRACKING) for name in names)]
+    folder = Path(out) / TRACKING
+    watchers = [*([] if watcher is None else [watcher]), *(TRACKERS[name](folder) for name in names)]
     return Watchers(*watchers) if len(watchers) > 1 else next(iter(watchers), None)
-
-
-def make_tracker(name: str, folder: str | Path) -> Tracker:
-    """Make a tracker by its name.
-
-    Args:
-        name: a name in TRACKERS.
-        folder: the tracker writes into a subfolder named after the tracker.
-
-    Raises:
-        UnknownNameError: the name is unknown.
-        InvalidSettingError: the tracker's package is not installed.
-        StoreError: the folder cannot be written, or its content cannot be used.
-    """
-    require_known("tracker", name, TRACKERS)
-    return TRACKERS[name](Path(folder))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,6 @@ from typing import Any, cast
 from icy.config.protocols import BASELINE
 from icy.config.settings import Grammars, Meanings
 from icy.core.errors import InvalidSettingError, StoreError, quoted
-from icy.core.processes import scratch_folder
 from icy.core.text import counted, words
 from icy.grammars import is_grammar
 from icy.languages.frequencies import EQUAL, Frequencies, is_meanings_file, read_meanings
@@ -186,13 +184,7 @@ def _language_in_results(name: str, places: Iterable[str | Path]) -> Language:
             break
     else:
         raise StoreError(f"No results here were trained on '{name}': give the file of this language instead.")
-    folder = scratch_folder("language")
-    try:
-        copy = folder / language_file(name).rpartition("/")[2]  # results may be in a pack
-        copy.write_bytes(content)
-        return replace(Language.load(copy), name=short_name(name))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    return replace(Language.from_bytes(content), name=short_name(name))
 
 
 def _word_length(name: str, language: Language) -> int | str:

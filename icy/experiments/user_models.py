@@ -99,6 +99,8 @@ def model_names(models: Models, *sides: str, sizes: Sizes = SMALL) -> str | list
 
 def _name(model: Any, sides: tuple[str, ...], sizes: Sizes) -> str:
     """Return the name of a model; register the model if it is new."""
+    from torch import nn
+
     known = registry.entries_of_factory(model, *sides)
     if len(known) > 1:
         raise IncompatibleError(
@@ -106,7 +108,7 @@ def _name(model: Any, sides: tuple[str, ...], sizes: Sizes) -> str:
         )
     if known:
         return known[0].qualified
-    factory = FreshCopies(model) if _is_module(model) else model
+    factory = FreshCopies(model) if isinstance(model, nn.Module) else model
     name = getattr(model, "__name__", type(model).__name__)
     description = (model.__doc__ or "").strip().partition("\n")[0]
     entry = Entry(sides[0], name, factory, description, source="", origin="__main__")
@@ -115,12 +117,6 @@ def _name(model: Any, sides: tuple[str, ...], sizes: Sizes) -> str:
     entry.note_changes(before)  # of the trial calls
     registry.add(entry)
     return entry.qualified
-
-
-def _is_module(thing: Any) -> bool:
-    from torch import nn
-
-    return isinstance(thing, nn.Module)
 
 
 class FreshCopies:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icy.core.checks import LARGEST_NUMBER, whole_number
 from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.files import write_atomically
 from icy.core.importing import load_object
 from icy.core.text import counted, listed
 
@@ -241,7 +242,7 @@ class Language:
             StoreError: the suffix is unknown, or the file cannot be written.
         """
         file = Path(path)
-        storage.write(file, self.space, self.messages, self._card())
+        write_atomically(file, storage.to_bytes(file, self.space, self.messages, self._card()))
         return file
 
     def to_bytes(self, suffix: str = ".npz") -> bytes:
@@ -250,7 +251,7 @@ class Language:
         Args:
             suffix: ".parquet", ".csv" or ".npz".
         """
-        return storage.to_bytes(suffix, self.space, self.messages, self._card())
+        return storage.to_bytes(Path("language").with_suffix(suffix), self.space, self.messages, self._card())
 
     @classmethod
     def load(cls, path: str | Path) -> Language:

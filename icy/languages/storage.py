@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.errors import IcyError, StoreError
-from icy.core.files import csv_text, parse_csv, whole_file
+from icy.core.files import csv_text, parse_csv
 
 from .meanings import MeaningSpace
 
@@ -30,28 +30,14 @@ F = TypeVar("F")  # a reader or writer
 MOST_LETTERS = 26
 
 
-def write(path: Path, space: MeaningSpace, messages: IntegerArray, card: Card) -> None:
-    """Write messages [N, L] and their card atomically, in the format of the suffix of `path`.
-
-    Raises:
-        StoreError: the suffix is unknown, or the file cannot be written.
-    """
-    writer = _of_suffix(path, WRITERS)
-    try:
-        with whole_file(path) as file:
-            writer(file, space, messages, card)
-    except OSError as error:
-        raise StoreError(f"The language cannot be written to '{path}': {error.strerror or error}.") from error
-
-
-def to_bytes(suffix: str, space: MeaningSpace, messages: IntegerArray, card: Card) -> bytes:
-    """Return the content of the file that `write` writes.
+def to_bytes(path: Path, space: MeaningSpace, messages: IntegerArray, card: Card) -> bytes:
+    """Return the content of a file with messages [N, L] and their card, in the format of the suffix of `path`.
 
     Raises:
         StoreError: the suffix is unknown.
     """
     file = io.BytesIO()
-    _of_suffix(Path("language").with_suffix(suffix), WRITERS)(file, space, messages, card)
+    _of_suffix(path, WRITERS)(file, space, messages, card)
     return file.getvalue()
 
 

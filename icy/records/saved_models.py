@@ -71,19 +71,20 @@ def match_facts(path: str | Path, what: str, facts: Sequence[Facts], where: Opti
     return matches
 
 
-def require_one(path: str | Path, records: Sequence[Record]) -> None:
-    """Require that only one saved model matches.
+def require_one(path: str | Path, records: Sequence[Record], without: Collection[str] = ()) -> None:
+    """Require that only one saved model or language matches.
 
     Args:
-        path: place of the models, for errors.
-        records: records of the models that match, at least one.
+        path: place of the results, for errors.
+        records: records that match, at least one.
+        without: facts that the message leaves out.
 
     Raises:
         StoreError: several models match. The message names the facts in which they differ.
     """
     if len(records) == 1:
         return
-    names, differences = choices(records)
+    names, differences = choices(records, without)
     raise StoreError(
         f"{path} has {len(records)} saved models that match, which differ in {differences}; choose one, "
         f"as in {names[0]}={_value(facts_of(records[0]), names[0])}."

@@ -9,22 +9,20 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from icy.core.errors import IcyError
 from icy.core.registry import SIDES, registry
 from icy.core.streams import stream
 from icy.models.cells import Cell, State
 
 from .cases import NotApplicable, require, require_close
 from .models import ModelCase
-from .modules import Tensors
-from .other_loops import OtherLoopCase
+from .modules import Tensors, TrainedCase
 
 BATCH, STEPS = 5, 4
 LONG = 20  # steps, the length of the papers' messages
 
 
 @dataclass(frozen=True)
-class CellCase(OtherLoopCase[Cell]):
+class CellCase(TrainedCase[Cell]):
     """A recurrent cell under test, and its sizes in the tests.
 
     Attributes:
@@ -87,34 +85,6 @@ class CellCase(OtherLoopCase[Cell]):
         targets = [self.numbers(BATCH, 2 * self.size, draw=1000 + seed) for seed in seeds]
         return torch.stack(inputs), torch.stack(targets)
 
-    def check_gates(self) -> None:
-        """`project` and `weigh` give [..., batch, gates] for any leading axes, `unfed` gives [1, gates]."""
-        cell = self.ready_cell()
-        x = self.numbers(STEPS, BATCH, self.size)
-        width = cell.gate_blocks * self.size
-        for name, function in (("project", cell.project), ("weigh", cell.weigh)):
-            found = function(x)
-            _require_shape(found, (STEPS, BATCH, width), f"`{name}` of inputs [step, batch, E]")
-            each = torch.stack([function(one) for one in x])
-            require_close(found, each, f"`{name}` of all steps at once and of each step")
-        for fed in (True, False):
-            _require_shape(self.ready_cell(fed).unfed(), (1, width), f"`unfed` with fed={fed}")
-
-    def check_states(self) -> None:
-        """`start` and `step` give a tuple of tensors [batch, E], and the first one is the output; `start` keeps it."""
-        for form, cell in self.forms().items():
-            first, inputs = self.draw_inputs(cell)[:2]
-            states = run_cell(cell, first, inputs)
-            for step, state in enumerate(states):
-                name = f"`step` {step}" if step else "`start`"
-                require(isinstance(state, tuple), f"{name} gives a {type(state).__name__}, not a tuple ({form}).")
-                counts = len(state), len(states[0])
-                require(len(set(counts)) == 1, f"{name} gives {counts[0]} tensors, and `start` {counts[1]} ({form}).")
-                for i, member in enumerate(state):
-                    _require_shape(member, (BATCH, self.size), f"Tensor {i} of the state that {name} gives ({form})")
-            kept = torch.equal(states[0][0], first)
-            require(kept, f"`start` does not keep the output that it receives ({form}).")
-
     def check_project_is_weigh_and_a_constant(self) -> None:
         """`project` is `weigh`, which is linear, plus a constant. Families fold an embedding into it."""
         cell, (x, y) = self.ready_cell(), self.numbers(2, BATCH, self.size)
@@ -142,16 +112,6 @@ class CellCase(OtherLoopCase[Cell]):
                 "the whole cell.",
             )
 
-    def check_reads_input_and_state(self) -> None:
-        """The output depends on every input so far, and on the initial state."""
-        for form, cell in self.forms().items():
-            given = tuple(tensor.requires_grad_() for tensor in self.draw_inputs(cell))
-            wanted = given[:2] if cell.fed else given[:1]
-            gradients = torch.autograd.grad(self.outputs(cell, given)[0].sum(), wanted, allow_unused=True)
-            for what, gradient in zip(("the first state", "some of the inputs"), gradients, strict=False):
-                reached = gradient is not None and gradient.flatten(0, -2).any(1).all()
-                require(reached, f"After {STEPS} steps the output does not depend on {what} ({form}).")
-
     def check_scan_equals_steps(self) -> None:
         """If the cell has `scan`, it equals `step`, step by step."""
         if not self.make().scans:
@@ -166,19 +126,6 @@ class CellCase(OtherLoopCase[Cell]):
             for some, matrix in given:
                 found = cell.scan(some, matrix, states[0], STEPS)
                 require_close(found, expected, f"Outputs of `scan` and of `step` ({form})")
-
-    def check_other_sizes(self) -> None:
-        """Other sizes work; an input with another size than the state works, or is refused with an IcyError."""
-        for inputs, hidden in ((5, 5), (13, 13), (3, 5)):
-            for fed in (True, False):
-                sizes = f"sizes ({inputs}, {hidden}) and fed={fed}"
-                try:
-                    cell = self.make(fed=fed, sizes=(inputs, hidden))
-                except IcyError:
-                    require(fed and inputs != hidden, f"A cell with {sizes} is refused.")
-                    continue
-                state = run_cell(cell, self.numbers(BATCH, hidden), self.numbers(BATCH, STEPS, inputs))[-1]
-                _require_shape(state[0], (BATCH, hidden), f"The output with {sizes}")
 
     def check_every_family(self) -> str:
         """Every family of icy that takes a cell works with this cell."""
@@ -226,8 +173,3 @@ def run_cell(cell: Cell, start: Tensor, inputs: Tensor) -> list[State]:
     for x in inputs.unbind(1):
         states.append(cell.step(cell.project(x) if cell.fed else cell.unfed(), states[-1]))
     return states
-
-
-def _require_shape(found: Tensor, expected: tuple[int, ...], what: str) -> None:
-    require(isinstance(found, Tensor), f"{what} is a {type(found).__name__}, not a tensor.")
-    require(tuple(found.shape) == expected, f"{what} has shape {tuple(found.shape)}, not {expected}.")

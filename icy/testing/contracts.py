@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import math
-import signal
-import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,7 +50,6 @@ class CheckResult:
             how a model is stacked, or "".
         seconds: duration of the check.
         excused: whether the check does not apply, tests an unsupported optional feature, or was expected to fail.
-        left_out: whether the check did not run, or not to its end, because the time was over.
     """
 
     name: str
@@ -61,11 +57,6 @@ class CheckResult:
     message: str
     seconds: float
     excused: bool = False
-    left_out: bool = False
-
-
-class _OutOfTimeError(BaseException):
-    """The time for the checks is over. Not an `Exception`, which checks catch from plug-ins."""
 
 
 class ContractError(IcyError, AssertionError):
@@ -142,76 +133,6 @@ def bind(case: Case, expected: Mapping[str, str] | None) -> list[BoundCheck]:
     ]
 
 
-@standard_state()
-@one_thread()  # models are small; on a busy machine, threads that wait for each other take ten times longer
-def run_all(
-    checks: Sequence[BoundCheck],
-    label: str,
-    raise_on_failure: bool,
-    report: Callable[[CheckResult], None] | None,
-    begin: Callable[[str, int, int], None] | None = None,
-    seconds: float | None = None,
-) -> list[CheckResult]:
-    """Run some checks and return their results.
-
-    Args:
-        checks: the checks.
-        label: name of the plug-in, for the error.
-        raise_on_failure: whether to raise an error after all checks, if one failed.
-        report: callback for each result as it comes, except for checks that are left out.
-        begin: callback before each check with its name, its number from 1, and the number of checks.
-        seconds: time after which the remaining checks are left out, and the running one is stopped; None for no limit.
-
-    Raises:
-        ContractError: a check failed.
-    """
-    results: list[CheckResult] = []
-    end = math.inf if seconds is None else time.monotonic() + seconds
-    for number, check in enumerate(checks, 1):
-        if begin is not None:
-            begin(check.name, number, len(checks))
-        try:
-            with _stopped_after(end - time.monotonic()):
-                results.append(check.result())
-        except _OutOfTimeError:
-            break
-        if report is not None:
-            report(results[-1])
-    why = f"left out because {seconds:.2g} s were over" if seconds is not None else ""
-    results += [CheckResult(check.name, True, why, 0.0, True, True) for check in checks[len(results) :]]
-    failed = {result.name: result.message for result in results if not result.passed}
-    if failed and raise_on_failure:
-        listing = "\n".join(f"  {name}: {message_or_reference(failed, name)}" for name in failed)
-        raise ContractError(f"{label} fails {len(failed)} of {counted(len(results), 'check')}:\n{listing}", results)
-    return results
-
-
-@contextlib.contextmanager
-def _stopped_after(seconds: float) -> Iterator[None]:
-    """Raise an error in the block after some seconds. In other threads and on Windows, only check before the block.
-
-    Raises:
-        _OutOfTimeError: the time is over.
-    """
-    if seconds <= 0:
-        raise _OutOfTimeError
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    if math.isinf(seconds) or not in_main_thread or not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def stop(number: int, frame: object) -> None:
-        raise _OutOfTimeError
-
-    handler = signal.signal(signal.SIGALRM, stop)
-    timer = signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # again each second: a destructor may swallow the error
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, *timer)
-        signal.signal(signal.SIGALRM, handler)
-
-
 def message_or_reference(messages: Mapping[str, str], name: str) -> str:
     """Return the message of a check; if an earlier check has the same message, the name of that check."""
     first = next(earlier for earlier, message in messages.items() if message == messages[name])
@@ -256,8 +177,6 @@ def check(
     expected_failures: Mapping[str, str] | None = None,
     raise_on_failure: bool = True,
     report: Report | None = None,
-    begin: Callable[[str, int, int], None] | None = None,
-    seconds: float | None = None,
     **setting: Any,
 ) -> list[CheckResult]:
     """Run the whole contract of one plug-in.
@@ -271,8 +190,6 @@ def check(
         expected_failures: for each check that the plug-in cannot pass, the reason, by the name of the check.
         raise_on_failure: whether to raise an error after all checks, if one failed.
         report: callback for each result, as it comes.
-        begin: callback before each check with its name, its number from 1, and the number of checks.
-        seconds: time after which the remaining checks are left out; None for no limit.
         **setting: the setting of the checks. All kinds except players and text models take `seed`, a whole number.
             Models: `space`, "3x4"; `vocab_size`, V; `word_length`, w (messages have A * w tokens); `hidden_size`, E;
             `representation`, by default the first that the model works with; `options`, further arguments of the
@@ -301,9 +218,19 @@ def check(
         require_known(f"setting of checks of a {entry.kind}", name, known)
     case = contract(entry, registered=registered, **setting)
     held = entry.kind == "grammar" and not registered  # a language is made from the name of its grammar
-    with registry.holding(entry) if held else contextlib.nullcontext():
-        bound = bind(case, expected_failures)
-        return run_all(bound, entry.qualified, raise_on_failure, report, begin, seconds)
+    results: list[CheckResult] = []
+    # On a busy machine, threads that wait for each other take ten times longer than one.
+    with registry.holding(entry) if held else contextlib.nullcontext(), standard_state(), one_thread():
+        for one in bind(case, expected_failures):
+            results.append(one.result())
+            if report is not None:
+                report(results[-1])
+    failed = {result.name: result.message for result in results if not result.passed}
+    if failed and raise_on_failure:
+        listing = "\n".join(f"  {name}: {message_or_reference(failed, name)}" for name in failed)
+        said = f"{entry.qualified} fails {len(failed)} of {counted(len(results), 'check')}:\n{listing}"
+        raise ContractError(said, results)
+    return results
 
 
 def matching(names: str | Iterable[str]) -> list[Entry]:

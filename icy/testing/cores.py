@@ -75,18 +75,6 @@ class CoreCase(ModuleCase[Core]):
             shape = tuple(outputs.shape)
             require(shape == expected, f"{what} gives outputs {shape}, not {expected}.")
 
-    def check_states(self) -> None:
-        """A state is a tuple of tensors with episodes on the first axis, which keep their sizes and types."""
-        core, xs = self.make(), self.inputs()
-        start = core.start(BATCH)
-        states = {"`start`": start, "`step`": steps_of(core, xs, start)[1], "`unroll`": core.unroll(xs, start)[1]}
-        for what, state in states.items():
-            require(isinstance(state, tuple), f"{what} gives a {type(state).__name__}, not a tuple.")
-            found, first = ([(tuple(m.shape), m.dtype) for m in members] for members in (state, start))
-            require(found == first, f"{what} gives tensors {found}; at the start they are {first}.")
-            batched = all(shape[:1] == (BATCH,) for shape, _ in found)
-            require(batched, f"{what} gives tensors {found}; their first axis must be the {BATCH} episodes.")
-
     def check_unroll_equals_steps(self) -> None:
         """`unroll` gives the same outputs, state and gradients as steps."""
         self._require_same_as_steps(None, "`unroll` and single steps")
@@ -118,17 +106,6 @@ class CoreCase(ModuleCase[Core]):
         require(tuple(latents.shape) == shape, f"`trace` gives latents {tuple(latents.shape)}, not {shape}.")
         require_close(latents[-1], core.latent(end), "The last latents of `trace` and of the state after `unroll`")
         require_close(latents[-1], core.latent(after), "The last latent of `trace`, and the latent of its state")
-
-    def check_remembers_its_episode(self) -> None:
-        """An output depends on earlier inputs of its episode, and not on other episodes or later steps."""
-        core, xs = self.make(), self.inputs().requires_grad_()
-        ys, _ = core.unroll(xs, self.amid(core), self.resets())
-        (gradient,) = torch.autograd.grad(ys[4].square().sum() + ys[4, :, 0].sum(), xs)
-        reached = gradient.abs().sum(-1) > 0
-        require(reached[2:4, 1].all() and reached[:4, 3].all(), "An output does not depend on the inputs before it.")
-        earlier = reached[:2, 1].any() or reached[:4, 2].any()
-        require(not earlier, "An output depends on inputs before its episode.")
-        require(not reached[5:].any(), "An output depends on later inputs.")
 
 
 def steps_of(core: Core, xs: Tensor, state: State, begins: Tensor | None = None) -> tuple[Tensor, State]:

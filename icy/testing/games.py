@@ -17,15 +17,13 @@ from icy.games import World
 from icy.games.worlds.world import make_from_entry
 
 from .cases import require
-from .modules import SEEDS, TensorCase, Tensors
-from .other_loops import OtherLoopCase
+from .modules import TensorCase, Tensors, TrainedCase
 
 OBJECTS = 12
 EXTREMES = (0, 1, -1, 2**63 - 1, -(2**63))  # keys
 PAIRS = 3  # number of pairs of objects that differ in one value, for each attribute
 SHAPES = ((12,), (3, 16, 16))  # shapes of objects that a perception may support: features, and an image
 BATCH = 6
-UPDATES = 20
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class WorldCase(TensorCase[World]):
 
 
 @dataclass(frozen=True)
-class PerceptionCase(OtherLoopCase[nn.Module]):
+class PerceptionCase(TrainedCase[nn.Module]):
     """A perception under test, and its size in the tests.
 
     Attributes:
@@ -162,18 +160,3 @@ class PerceptionCase(OtherLoopCase[nn.Module]):
                 require(tuple(found.shape) == expected, f"Objects {shape} give {tuple(found.shape)}, not {expected}.")
                 require(found.is_floating_point(), f"The vectors are {found.dtype}, not floating point.")
         return f"supports objects of shape {' and '.join(map(str, self.shapes))}"
-
-    def check_objects_differ(self) -> None:
-        """Different objects give different vectors."""
-        (found,) = self.run(self.make())
-        require((found != found[:1]).any(-1)[1:].all(), "Different objects give the same vector.")
-
-    def check_learns(self) -> None:
-        """Training on one batch brings the vectors nearer to their targets."""
-        learner, losses = self.learner(SEEDS[:1]), []
-        for update in range(UPDATES):
-            self.train(learner, SEEDS[:1], range(update, update + 1))
-            found = learner.losses()
-            losses.append(float("nan") if found is None else found.item())
-        first, last = losses[0], losses[-1]
-        require(last < first, f"{UPDATES} updates changed the squared error from {first:.3g} to {last:.3g}.")

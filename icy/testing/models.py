@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,8 +24,15 @@ from icy.training.probe_settings import ProbeSettings
 from icy.training.task_models import make_model, representation_of
 
 from .cases import CheckFailure, NotApplicable, first_line, require, require_close
-from .modules import SEEDS, SETTINGS, Tensors, keys, learns_by_gradient, require_gradient_learning
-from .other_loops import OtherLoopCase
+from .modules import (
+    SEEDS,
+    SETTINGS,
+    Tensors,
+    TrainedCase,
+    keys,
+    learns_by_gradient,
+    require_gradient_learning,
+)
 
 EXAMPLES = 16  # in a batch
 UPDATES = {"soft": 10}  # on one batch
@@ -34,7 +41,7 @@ LEAST_PROBABILITY = 1e-6  # of end tokens after these updates; before training i
 
 
 @dataclass(frozen=True)
-class ModelCase(OtherLoopCase[nn.Module]):
+class ModelCase(TrainedCase[nn.Module]):
     """A model under test, and its small sizes in the tests.
 
     Attributes:
@@ -76,10 +83,6 @@ class ModelCase(OtherLoopCase[nn.Module]):
     def forms(self) -> dict[str, nn.Module]:
         """Make the model, ready to run."""
         return {"": self.ready()}
-
-    def short(self) -> Self:
-        """Return a case with words of one token."""
-        return replace(self, word_length=1)
 
     def examples(self, count: int | None = None, draw: int = 0) -> tuple[Tensor, Tensor]:
         """Return inputs and targets of a random language: `count` at random, or one for every meaning."""

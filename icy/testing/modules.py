@@ -6,6 +6,7 @@ A case creates and runs its plug-in, and the checks compare outputs.
 from __future__ import annotations
 
 import copy
+import io
 import logging
 import pickle
 from abc import abstractmethod
@@ -212,6 +213,14 @@ class TrainedCase(ModuleCase[M]):
     def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
         """Return inputs and targets [replicate, batch, ...], which depend only on the seed of each replicate."""
 
+    def ready(self) -> nn.Module:
+        """Create the module of the case's seed, ready to run."""
+        return self.trainable(self.seed)
+
+    def batch(self) -> Tensor:
+        """Return a batch of inputs."""
+        return self.batches([self.seed], 0)[0][0]
+
     def learner(self, seeds: Sequence[int], engine: str = "auto") -> Learner:
         """Return replicates that are ready to train, one per seed."""
         with log_level(logging.ERROR, "icy.training"):  # the check's remark reports how the module is stacked
@@ -249,6 +258,21 @@ class TrainedCase(ModuleCase[M]):
                 for name, _ in self.trainable(SEEDS[i]).named_buffers():
                     require_close(learner.weights(place)[name], weights[name], f"'{name}' {what}", 1e-3)
         return f"trains as: {' and '.join(learner.engine for learner in stacks)}"
+
+    def check_empty_batch(self) -> None:
+        """A batch of 0 examples gives outputs of 0 examples."""
+        module, inputs = self.ready(), self.batch()
+        found, expected = tuple(module(inputs[:0]).shape), (0, *module(inputs).shape[1:])
+        require(found == expected, f"An empty batch gives shape {found}, not {expected}.")
+
+    def check_state_dict(self) -> None:
+        """A module with other weights gives the same output after `load_state_dict` of a saved `state_dict`."""
+        module, inputs = self.ready(), self.batch()
+        other, held = self.trainable(self.seed + 1), io.BytesIO()
+        torch.save(module.state_dict(), held)
+        held.seek(0)
+        other.load_state_dict(torch.load(held, weights_only=True))
+        require(torch.equal(other(inputs), module(inputs)), "After load_state_dict the output differs.")
 
 
 class MadeTensors(TorchFunctionMode):

@@ -11,7 +11,6 @@ import json
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -43,7 +42,6 @@ from icy.study.players.player import StudyPlayer, play
 from .cases import Case, CheckFailure, NotApplicable, first_line, require
 
 SEEDS, OTHER_SEEDS = (2, 3, 12), (8, 46, 58)  # seeds of short episodes
-REPLAYS = 8  # replays of an episode that show whether a player draws freely; short ones may agree by chance
 
 # Short episodes, and messages with room for every language of icy's own speakers.
 ROOMY: dict[str, Any] = {"dimensions": 2, "least": 2, "most": 3, "vocab_size": 6}
@@ -194,30 +192,26 @@ class PlayerCase(Case):
         for name, settings in self.games().items():
             together = self.episodes(settings).actions
             for i, seed in enumerate(SEEDS):
-                alone = partial(self._actions, settings, [seed])
-                expected = alone()
+                expected = self.play(settings, [seed]).actions
                 mine = [actions[i : i + 1] for actions in together[: len(expected)]]
                 what = f"An episode is different alone and in a batch ({name}); keep the state of episodes separate"
-                require_same_actions(mine, expected, what, alone)
+                _require_same_actions(mine, expected, what)
 
     def check_begins_anew(self) -> None:
         """A player that has played before acts like a new player: `begin` forgets everything."""
         for name, settings in self.games().items():
-            player, new = self.make(), partial(self._actions, settings)
+            player = self.make()
             self.play(settings, OTHER_SEEDS, player)
             what = f"A player that has played before acts differently from a new player ({name}); forget all in `begin`"
             again = self.play(settings, player=player).actions
-            require_same_actions(again, self.episodes(settings).actions, what, new)
+            _require_same_actions(again, self.episodes(settings).actions, what)
 
     def check_forgets_between_episodes(self) -> None:
         """If the next episode begins at once (`seen.fresh`), the player forgets the previous one."""
         for name, settings in self.games().items():
-            usual = partial(self._second_episodes, settings, 0)
+            usual = self._second_episodes(settings, 0)
             what = f"A partner's actions in one episode change the next episode ({name}); forget where `seen.fresh`"
-            require_same_actions(self._second_episodes(settings, 1), usual(), what, usual)
-
-    def _actions(self, settings: GameSettings, seeds: Iterable[int] = SEEDS) -> list[Wholes]:
-        return self.play(settings, seeds).actions
+            _require_same_actions(self._second_episodes(settings, 1), usual, what)
 
     def _second_episodes(self, settings: GameSettings, variant: int) -> list[Wholes]:
         """Return the actions in the second episode of every seed, after a first one with a variant of the partner."""
@@ -244,7 +238,7 @@ class PlayerCase(Case):
             player.begin(Seat(settings, len(SEEDS), EpisodeStreams.of_seeds(SEEDS).within("player", self.role)))
             found = [counted(player.act(copy.deepcopy(s)), s, settings, self.role) for s in record.seen]
             what = f"With observations alone, the player acts differently ({name}): it reads hidden facts"
-            require_same_actions(found, record.actions, what, partial(self._actions, settings))
+            _require_same_actions(found, record.actions, what)
 
     def check_observations_unchanged(self) -> None:
         """The player does not change its observations."""
@@ -268,9 +262,9 @@ class PlayerCase(Case):
                 _require_tokens(first, len(stimuli), settings)
 
         for name, settings in self.games().items():
-            asked, plain = self.play(settings, between=ask).actions, partial(self._actions, settings)
+            asked = self.play(settings, between=ask).actions
             what = f"After a call of `utter` the speaker acts differently ({name}); `utter` must not change its state"
-            require_same_actions(asked, self.episodes(settings).actions, what, plain)
+            _require_same_actions(asked, self.episodes(settings).actions, what)
 
 
 @dataclass(eq=False)
@@ -321,24 +315,10 @@ def _differing(one: Seen, other: Seen) -> set[str]:
     return {f.name for f in fields(Seen) if not np.array_equal(getattr(one, f.name), getattr(other, f.name))}
 
 
-def require_same_actions(
-    found: Sequence[Wholes], expected: Sequence[Wholes], what: str, again: Callable[[], Sequence[Wholes]]
-) -> None:
-    """Fail the check unless two sequences of actions are the same.
-
-    Args:
-        found: the actions to check.
-        expected: the correct actions.
-        what: the failure as text; the first step that differs is added.
-        again: function that plays `expected` again. It detects a player that is not deterministic, which only the check
-            `deterministic` reports.
-    """
+def _require_same_actions(found: Sequence[Wholes], expected: Sequence[Wholes], what: str) -> None:
+    """Fail the check unless two sequences of actions are the same; the first step that differs is added to `what`."""
     first = _first_difference(found, expected)
-    if first is None:
-        return
-    if any(_first_difference(again(), expected) is not None for _ in range(REPLAYS)):
-        raise NotApplicable("the player is not deterministic, as the check 'deterministic' reports")
-    raise CheckFailure(f"{what}. The first difference is at step {first}.")
+    require(first is None, f"{what}. The first difference is at step {first}.")
 
 
 def _first_difference(found: Sequence[Wholes], expected: Sequence[Wholes]) -> int | None:
@@ -500,10 +480,6 @@ class StudyPlayerCase(Case):
                 play(self.game(dataset, preset), self.make(), self.seed)
             except InvalidSettingError as error:
                 raise CheckFailure(str(error)) from error
-
-    def check_same_seed_same_game(self) -> None:
-        """A seed gives the same game every time."""
-        self.require_same_game(self.make(), "Two new players of one seed play differently.")
 
     def check_begin_forgets(self) -> None:
         """A player that has played before plays like a new player."""

@@ -220,7 +220,7 @@ def test_runs_of_other_lengths_are_rows_of_their_own(tmp_path: Path) -> None:
     both = short + long
     assert isinstance(both, EndToEndResult)
     assert len(both.curves()["steps"].unique()) == 3
-    with pytest.raises(StoreError, match=r"There are 4 of FC2L\+RNN1L:GRU on none: select by steps \(10, 20\)"):
+    with pytest.raises(StoreError, match=r"has 4 saved models that match, which differ in steps \(10, 20\)"):
         both.language()
     assert both.language(steps=20).seed == 123
 

@@ -49,7 +49,7 @@ def test_the_interrupt_reports_the_finished_replicates(
         str(caught.value),
     )
     names = [entry.name for entry in caught.traceback]
-    assert "_run_rows" not in names  # the trace ends where icy was called
+    assert "_run" not in names  # the trace ends where icy was called
 
 
 def test_other_exceptions_and_other_hooks_stay(

@@ -262,10 +262,9 @@ def test_wrong_token_in_file(tmp_path: Path) -> None:
 def test_suffix_and_folder_errors(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"\.parquet, \.csv, \.npz; 'x\.json' has another suffix"):
         small().save(tmp_path / "x.json")
-    with pytest.raises(StoreError, match="cannot be written"):
-        small().save(tmp_path / "no" / "x.csv")
+    assert small().save(tmp_path / "new" / "x.csv").exists()
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(StoreError, match="Cannot write"):
         small().save(tmp_path / "file" / "x.npz")
 
 
@@ -276,7 +275,7 @@ def test_failed_save_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(StoreError, match="No space left"):
+    with pytest.raises(StoreError, match="The disk is full"):
         dataclasses.replace(small(), seed=6).save(path)
     assert Language.load(path) == small()
     assert [p.name for p in tmp_path.iterdir()] == ["x.npz"]

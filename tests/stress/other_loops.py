@@ -1,7 +1,7 @@
 """Count the models that work in other training loops: `python -m tests.stress.other_loops`, into other-loops.md.
 
-Run the checks of `icy.testing.other_loops`, and the checks of float64 and copies, on every sender and receiver.
-With `--before CHECKOUT`, a folder that holds another version of icy, also run those that it has on its models.
+Run `tests.testing.other_loops`, and the checks of float64 and copies, on every sender and receiver.
+With `--before CHECKOUT`, a folder that holds another version of icy, also run them on its models.
 """
 
 from __future__ import annotations
@@ -42,12 +42,17 @@ def measure() -> Found:
     """Return what every check found of every model of the icy that is imported."""
     import torch
 
-    from icy.testing import NotApplicable, Unsupported, bound_checks
+    from icy.testing import BoundCheck, NotApplicable, Unsupported, bound_checks
 
     torch.set_num_threads(1)
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")
+    sys.path.insert(0, str(ROOT))
+    from tests.testing.other_loops import LOOPS
+
     checks = bound_checks(["sender/*", "receiver/*"])
+    cases = {check.label: check.case for check in checks}
+    checks += [BoundCheck(name, label, run, case) for name, run in LOOPS.items() for label, case in cases.items()]
     signal.signal(signal.SIGALRM, _too_long)
     found: Found = {}
     for name in COLUMNS:

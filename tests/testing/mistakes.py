@@ -13,9 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from icy.testing import CONTRACTS, checks_of
-from icy.testing.other_loops import OtherLoopCase
-
-OTHER_LOOPS = {name.removeprefix("check_") for name in vars(OtherLoopCase) if name.startswith("check_")}
 
 EVERY: Iterable[str] = ("every check",)  # in `Kind.also`
 
@@ -76,6 +73,11 @@ def _without_generator(plugin: Any, memo: dict[int, Any]) -> Any:
     return copied
 
 
+def _put_outside(plugin: Any) -> None:
+    """Add a number of the seed that is neither a parameter nor a buffer."""
+    plugin.outside = torch.rand(())
+
+
 def _count(plugin: Any, given: Tensor, output: Tensor) -> Tensor:
     plugin.calls = getattr(plugin, "calls", 0) + 1
     return output + 1e-8 * plugin.calls
@@ -99,6 +101,7 @@ CHANGES: dict[str, Change] = {
     "inputs_unchanged": _write,
     "examples_independent": lambda plugin, given, output: output + 0.1 * output.detach().mean(0),
     "float64": lambda plugin, given, output: output.float(),
+    "empty_batch": lambda plugin, given, output: output + 0 * given.max(),
     "moves_to_device": lambda plugin, given, output: output + torch.zeros(1, dtype=output.dtype),
 }
 
@@ -131,4 +134,9 @@ def shared_mistakes(plain: type, kind: str) -> dict[str, Plugin]:
     """Return plug-ins that fail those checks of a kind that several kinds share, by check."""
     checks = checks_of(CONTRACTS[kind])
     made = {check: spoiled(plain, spoil) for check, spoil in SPOILED.items() if check in checks}
-    return made | {check: changed(plain, change) for check, change in CHANGES.items() if check in checks}
+    made |= {check: changed(plain, change) for check, change in CHANGES.items() if check in checks}
+    if "state_dict" in checks:
+        made["state_dict"] = spoiled(
+            changed(plain, lambda plugin, given, output: output * plugin.outside), _put_outside
+        )
+    return made

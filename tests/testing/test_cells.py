@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor, nn
 
 from icy import testing
 from icy.core.errors import IncompatibleError
-from icy.core.registry import Entry
 from icy.models.cells import Cell, State
-from icy.testing import CheckFailure, NotApplicable, Unsupported, checks_of
-from icy.testing.other_loops import OtherLoopCase
-from tests.helpers import mark_others
-from tests.testing import derivatives
-from tests.testing.mistakes import EVERY, OTHER_LOOPS, Kind, shared_mistakes
+from tests.testing.mistakes import EVERY, Kind, shared_mistakes
 
 # -- cells that are wrong in the way that a check looks for; test_kinds checks them ------------------------------------
 
@@ -78,19 +70,6 @@ class NoCell(nn.Module):
         super().__init__()
 
 
-class WrongWidth(Plain):
-    gate_blocks = 2
-
-    def __init__(self, input_size: int, hidden_size: int, fed: bool = True) -> None:
-        super().__init__(input_size, hidden_size, fed)
-        self.inert = 0 if fed else input_size * hidden_size
-
-
-class ListsState(Plain):
-    def start(self, h: Tensor) -> Any:
-        return [h]
-
-
 class NotLinear(Plain):
     def weigh(self, x: Tensor) -> Tensor:
         return super().weigh(x).abs()
@@ -127,22 +106,9 @@ class WritesGates(Plain):
         return found
 
 
-class Forgetful(Plain):
-    """Reads nothing of the state; the weights of it are used for something else."""
-
-    def step(self, gates: Tensor, state: State) -> State:
-        return (torch.tanh(gates + self.keep(torch.ones_like(state[0]))),)
-
-
 class ScansOtherwise(Scanning):
     def scan(self, x: Tensor | None, matrix: Tensor | None, state: State, steps: int) -> Tensor:
         return super().scan(x, matrix, (state[0] * 0.5,), steps)
-
-
-class EvenSizes(Plain):
-    def __init__(self, input_size: int, hidden_size: int, fed: bool = True) -> None:
-        super().__init__(input_size, hidden_size, fed)
-        self.halves = torch.ones(hidden_size).view(2, -1).shape
 
 
 class NeverOne(Plain):
@@ -176,15 +142,11 @@ KIND = Kind(
     "cell",
     {
         "made_by_name": NoCell,
-        "gates": WrongWidth,
-        "states": ListsState,
         "project_is_weigh_and_a_constant": NotLinear,
         "unfed_is_a_zero_input": UnfedOtherwise,
         "inert_parameters": Miscounts,
         "finite_output": Overflows,
-        "reads_input_and_state": Forgetful,
         "scan_equals_steps": ScansOtherwise,
-        "other_sizes": EvenSizes,
         "every_family": NeverOne,
         "stacked_equals_separate": FalselyBroadcasts,
         **shared_mistakes(Plain, "cell"),
@@ -192,7 +154,7 @@ KIND = Kind(
     },
     Plain,
     {"stacked_equals_separate": "trains as: vmap", "scan_equals_steps": NO_SCAN},
-    also={"made_by_name": EVERY},
+    also={"made_by_name": EVERY, "state_dict": EVERY},
     mark="contract",
 )
 
@@ -207,129 +169,6 @@ def test_the_line_to_mend_is_named() -> None:
             raise ZeroDivisionError("my own fault")
 
     results = {r.name: r for r in testing.check(Broken, "cell", raise_on_failure=False)}
-    assert results["states"].message.startswith("ZeroDivisionError: my own fault (line ")
+    assert results["finite_output"].message.startswith("ZeroDivisionError: my own fault (line ")
     family = "ZeroDivisionError: my own fault. The family is sender/HierAutoReg:Broken (line "
     assert results["every_family"].message.startswith(family)
-
-
-# -- checks of modules in other training loops -------------------------------------------------------------------------
-
-
-SIZE = 3
-
-
-class Good(nn.Module):
-    """A linear layer and tanh."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = nn.Linear(SIZE, SIZE)
-
-    def forward(self, x: Tensor) -> Tensor:
-        scores: Tensor = self.inner(x).tanh()
-        return scores
-
-
-class OneType(Good):
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.lerp(super().forward(x), x, 0.5)
-
-
-class AlwaysSingle(Good):
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x).float()
-
-
-class NeedsExamples(Good):
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x) + 0 * x.max()
-
-
-class KeepsOutsideState(Good):
-    def __init__(self) -> None:
-        super().__init__()
-        self.scale = torch.rand(())
-
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x) * self.scale
-
-
-class WrongCurvature(derivatives.WrongCurvature, Good):
-    pass
-
-
-class FirstDerivativesOnly(derivatives.FirstDerivativesOnly, Good):
-    pass
-
-
-class OtherwiseInTransforms(Good):
-    def forward(self, x: Tensor) -> Tensor:
-        active = torch._C._are_functorch_transforms_active() or torch.compiler.is_compiling()
-        return super().forward(x) * (2 if active else 1)
-
-
-class LooksAtNumbers(Good):
-    def forward(self, x: Tensor) -> Tensor:
-        scores = super().forward(x)
-        return scores if scores.sum().item() > 0 else scores * 2
-
-
-@dataclass(frozen=True)
-class AnyCase(OtherLoopCase[nn.Module]):
-    """A module of this file in another loop."""
-
-    def create(self, seed: int, **options: Any) -> object:
-        return self.entry.load()()
-
-    def draw_inputs(self, module: nn.Module) -> tuple[Tensor, ...]:
-        return (self.batch(),)
-
-    def outputs(self, module: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        return (module(*given),)
-
-    def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
-        inputs = torch.linspace(-1, 1, 5 * SIZE).view(1, 5, SIZE)
-        return inputs, inputs
-
-
-CHECKS = checks_of(AnyCase)  # before long ones are left out
-
-
-def run(name: str, module: type[nn.Module]) -> None:
-    CHECKS[name](AnyCase(Entry("cell", "any", module, "", "", origin=__name__)))
-
-
-LONG = ("compile", "export")
-NAMES = mark_others("contract", sorted(OTHER_LOOPS), lambda name: name not in LONG)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_plain_module_passes(name: str) -> None:
-    run(name, Good)
-
-
-WRONG = [
-    (OneType, "autocast"), (AlwaysSingle, "bfloat16"), (NeedsExamples, "empty_batch"),
-    (KeepsOutsideState, "state_dict"), (WrongCurvature, "second_derivatives"), (OtherwiseInTransforms, "func_grad"),
-    (OtherwiseInTransforms, "vmap"), (OtherwiseInTransforms, "compile"), (OtherwiseInTransforms, "export"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("module", "name"), mark_others("contract", WRONG, lambda case: case[1] not in LONG))
-def test_a_wrong_module_is_found_out(module: type[nn.Module], name: str) -> None:
-    with pytest.raises((CheckFailure, RuntimeError, IndexError)) as caught:
-        run(name, module)
-    assert not isinstance(caught.value, NotApplicable)
-
-
-def test_every_check_has_a_module_that_fails_it() -> None:
-    assert {name for _, name in WRONG} == OTHER_LOOPS
-
-
-OPTIONAL = [(FirstDerivativesOnly, "second_derivatives"), (LooksAtNumbers, "vmap"), (LooksAtNumbers, "export")]
-
-
-@pytest.mark.parametrize(("module", "name"), mark_others("contract", OPTIONAL, lambda case: case[1] not in LONG))
-def test_optional_parts_may_be_missing(module: type[nn.Module], name: str) -> None:
-    with pytest.raises(Unsupported, match=r"^no "):
-        run(name, module)

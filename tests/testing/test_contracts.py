@@ -31,10 +31,10 @@ from icy.testing import (
 from icy.testing.contracts import matching
 from icy.testing.models import ModelCase
 from icy.testing.modules import learns_by_gradient
-from icy.testing.other_loops import OtherLoopCase
 from tests.testing import test_cells, test_cores, test_games, test_metrics, test_players
 from tests.testing.helpers import Plain, Unused
-from tests.testing.mistakes import EVERY, OTHER_LOOPS, Kind
+from tests.testing.mistakes import EVERY, Kind
+from tests.testing.other_loops import LOOPS
 
 # -- the contract over the whole registry ------------------------------------------------------------------------------
 
@@ -44,11 +44,7 @@ from tests.testing.mistakes import EVERY, OTHER_LOOPS, Kind
 # the rest.
 ONE_CELL = ("", "GRU")
 WITH_ALL_CELLS = ("sender/HierZero", "receiver/RNN1L")
-LONG = (
-    *("learns", "stacked_equals_separate", "goes_on", "examples_independent"),
-    *("autocast", "bfloat16", "second_derivatives", "func_grad", "vmap"),
-)
-LONGEST = ("compile", "export")  # take minutes: `contract` for COMPILED, `stress` for the others
+LONG = (*("learns", "stacked_equals_separate", "goes_on", "examples_independent"),)
 COMPILED = ("sender/FC2L", "sender/HierZero:GRU", "receiver/RNN1L:GRU", "cell/GRU", "perception/conv4")
 SIBLINGS = (  # much like another core or model
     *("core/DCEM", "core/ESBN-strict", "core/LSTM-512"),
@@ -77,8 +73,6 @@ def mark_of(check: BoundCheck) -> str:
     of_one_cell = cell in ONE_CELL and not family.endswith("2L")
     if check.label in SIBLINGS:
         return "contract"
-    if check.name in LONGEST:
-        return "contract" if check.label in COMPILED else "stress"
     if check.name in LONG:
         return "" if of_one_cell and "Sampling" not in family else "contract"
     return "" if cell in ONE_CELL or family in WITH_ALL_CELLS else "contract"
@@ -122,18 +116,30 @@ def test_contract(checks: list[BoundCheck]) -> None:
     assert not (found := mistakes(checks)), "\n".join(found)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            e.qualified, marks=pytest.mark.contract if e.qualified in COMPILED else pytest.mark.stress, id=e.qualified
-        )
-        for e in registry.match(MODELS)
-    ],
-)
-def test_models_train_in_distributed_data_parallel(name: str) -> None:
+def long_tests(*kinds: str) -> list[Any]:
+    """Return the entries of some kinds for tests that take minutes for all of them."""
+    return [
+        pytest.param(e, marks=pytest.mark.contract if e.qualified in COMPILED else pytest.mark.stress, id=e.qualified)
+        for e in registry.entries(*kinds)
+    ]
+
+
+@pytest.mark.parametrize("entry", long_tests("sender", "receiver", "cell", "perception"))
+def test_other_training_loops(entry: Entry) -> None:
+    for name, run in LOOPS.items():
+        try:
+            run(CONTRACTS[entry.kind](entry))
+        except Unsupported:
+            if (entry.qualified, name) not in NOT_SUPPORTED:
+                raise
+        except NotApplicable:
+            pass
+
+
+@pytest.mark.parametrize("entry", long_tests("sender", "receiver"))
+def test_models_train_in_distributed_data_parallel(entry: Entry) -> None:
     """Without `find_unused_parameters`: the second pass fails if a parameter got no gradient in the first."""
-    case = ModelCase(registry.get(name))
+    case = ModelCase(entry)
     module, inputs = case.ready(), case.batch()
     if not learns_by_gradient(module):
         pytest.skip("it stores examples")
@@ -156,9 +162,7 @@ def test_models_train_in_distributed_data_parallel(name: str) -> None:
 @pytest.mark.parametrize(
     "name", [e.qualified for e in registry.match(MODELS) if e.qualified.partition(":")[2] in ONE_CELL]
 )
-def test_models_keep_the_contract_in_a_space_without_a_grid(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for check in OTHER_LOOPS:
-        monkeypatch.delattr(OtherLoopCase, f"check_{check}", raising=False)
+def test_models_keep_the_contract_in_a_space_without_a_grid(name: str) -> None:
     testing.check(name, space="4,2,3")
 
 
@@ -185,11 +189,7 @@ def test_gradients_in_further_representations(entry: Entry, name: str) -> None:
         for of_other_cells in [n in CHANNELS and e.qualified.partition(":")[2] not in ONE_CELL]
     ],
 )
-def test_the_whole_contract_in_further_representations(
-    entry: Entry, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for check in OTHER_LOOPS:  # which train nothing, and so depend on no representation
-        monkeypatch.delattr(OtherLoopCase, f"check_{check}", raising=False)
+def test_the_whole_contract_in_further_representations(entry: Entry, name: str) -> None:
     testing.check(entry, representation=name)
 
 
@@ -366,14 +366,14 @@ def test_a_wrong_plug_in_fails_its_check(kind: Kind, check: str) -> None:
     entry = Entry(role, plugin.__name__, plugin, "", "", origin=__name__, weighted=check == "weights")
     with registry.holding(entry):
         results = testing.check(entry, raise_on_failure=False)
-    failed = {r.name: r.message for r in results if not r.passed and r.name not in OTHER_LOOPS}
+    failed = {r.name: r.message for r in results if not r.passed}
     assert failed.get(check)
     assert kind.also.get(check) is EVERY or failed.keys() <= {check, *kind.also.get(check, ())}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_check_has_a_plug_in_that_fails_it(kind: Kind) -> None:
-    assert set(kind.wrong) == kind.checks - OTHER_LOOPS  # the rest: test_other_loops
+    assert set(kind.wrong) == kind.checks
 
 
 @EACH_KIND

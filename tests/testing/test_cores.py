@@ -43,20 +43,6 @@ class TooWide(Plain):
         self.output = 4
 
 
-class Grows(Plain):
-    """Its state has a tensor that grows; what it computes does not depend on it."""
-
-    def start(self, episodes: int, device: Any = None) -> State:
-        return *super().start(episodes, device), self.zeros(episodes, 0, device=device)
-
-    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        y, after = super().step(x, state[:1])
-        return y, (*after, torch.cat([state[1], state[1].new_ones(len(x), 1)], 1))
-
-    def trace(self, xs: Tensor, state: State, resets: Tensor | None = None) -> Any:
-        return super().trace(xs, state, None)
-
-
 class UnrollsOtherwise(Plain):
     def unroll(self, xs: Tensor, state: State, resets: Tensor | None = None) -> tuple[Tensor, State]:
         ys, after = super().unroll(xs, state, resets)
@@ -87,11 +73,6 @@ class Mixes(Plain):
         return super().step(x, (state[0] + 0.1 * state[0].detach().mean(0),))
 
 
-class Forgetful(Plain):
-    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        return super().step(x, (state[0] * 0,))
-
-
 class Overflows(Plain):
     def start(self, episodes: int, device: Any = None) -> State:
         return *super().start(episodes, device), self.zeros(episodes, 1, device=device) + 1
@@ -106,12 +87,10 @@ KIND = Kind(
     {
         "made_by_name": NoCore,
         "output_shape": TooWide,
-        "states": Grows,
         "unroll_equals_steps": UnrollsOtherwise,
         "resets": ResetsAll,
         "latents": Misread,
         "examples_independent": Mixes,
-        "remembers_its_episode": Forgetful,
         "finite_output": Overflows,
         **shared_mistakes(Plain, "core"),
         "float64": changed(Plain, lambda core, x, y: y.double()),
@@ -119,9 +98,8 @@ KIND = Kind(
     Plain,
     also={  # an episode that mixes with others depends on them, and so on
         "made_by_name": EVERY,
-        "resets": {"latents", "examples_independent", "remembers_its_episode"},
+        "resets": {"latents", "examples_independent"},
         "finite_output": {"float64"},
-        "states": {"resets", "remembers_its_episode"},
     },
 )
 

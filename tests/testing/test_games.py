@@ -136,11 +136,6 @@ class TooWide(PlainPerception):
         super().__init__(shape, size + 1)
 
 
-class BlindPerception(PlainPerception):
-    def forward(self, objects: Tensor) -> Tensor:
-        return super().forward(torch.ones_like(objects))
-
-
 class SharedAverage(PlainPerception):
     """Says that it broadcasts, and keeps one running average for all."""
 
@@ -166,18 +161,15 @@ PERCEPTION = Kind(
         "finite_output": changed(
             PlainPerception, lambda plugin, objects, vectors: vectors / objects.sum(-1, keepdim=True)
         ),
-        "objects_differ": BlindPerception,
         "stacked_equals_separate": SharedAverage,
-        "learns": changed(
-            PlainPerception, lambda plugin, objects, vectors: 2 * vectors.detach() - vectors
-        ),  # wrong sign
         **shared_mistakes(PlainPerception, "perception"),
     },
     PlainPerception,
     {"output_shape": "supports objects of shape (12,)", "stacked_equals_separate": "trains as: vmap"},
     also={
         "made_by_name": EVERY,
-        "output_shape": {"gradients_reach_parameters", "stacked_equals_separate", "learns"},
+        "state_dict": EVERY,
+        "output_shape": {"gradients_reach_parameters", "stacked_equals_separate"},
     },
     mark="contract",
 )

@@ -16,7 +16,6 @@ from icy.models.base import MemoryModel, Receiver
 from icy.models.layers import flat_one_hot, linear
 from icy.testing import CONTRACTS, checks_of
 from tests.cores import FASTEST
-from tests.testing import derivatives
 from tests.testing.helpers import Plain, PlainReceiver
 from tests.testing.mistakes import Change, changed, shared_mistakes
 
@@ -81,14 +80,6 @@ class CountsUpdates(Plain):
 class Miscounts(Plain):
     def parameter_count(self, convention: str = "true") -> int:
         return 7
-
-
-class WrongCurvature(derivatives.WrongCurvature, Plain):
-    pass
-
-
-class FirstDerivativesOnly(derivatives.FirstDerivativesOnly, Plain):
-    pass
 
 
 CHANGES: dict[str, Change] = {
@@ -196,21 +187,6 @@ def test_a_model_of_icys_layers_is_trained_in_every_way_that_it_can_be() -> None
     results = {r.name: r for r in testing.check("sender/FC2L")}
     ways = ["broadcast"] if FASTEST == "broadcast" else [FASTEST, "broadcast"]
     assert results["stacked_equals_separate"].message == f"trains as: {' and '.join(ways)}"
-
-
-def test_unsupported_optional_features_are_reported() -> None:
-    results = {r.name: r for r in testing.check(FirstDerivativesOnly, "sender")}
-    found = results["second_derivatives"]
-    assert found.passed
-    assert found.excused
-    assert found.message == (
-        "not supported: no second derivatives (NotImplementedError: Bare has first derivatives only; use plain=True)"
-    )
-
-
-def test_wrong_second_derivatives_fail() -> None:
-    results = testing.check(WrongCurvature, "sender", raise_on_failure=False)
-    assert [r.name for r in results if not r.passed] == ["second_derivatives"]
 
 
 @pytest.mark.contract

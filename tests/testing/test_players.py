@@ -16,8 +16,6 @@ from icy.s2b import Action, BatchedGame, Player, Seat, Seen, TextReply, TextRequ
 from icy.s2b.text.scripted import YesModel, as_json
 from icy.study.players.player import Item, StudySeat
 from icy.study.players.simulated import Composer
-from icy.testing.cases import CheckFailure, NotApplicable
-from icy.testing.players import require_same_actions
 from tests.testing.mistakes import EVERY, Kind
 
 # -- players that are wrong in the way that a check looks for, which test_kinds checks; games and utterances -----------
@@ -148,7 +146,7 @@ KIND = Kind(
     WRONG,
     Listens,
     {"plays_every_game": "plays all", "utters": "does not apply: only speakers have `utter`"},
-    also={"made_by_name": EVERY},
+    also={"made_by_name": EVERY, "deterministic": EVERY, "random_state_untouched": EVERY},
     mark="contract",
 )
 
@@ -170,8 +168,6 @@ def test_checks_that_do_not_apply_give_the_reason() -> None:
     assert results["utters"].message == "does not apply: Mute has no method `utter`, so its language cannot be probed"
     results = {r.name: r for r in testing.check("oracle", "listener")}
     assert "is privileged" in results["sees_only_observations"].message
-    results = {r.name: r for r in testing.check(Unseeded, "listener", raise_on_failure=False)}
-    assert "as the check 'deterministic' reports" in results["begins_anew"].message
 
 
 def test_a_player_that_refuses_every_game_is_no_player() -> None:
@@ -214,15 +210,6 @@ def test_utterances_are_tokens(uttered: Any, sentence: str) -> None:
     assert sentence in results["utters"].message
 
 
-def test_actions_that_agree_by_chance_at_first_are_still_told_from_those_that_always_do() -> None:
-    yes, no = np.array([[0]]), np.array([[1]])
-    with pytest.raises(CheckFailure, match=r"They differ\. The first difference is at step 0"):
-        require_same_actions([no], [yes], "They differ", lambda: [yes])
-    played = iter([yes, yes, no])
-    with pytest.raises(NotApplicable, match="not deterministic"):
-        require_same_actions([no], [yes], "They differ", lambda: [next(played)])
-
-
 # -- players of the study that are wrong in the way that a check looks for; test_kinds checks them ---------------------
 
 
@@ -233,19 +220,6 @@ class Plain(Composer):
 class Mute(Composer):
     def answer(self, item: Item) -> str:
         return ""
-
-
-class Fickle(Composer):
-    """Answers by chance of its own."""
-
-    count = 0
-
-    def begin(self, seat: StudySeat) -> None:
-        super().begin(seat)
-        Fickle.count += 1
-
-    def answer(self, item: Item) -> str:
-        return "abcdefghij"[Fickle.count % 10] * 4
 
 
 class RemembersGames(Composer):
@@ -286,7 +260,6 @@ OF_STUDY = Kind(
     {
         "made_by_name": NoStudyPlayer,
         "answers": Mute,
-        "same_seed_same_game": Fickle,
         "begin_forgets": RemembersGames,
         "random_state_untouched": Global,
         "pickles": Local,
@@ -294,7 +267,6 @@ OF_STUDY = Kind(
     Plain,
     also={
         "made_by_name": EVERY,
-        "same_seed_same_game": {"begin_forgets", "pickles"},
         "answers": EVERY,
     },
 )

@@ -132,7 +132,7 @@ def test_a_model_that_was_edited_is_refused(kept: Any, monkeypatch: pytest.Monke
 
 def test_several_rows_need_a_distinguishing_field(tmp_path: Path) -> None:
     result = icy.probe("sender/FC2L", "perm", keep_models=True, out=tmp_path, **{**SMALL, "hidden": [8, 16]})
-    with pytest.raises(StoreError, match=r"of sender/FC2L on perm with seed 123: select by hidden_size \(8, 16\)"):
+    with pytest.raises(StoreError, match=r"which differ in hidden_size \(8, 16\); choose one, as in hidden_size=8"):
         result.model("perm")
     with pytest.raises(UnknownNameError, match="called 'hiden_size'; did you mean hidden_size"):
         result.model("perm", hiden_size=8)
@@ -141,7 +141,9 @@ def test_several_rows_need_a_distinguishing_field(tmp_path: Path) -> None:
 
 
 def test_one_of_several_models_is_never_returned_silently(kept: Any) -> None:
-    with pytest.raises(StoreError, match=r"select by model \(sender/FC2L, receiver/Hashtable\), as in model='sender"):
+    with pytest.raises(
+        StoreError, match=r"differ in model \(sender/FC2L, receiver/Hashtable\); choose one, as in model="
+    ):
         kept.model("perm")
     assert type(kept.model("perm", model="receiver/Hashtable")).__name__ == "Hashtable"
 

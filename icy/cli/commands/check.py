@@ -7,7 +7,6 @@ import os
 import platform
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 # -- check -------------------------------------------------------------------------------------------------------------
 
-SECONDS = 30  # for the checks of one plug-in, in all representations together, without --full
-
 
 @command("check")
 @plugin_option
@@ -43,24 +40,22 @@ def check_command(
     *,
     representation: Annotated[str | None, {"cls": Several, "metavar": f"{'|'.join(REPRESENTATIONS)}|all[,...]"}] = None,
     quiet: Annotated[Quiet, {"help": "Print only failures, and one line per name."}] = False,
-    full: bool = False,
 ) -> int:
     """Check that models, cells, grammars, metrics, players, text models, cores, worlds and perceptions keep their
     contract: shapes, seeds, gradients, and so on.
 
     Each check passes, fails with the reason, or is excused because it does not apply. Exits with 1 if any failed. The
-    checks run on one thread. Without --full, the checks that remain after 30 s for a name are left out.
+    checks run on one thread.
 
     Args:
         representation: representation in which models are trained; by default the first that each model supports.
-        full: run all checks, even if they take more than 30 s for a name.
 
     Examples:
       icy check sender/FC2L
       icy check MyModel --plugin mine.py
       icy check 'HierZero:*' rot --quiet
       icy check cell/GRU metric/topsim speaker/posdis
-      icy check all --representation all --quiet --full
+      icy check all --representation all --quiet
 
     icy.testing.parametrize_with_checks makes each check a test of pytest.
     """
@@ -76,10 +71,8 @@ def check_command(
         raise cannot_use(entries[0], str(representation))
     passed = True
     for entry in entries:
-        used, end = _used(entry, representations), time.monotonic() + SECONDS
-        for number, one in enumerate(used):
-            left = (end - time.monotonic()) / (len(used) - number)  # equal shares of the remaining time
-            passed &= _check(entry, one, console, quiet, None if full else left)
+        for one in _used(entry, representations):
+            passed &= _check(entry, one, console, quiet)
     return DONE if passed else FAILED
 
 
@@ -90,7 +83,7 @@ def _used(entry: Entry, names: Sequence[str]) -> Sequence[str | None]:
     return [name.lower() for name in names if entry.works_with(name.lower())]
 
 
-def _check(entry: Entry, representation: str | None, console: Console, quiet: bool, seconds: float | None) -> bool:
+def _check(entry: Entry, representation: str | None, console: Console, quiet: bool) -> bool:
     """Run and print the checks of one plug-in in one representation, and return whether all passed."""
     from icy.testing import check
     from icy.testing.contracts import message_or_reference
@@ -108,14 +101,13 @@ def _check(entry: Entry, representation: str | None, console: Console, quiet: bo
 
     if not quiet:
         console.print(Text.assemble((entry.qualified, "bold"), "  ", entry.description))
-    with console.status("") as status:  # on a terminal
-
-        def begin(name: str, number: int, count: int) -> None:
-            status.update(Text(f"{label}: {name}, check {number} of {count}"))
-
-        setting: dict[str, Any] = {} if representation is None else {"representation": representation}
-        results = check(entry, raise_on_failure=False, report=report, begin=begin, seconds=seconds, **setting)
-    console.print(_summary(label, results, seconds))
+    setting: dict[str, Any] = {} if representation is None else {"representation": representation}
+    with console.status(Text(label)):  # on a terminal
+        count = counted(len(check(entry, raise_on_failure=False, report=report, **setting)), "check")
+    if failures:
+        console.print(Text(f"{label} fails {len(failures)} of {count}.", "bold red"))
+    else:
+        console.print(Text(f"{label} keeps its contract: {count}.", "green"))
     return not failures
 
 
@@ -125,23 +117,6 @@ def _line(result: CheckResult, message: str) -> Text:
         word, style = "skip", "yellow"
     line = Text.assemble("  ", (word, style), f"  {result.name}")
     return line.append(f"  {message}", style="dim" if result.passed else "") if message else line
-
-
-def _summary(name: str, results: list[CheckResult], seconds: float | None) -> Text:
-    """Return the result of all checks in a line, with the checks that were left out."""
-    failed = sum(not r.passed for r in results)
-    run = [r for r in results if not r.left_out]
-    if failed:
-        line = Text(f"{name} fails {failed} of {counted(len(run), 'check')}.", "bold red")
-    elif not run:
-        line = Text(f"{name} was not checked.", "yellow")
-    else:
-        line = Text(f"{name} keeps its contract: {counted(len(run), 'check')}.", "green")
-    if len(run) == len(results):
-        return line
-    rest = results[len(run) :]
-    left_out = f"{counted(len(rest), 'check')} from {rest[0].name} on left out after {seconds:.2g} s; --full runs them."
-    return Text.assemble(line, " ", (left_out, "yellow"))
 
 
 # -- doctor: missing or broken parts must not stop the report ----------------------------------------------------------

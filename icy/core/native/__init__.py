@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib.util
-import math
 import os
 import platform
 from dataclasses import dataclass
@@ -160,33 +159,16 @@ def address(array: Tensor | Shaped[NDArray[Any], "*shape"], dtype: str, count: i
     Raises:
         IncompatibleError: the array does not have these properties.
     """
-    actual, fault, place = _of_array(array) if isinstance(array, np.ndarray) else _of_tensor(array)
-    if fault or actual != dtype or math.prod(array.shape) != count:
+    actual, held, fault = str(array.dtype).removeprefix("torch."), None, ", not contiguous or not aligned"
+    try:
+        held = array if isinstance(array, np.ndarray) else array.detach().numpy()
+    except (RuntimeError, TypeError, NotImplementedError):  # on a GPU, a lazy view, or within a transform of PyTorch
+        fault = ", without its own memory on the CPU"
+    if held is not None and held.flags.c_contiguous and held.flags.aligned and held.dtype.isnative:
+        fault = ""
+    if held is None or fault or actual != dtype or held.size != count:
         raise IncompatibleError(
             f"Native code takes '{name}' as {count} contiguous numbers of {dtype} on the CPU; got shape "
             f"{list(array.shape)} of {actual}{fault}."
         )
-    return place
-
-
-def _of_array(array: NDArray[Any]) -> tuple[str, str, int]:
-    """Return the dtype, a fault ("" for no fault) and the address."""
-    flags = array.flags
-    plain = flags.c_contiguous and flags.aligned and array.dtype.isnative  # bytes in this machine's order
-    return array.dtype.name, "" if plain else ", not contiguous or not aligned", array.ctypes.data
-
-
-def _of_tensor(tensor: Tensor) -> tuple[str, str, int]:
-    """Return the dtype, a fault ("" for no fault) and the address (0 without an address)."""
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    try:
-        if tensor.device.type != "cpu":
-            return dtype, f" on {tensor.device}", 0
-        if not tensor.is_contiguous() or tensor.is_neg() or tensor.is_conj():
-            return dtype, ", not contiguous", 0
-        place = tensor.data_ptr()
-    except (RuntimeError, NotImplementedError):
-        return dtype, ", a tensor without its own memory", 0
-    if place % max(tensor.element_size(), 1) or (place == 0 and tensor.numel()):
-        return dtype, ", not aligned", 0
-    return dtype, "", place
+    return held.ctypes.data

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import torch
 
-from icy.cli.commands import check
 from icy.core import native
-from icy.testing import CONTRACTS, Case, checks_of
+from icy.testing import CONTRACTS, checks_of
 from tests.cli.helpers import assert_one_sentence, run
 
 # -- `icy check` -------------------------------------------------------------------------------------------------------
-
-
-pytestmark = pytest.mark.usefixtures("without_long_checks")
 
 
 def test_check_reports_every_check(plugin: str) -> None:
@@ -30,41 +24,6 @@ def test_check_reports_every_check(plugin: str) -> None:
     assert "FAIL  " in bad.stdout
     assert "sender/CliBad fails" in bad.stdout
     assert_one_sentence(run("check", "rott"), "rot")
-
-
-@pytest.mark.parametrize("more", [(), ("--representation", "all"), ("--full", "--quiet")])
-def test_checks_that_take_too_long_are_left_out_and_the_output_says_so(
-    more: tuple[str, ...], plugin: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A check that never ends is stopped; --full, for which it ends here, runs all."""
-    waits = [] if "--full" in more else [1]
-
-    @dataclass(frozen=True)
-    class Waits(Case):
-        representation: str | None = None
-
-        def make(self) -> None: ...
-
-        def use(self) -> None:
-            assert torch.get_num_threads() == 1
-
-        def check_waits(self) -> None:
-            while waits:
-                pass
-
-        def check_comes_last(self) -> None: ...
-
-    monkeypatch.setitem(CONTRACTS, "sender", Waits)
-    monkeypatch.setattr(check, "SECONDS", 0.3)
-    result = run("check", "sender/CliGood", "--plugin", plugin, *more)
-    assert result.exit_code == 0
-    if waits:
-        assert "keeps its contract: 2 checks. 2 checks from waits on left out after 0." in result.stdout
-        assert "--full runs them." in result.stdout
-        assert "comes_last" not in result.stdout
-        assert result.stdout.count("left out") == (6 if more else 1)
-    else:
-        assert result.stdout == "sender/CliGood keeps its contract: 4 checks.\n"
 
 
 @pytest.mark.contract

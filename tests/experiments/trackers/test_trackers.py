@@ -22,7 +22,6 @@ from icy.experiments.trackers import (
     TRACKERS,
     WandbTracker,
     curve_of,
-    make_tracker,
     metrics_of,
     parameters_of,
     run_name,
@@ -45,7 +44,7 @@ from tests.helpers import on_file
 def test_a_row_has_the_parameters_numbers_and_curve_of_its_result(
     name: str, variety: list[Record], tmp_path: Path
 ) -> None:
-    tracker = make_tracker(name, tmp_path / "tracking")
+    tracker = TRACKERS[name](tmp_path / "tracking")
     for record in variety:
         tracker.filed(record)
     found = {run.parameters["key"]: run for run in runs(name, tmp_path)}
@@ -125,8 +124,8 @@ def test_a_row_that_was_not_written_to_its_end_is_written_again(
     record = Store(tmp_path).records()[0]
     with monkeypatch.context() as patch:
         patch.setattr("icy.experiments.trackers.metrics_of", lambda _: 1 / 0)
-        make_tracker(name, tmp_path / "tracking").filed(record)
-    assert version_of(record) not in set(make_tracker(name, tmp_path / "tracking")._versions())
+        TRACKERS[name](tmp_path / "tracking").filed(record)
+    assert version_of(record) not in set(TRACKERS[name](tmp_path / "tracking")._versions())
     icy.probe("sender/FC1L", "perm", out=tmp_path, track=name, **ONE)
     assert_all_there(name, tmp_path)
 
@@ -209,7 +208,7 @@ def test_a_missing_package_is_answered_before_anything_is_trained(
     assert result.stderr.count("\n") == 1
     assert not out.exists()
     with pytest.raises(InvalidSettingError, match="nothing was trained"):
-        make_tracker(name, out)
+        TRACKERS[name](out)
 
 
 def test_a_folder_that_cannot_be_used_is_found_before_anything_is_trained(name: str, tmp_path: Path) -> None:
