@@ -17,11 +17,10 @@ from icy.core.surroundings import standard_state
 from icy.core.text import words
 from icy.core.types import Fields
 from icy.s2b.settings import GameSettings
-from icy.s2b.text.cache import keeping
 from icy.s2b.text.player import DraftModel, TextEvaluation, count_requests, evaluate_text, game_of_prompt
-from icy.s2b.text.prompt import estimated_tokens
 from icy.s2b.text.text_model import TextModel, TextSettings, text_model
-from icy.text.interface import CUT
+from icy.text.cache import keeping
+from icy.text.interface import CUT, estimated_tokens
 
 from .measuring import Finished, Measurement
 from .players import LABELS, SWEPT, as_published, chance_text, floors, games_of

@@ -33,12 +33,12 @@ from icy.s2b.text.text_model import (
     TextReply,
     TextRequest,
     TextSettings,
-    made_of,
     valid_decision,
     valid_message,
 )
 from icy.study.game import StudyGame, StudyGameSettings, instance_of
 from icy.study.players.player import StudyPlayer, play
+from icy.text.models import made_of
 
 from .cases import Case, CheckFailure, NotApplicable, first_line, require
 

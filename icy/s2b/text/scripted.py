@@ -14,8 +14,8 @@ from icy.s2b.game import FAILURE, SUCCESS, UNKNOWN, Seen
 from icy.s2b.players.interface import Action, Player, Seat
 from icy.s2b.settings import GameSettings
 
-from .prompt import HEARD, RIGHT, SAID, SAW, SEE, STEP, WRONG, Shown, parse
-from .text_model import TextModel, TextReply, TextRequest, TextSettings
+from .prompt import HEARD, RIGHT, SAID, SAW, SEE, STEP, WRONG, Shown
+from .text_model import TextModel, TextReply, TextRequest, TextSettings, parse
 
 READERS = {LISTENER: "nearest", SPEAKER: "digital"}  # prompts contain all facts that these players need
 

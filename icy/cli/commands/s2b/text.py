@@ -13,7 +13,8 @@ from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
 from icy.experiments.text_models import HOW, OTHER, draft_requests, evaluate_text_models
 from icy.s2b.text.prompt import FORMS
-from icy.s2b.text.text_model import TextSettings, check_name
+from icy.text.interface import TextSettings
+from icy.text.models import check_name
 
 from .players import Episodes, Games, RegisteredListener, RegisteredSpeaker, Seeds, settings_of
 

@@ -3,19 +3,15 @@
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from icy.core.code import digest_of, parts_of, short_hash
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.files import require_room, write_atomically
-from icy.s2b.players.interface import Seat
-from icy.text.answers import is_count
-from icy.text.interface import CUT, ServerError, Usage
 
-from .prompt import parse
-from .text_model import FunctionModel, TextModel, TextReply, TextRequest
+from .interface import Answer, Question, ServerError
+from .models import FunctionModel, TextModel
 
 FORM = 1  # version of the files
 OPTION = "--cache"  # the option that sets the folder
@@ -61,8 +57,8 @@ class CachedModel(TextModel):
         self._asks, self._warned = model.remote, set[str]()
         self._description: dict[str, object] = {}
 
-    def begin(self, seat: Seat) -> None:
-        """Begin a batch of episodes; see TextModel."""
+    def begin(self, seat: Any) -> None:
+        """Begin a batch of questions; see TextModel."""
         self.model.begin(seat)
         self._asks = self.model.remote
 
@@ -75,7 +71,7 @@ class CachedModel(TextModel):
         """Return the model's identity."""
         return self._identity
 
-    def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
+    def answer(self, requests: Sequence[Question]) -> Iterator[tuple[int, Any]]:
         """Yield the saved replies, then the model's replies, which are saved first."""
         missing: list[int] = []
         try:
@@ -95,26 +91,25 @@ class CachedModel(TextModel):
             rest = f"Earlier answers are saved in {self.folder}: run the same command again to continue."
             raise ServerError(f"{error} {rest}") from None
 
-    def path(self, request: TextRequest, served: Mapping[str, object] | None = None) -> Path:
+    def path(self, request: Question, served: Mapping[str, object] | None = None) -> Path:
         """Return the file of the answer to a request.
 
         Args:
             request: the request.
             served: the server's report of its model; by default the last report.
         """
-        asked = {name: getattr(request, name) for name in ("prompt", "choices", "max_tokens", "seed")}
         last = self._served[-1] if self._served else self._description
         facts = {"served": last if served is None else served, "registration": self._code}
         whole = {
             "form": FORM,
             **self._identity,
-            "request": asked,
+            "request": request.asked(),
             **{name: fact for name, fact in facts.items() if fact},
         }
         key = short_hash(json.dumps(whole, sort_keys=True, default=str), 16)
         return self.folder / key[:2] / f"{key}.json"
 
-    def _taken(self, request: TextRequest, reply: TextReply) -> TextReply:
+    def _taken(self, request: Question, reply: Any) -> Any:
         """Save a reply of the model, and return it; but prefer an answer that the same model gave before."""
         if self.model.remote:
             self._note_model(reply)
@@ -122,12 +117,12 @@ class CachedModel(TextModel):
                 if not any(self._served) and before.raw != reply.raw:
                     self._warn("%s answers a saved request differently now, so its model may have changed.")
                 return before
-        data = {name: getattr(reply, name) for name in ("raw", "decision", "message", "usage")}
+        data = {name: getattr(reply, name) for name in reply.SAVED}
         data |= {} if reply.finish is None else {"finish": reply.finish}
         write_atomically(self.path(request), json.dumps(data).encode(), OPTION)
         return reply
 
-    def _note_model(self, reply: TextReply) -> None:
+    def _note_model(self, reply: Any) -> None:
         """Note which model answered, and warn if it is unknown or another model than before."""
         facts = {"model": reply.model, "fingerprint": reply.fingerprint}
         report = {name: fact for name, fact in facts.items() if fact and fact != self._identity.get("model")}
@@ -151,26 +146,21 @@ class CachedModel(TextModel):
             self._warned.add(sentence)
             log.warning(sentence, self.name, *names)
 
-    def _found(self, request: TextRequest) -> TextReply | None:
+    def _found(self, request: Question) -> Any | None:
         """Return the saved answer of the present model; None if it does not exist or cannot be read."""
-        found = (self._read(self.path(request, served)) for served in self._served[::-1] or [self._description])
+        found = (
+            self._read(request, self.path(request, served)) for served in self._served[::-1] or [self._description]
+        )
         return next((one for one in found if one is not None), None)
 
-    def _read(self, path: Path) -> TextReply | None:
-        """Return the answer in a file; None if it does not exist or cannot be read."""
+    def _read(self, request: Question, path: Path) -> Any:
+        """Return the reply in a file; None if it does not exist or cannot be read."""
         try:
             data = json.loads(path.read_bytes())
-            usage = None if data["usage"] is None else Usage(*data["usage"])
-            raw, finish = str(data["raw"]), data.get("finish")
-            reply = TextReply(data["decision"], data["message"], raw, None, usage, True, finish and str(finish))
+            # A text is read again, since an earlier version of icy may have read it differently.
+            return request.read(Answer.restored(data), None if self.model.reads_text else data)
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
-        if usage is not None and not all(map(is_count, usage)):
-            return None
-        if self.model.reads_text:  # an earlier version of icy may have read it differently
-            read = parse(raw, cut=finish == CUT)
-            return replace(reply, decision=read.decision, message=read.message)
-        return reply
 
 
 def _code(model: TextModel) -> dict[str, object]:
