@@ -10,7 +10,7 @@ from icy.core.code import digest_of, parts_of, short_hash
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.files import require_room, write_atomically
 
-from .interface import Answer, Question, ServerError
+from .interface import Answer, BudgetError, Question, ServerError
 from .models import FunctionModel, TextModel
 
 FORM = 1  # version of the files
@@ -18,12 +18,71 @@ OPTION = "--cache"  # the option that sets the folder
 log = logging.getLogger(__name__)
 
 
-def keeping(model: TextModel, folder: str | Path | None) -> TextModel:
-    """Wrap a model to save its answers in a folder, unless the folder is None or saving is not useful."""
+def keeping(model: TextModel, folder: str | Path | None, most: int | None = None) -> TextModel:
+    """Wrap a model to save its answers in a folder, and to get at most a number of requests.
+
+    Args:
+        model: the model.
+        folder: folder of the answers; None does not save them. Answers of scripted models are not saved.
+        most: largest number of requests that the model gets; None for any number.
+    """
+    model = model if most is None else LimitedModel(model, most)
     return model if folder is None or not model.worth_keeping else CachedModel(model, folder)
 
 
-class CachedModel(TextModel):
+class _Wrapper(TextModel):
+    """A text model that asks another one."""
+
+    def __init__(self, model: TextModel) -> None:
+        self.model, self.name = model, model.name
+        self.privileged, self.worth_keeping, self.remote = model.privileged, model.worth_keeping, model.remote
+        self.reads_text, self.registration = model.reads_text, model.registration
+        self.note_answers = model.note_answers  # type: ignore[method-assign]
+
+    def begin(self, seat: Any) -> None:
+        """Begin a batch of questions; see TextModel."""
+        self.model.begin(seat)
+
+    @property
+    def retried(self) -> int:  # type: ignore[override]
+        """Number of failed tries that the model repeated."""
+        return self.model.retried
+
+    def identity(self) -> dict[str, object]:
+        """Return the model's identity."""
+        return self.model.identity()
+
+    def description(self) -> dict[str, object]:
+        """Return the server's description of the model."""
+        return self.model.description()
+
+
+class LimitedModel(_Wrapper):
+    """A text model that gets at most a number of requests.
+
+    Args:
+        model: the model that answers.
+        most: the number.
+    """
+
+    def __init__(self, model: TextModel, most: int) -> None:
+        super().__init__(model)
+        self.most = self.left = most
+
+    def answer(self, requests: Sequence[Question]) -> Iterator[tuple[int, Any]]:
+        """Yield the model's replies.
+
+        Raises:
+            BudgetError: there are more requests than are left; replies to the others are yielded first.
+        """
+        allowed = requests[: self.left]
+        self.left -= len(allowed)
+        yield from self.model.answer(allowed) if allowed else ()
+        if len(allowed) < len(requests):
+            raise BudgetError(f"{self.name} got {self.most:,} requests, the largest number (max_requests).")
+
+
+class CachedModel(_Wrapper):
     """A text model that saves its answers: one file per answer, named by a hash of model, settings and request.
 
     Files contain the answer and its count of tokens, but not the prompt or a key. Invalid answers are saved too, and
@@ -42,7 +101,8 @@ class CachedModel(TextModel):
     """
 
     def __init__(self, model: TextModel, folder: str | Path) -> None:
-        self.model, self.folder, self.name = model, Path(folder), model.name
+        super().__init__(model)
+        self.folder = Path(folder)
         if model.privileged:
             raise IncompatibleError(
                 f"Answers of {model.name} do not depend only on the prompts, so they cannot be saved; use no cache."
@@ -52,7 +112,7 @@ class CachedModel(TextModel):
         except StoreError as error:
             raise StoreError(str(error).replace("--out", OPTION)) from error
         self._identity = model.identity()
-        self._code = dict(model.registration) or _code(model)
+        self._code = dict(model.registration) or _code(model.model if isinstance(model, LimitedModel) else model)
         self._served: list[dict[str, object]] = []  # reports of the server's present model, the last one last
         self._asks, self._warned = model.remote, set[str]()
         self._description: dict[str, object] = {}
@@ -62,13 +122,8 @@ class CachedModel(TextModel):
         self.model.begin(seat)
         self._asks = self.model.remote
 
-    @property
-    def retried(self) -> int:  # type: ignore[override]
-        """Number of failed tries that the model repeated."""
-        return self.model.retried
-
     def identity(self) -> dict[str, object]:
-        """Return the model's identity."""
+        """Return the model's identity, as it was at the start."""
         return self._identity
 
     def answer(self, requests: Sequence[Question]) -> Iterator[tuple[int, Any]]:
@@ -89,7 +144,7 @@ class CachedModel(TextModel):
             self.model.note_answers()
         except ServerError as error:
             rest = f"Earlier answers are saved in {self.folder}: run the same command again to continue."
-            raise ServerError(f"{error} {rest}") from None
+            raise type(error)(f"{error} {rest}") from None
 
     def path(self, request: Question, served: Mapping[str, object] | None = None) -> Path:
         """Return the file of the answer to a request.

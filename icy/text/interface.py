@@ -40,17 +40,17 @@ class TextSettings(CheckedFields):
         InvalidSettingError, UnknownNameError: settings that are not accepted.
     """
 
-    temperature: float = setting(0.7, "temperature", least=0, most=10)
-    top_p: float = setting(0.7, "top_p", least=0, most=1)
-    top_k: int | None = setting(None, "top_k", least=1)
-    repetition_penalty: float | None = setting(None, "repetition_penalty", above=0, most=10)
+    temperature: float = setting(0.7, "temperature", least=0, most=10, label="")
+    top_p: float = setting(0.7, "top_p", least=0, most=1, label="", since="0.3")
+    top_k: int | None = setting(None, "top_k", least=1, label="", since="0.3")
+    repetition_penalty: float | None = setting(None, "repetition_penalty", above=0, most=10, label="", since="0.3")
     constrain: Constraint = setting("json-schema", "way to constrain answers")
-    body: Mapping[str, object] = setting({})
-    key_variable: str | None = setting(None, metadata={"metavar": "NAME"})
-    timeout: float = setting(120.0, "timeout", least=0, most=86400)
-    retries: int = setting(6, "number of retries", least=0, most=100)
-    backoff: float = setting(1.0, "backoff", least=0, most=3600)
-    concurrency: int = setting(16, "concurrency", most=1000, least=1)
+    body: Mapping[str, object] = setting({}, label="", since="0.3")
+    key_variable: str | None = setting(None, key="", label="", metavar="NAME")
+    timeout: float = setting(120.0, "timeout", least=0, most=86400, key="", label="")
+    retries: int = setting(6, "number of retries", least=0, most=100, key="", label="")
+    backoff: float = setting(1.0, "backoff", least=0, most=3600, key="", label="")
+    concurrency: int = setting(16, "concurrency", most=1000, least=1, key="", label="")
 
     @property
     def sampling(self) -> dict[str, float]:
@@ -63,8 +63,12 @@ class ServerError(SurroundingsError):
     """A server cannot be reached, refuses a request, or fails on every try."""
 
 
-class BudgetError(SurroundingsError):
-    """The largest number of requests is reached."""
+class TooLongError(ServerError):
+    """A prompt exceeds the model's context."""
+
+
+class BudgetError(ServerError):
+    """A model has got the largest number of requests."""
 
 
 @dataclass(frozen=True)

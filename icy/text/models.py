@@ -178,6 +178,11 @@ def check_name(name: str) -> None:
         read_address(name)
 
 
+def entry_of(name: str) -> Entry:
+    """Return the registry entry of a text model. Errors as for `text_model`."""
+    return _entry(name)[0]
+
+
 def _entry(name: str) -> tuple[Entry, str]:
     """Return the entry of a text model, and the argument of its factory."""
     before, _, which = name.partition("#")
