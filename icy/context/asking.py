@@ -53,8 +53,9 @@ def train(job: ContextJob, report: Report | None = None) -> Iterator[Outcome]:
         if replicate.condition == BASELINE:
             concat = learned[replicate.seed] = outcome.crossing or outcome.reason
         assert concat is not None, "concat is asked first"
-        known = {} if isinstance(concat, str) else {"baseline_steps": math.ceil(concat), "baseline_crossing": concat}
-        yield replace(outcome, **known)
+        if not isinstance(concat, str):
+            outcome = replace(outcome, baseline_steps=math.ceil(concat), baseline_crossing=concat)
+        yield outcome
 
 
 def _learn(job: ContextJob, replicate: Replicate, model: TextModel, report: Report | None) -> Outcome:
@@ -62,7 +63,8 @@ def _learn(job: ContextJob, replicate: Replicate, model: TextModel, report: Repo
     own, began, counts = job.settings, time.perf_counter(), Counter[str]()
     language = job.language(replicate)
     shown, right = own.shown(replicate.seed, language)
-    before, crossing, curve = (0, _chance(own)), None, []
+    before, crossing = (0, _chance(own)), None  # without examples
+    curve: list[tuple[float, ...]] = []
     for count in own.examples:
         some = replace(shown, inputs=shown.inputs[:count], outputs=shown.outputs[:count])
         try:
@@ -80,8 +82,9 @@ def _learn(job: ContextJob, replicate: Replicate, model: TextModel, report: Repo
     reason = "target" if crossing is not None else "max_steps" if replicate.condition == BASELINE else "cap"
     last = dict(zip(CONTEXT.curve[2:], curve[-1][2:], strict=True))
     numbers = {**last, "chance": _chance(own), **{name: counts[name] for name in COUNTS}}
+    last_count, accuracy = before
     seconds = time.perf_counter() - began
-    return Outcome(replicate, reason, *curve[-1][:2], curve, seconds=seconds, extra=numbers, crossing=crossing)
+    return Outcome(replicate, reason, last_count, accuracy, curve, "", seconds, extra=numbers, crossing=crossing)
 
 
 def _chance(own: ContextSettings) -> float:
@@ -118,7 +121,9 @@ def _answers(own: ContextSettings, shown: Shown, at: Replicate, model: TextModel
         return found
     for place, options in enumerate(own.sheet.options):
         # After a part that could not be read, the answer goes on with the first option.
-        parts = [replace(shown, queries=shown.queries[[n]], begun=found[n, :place].clip(0)) for n in range(count)]
+        parts = [
+            replace(shown, queries=shown.queries[[n]], begun=found[n, :place].clip(0).tolist()) for n in range(count)
+        ]
         for number, answer in ask(parts, candidates=options):
             known = {text: value for text, value in answer.logprobs.items() if text in options}
             said = max(known, key=lambda text: known[text]) if known else answer.text.strip()

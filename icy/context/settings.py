@@ -65,9 +65,9 @@ class ContextSettings(TextSettings, LanguageSettings):
     on_cpu = True
 
     model: str = setting(asked=False, label="")
-    role: Literal["sender", "receiver"] = setting("sender", axis=True, label="")
+    role: Literal["sender", "receiver"] = setting("sender", axis=True, key="", label="")
     protocol: Literal["acquire", "generalise"] = setting("acquire", axis=True)
-    form: str = setting("plain-1", "form of prompts", among=list(FORMS), axis=True, every=lambda: [*FORMS])
+    form: str = setting("plain-1", "form of prompts", among=list(FORMS), since="0.3", axis=True, every=lambda: [*FORMS])
     answers: Literal["text", "choices"] = setting("text", axis=True, since="0.3")
     meanings: str = setting("3x4", axis=True, takes=Meanings, metavar="AxK[,...]", help=MEANINGS_HELP)
     target: float = setting(0.8, "target", above=0, most=1, writes=_written)
@@ -77,7 +77,7 @@ class ContextSettings(TextSettings, LanguageSettings):
     max_tokens: int = setting(1024, least=1, label="", since="0.3")
     cache: str = setting("icy-text", key="", label="", metavar="FOLDER")
     max_requests: int | None = setting(None, "largest number of requests", least=1, key="", label="")
-    temperature: float = setting(0.0, "temperature", least=0, most=10, label="")
+    temperature: float = setting(0.0, "temperature", least=0, most=10, label="", since="0.3")
     run: str = setting("", asked=False, key="", label="")
     constrain: Constraint = setting("none", **UNUSED)
     hidden: int = setting(1, **UNUSED)
@@ -97,6 +97,11 @@ class ContextSettings(TextSettings, LanguageSettings):
 
     @property
     def name(self) -> str:
+        """Name of the text model with its role."""
+        return f"{self.role}/{self.model}"
+
+    @property
+    def short_name(self) -> str:
         """Name of the text model."""
         return self.model
 
