@@ -140,7 +140,8 @@ class ContextSettings(TextSettings, LanguageSettings):
         """Return all examples of a seed in their order with the queries, and the right answers to the queries."""
         rest, asked = Split("random", self.held_out / self.space.size).parts(self.space, seed)
         order = stream(seed, "context", "order").permutation(rest)[: self.examples[-1]]
-        source, target = (language.meanings, language.messages)[:: 1 if self.role == "sender" else -1]
+        both: tuple[Any, Any] = language.meanings, language.messages
+        source, target = both[:: 1 if self.role == "sender" else -1]
         return Shown(self.sheet, source[order], target[order], source[asked]), target[asked]
 
     def facts(self) -> dict[str, str]:
@@ -176,7 +177,7 @@ class ContextJob(LanguageJob):
         """Return the number of requests for all replicates."""
         own = self.settings
         places = own.held_out * len(own.sheet.options) if own.answers == "choices" else -(-own.held_out // own.batch)
-        return len(self.replicates) * len(own.examples) * places
+        return len(self.replicates) * len(own.examples) * int(places)
 
     def conditions_text(self) -> str:
         """Return sentences that list the grammars, and count requests and tokens."""
