@@ -190,8 +190,8 @@ class CachedModel(_Wrapper):
             self._served.clear()
         if not served:
             self._warn(
-                "%s does not report which model answers: choose another --cache, or save no answers, after you change its "
-                "model, because icy cannot distinguish saved answers of the two models."
+                "%s does not report which model answers: choose another --cache, or save no answers, after you change "
+                "its model, because icy cannot distinguish saved answers of the two models."
             )
         self._served = [one for one in self._served if one != served] + [served]
 
