@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.errors import IncompatibleError
-from icy.core.registry import registry
 from icy.core.text import counted, listed
-from icy.grammars import Corruption
 from icy.languages.language import LETTERS, Language
 from icy.languages.meanings import MeaningSpace
 from icy.text.answers import without_thoughts
@@ -33,6 +31,7 @@ SYLLABLES = [consonant + vowel for vowel in "aeiou" for consonant in "bdfgklmnpr
 LABELS = {"sender": ("Meaning", "Message"), "receiver": ("Message", "Meaning")}
 MARKUP = " \t*_`\"'.:;()[]"  # around an answer
 NUMBERING = re.compile(r"\s*\d+[.)]\s+(?=.)")  # of the lines of a list
+WITHOUT_RULE = "hol"  # the grammar of random messages
 FORMS = {
     "plain-1": "values by numbers, tokens as letters",
     "named-1": "values by names, tokens as letters",
@@ -216,10 +215,9 @@ def _lookup(inputs: Rows, outputs: Rows, queries: Rows, size: int) -> Rows:
 def _composed(shown: Shown, language: Language) -> Rows:
     """Answer by the rule of the grammar, where all values were seen; otherwise the most frequent tokens or values."""
     usual = np.array([np.bincount(answers).argmax() for answers in shown.outputs.T])
-    speaks, name = shown.sheet.role == "sender", language.name
-    factories = [registry.get(part, "grammar").load() for part in name.split("+")]
-    if not all(isinstance(one, type) and issubclass(one, Corruption) for one in factories):
-        return np.tile(usual, (len(shown.queries), 1))  # the language has no rule
+    if language.name == WITHOUT_RULE:
+        return np.tile(usual, (len(shown.queries), 1))
+    speaks = shown.sheet.role == "sender"
     seen = shown.inputs if speaks else shown.outputs
     known = np.all([np.isin(values, own) for values, own in zip(language.meanings.T, seen.T, strict=True)], axis=0)
     source, target = (language.meanings, language.messages)[:: 1 if speaks else -1]

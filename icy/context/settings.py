@@ -18,7 +18,7 @@ from icy.core.registry import Entry
 from icy.core.streams import DrawsName, stream
 from icy.core.text import counted, words
 from icy.core.types import Fields
-from icy.grammars import expand_grammars
+from icy.grammars import check_side, expand_grammars
 from icy.languages.language import Language
 from icy.languages.splits import Split
 from icy.text.interface import Constraint, TextSettings, estimated_tokens
@@ -64,7 +64,7 @@ class ContextSettings(TextSettings, LanguageSettings):
     kind = "context"
     on_cpu = True
 
-    model: str = setting(asked=False, label="")
+    model: str = setting(asked=False, key="", label="")
     role: Literal["sender", "receiver"] = setting("sender", axis=True, key="", label="")
     protocol: Literal["acquire", "generalise"] = setting("acquire", axis=True)
     form: str = setting("plain-1", "form of prompts", among=list(FORMS), since="0.3", axis=True, every=lambda: [*FORMS])
@@ -238,6 +238,7 @@ def rows(request: Any) -> Sequence[ContextJob]:
         check_name(name)
         job = ContextJob(settings=ContextSettings(**{**values, "model": name}), replicates=replicates)
         for grammar in grammars:  # raises if it does not fit
+            check_side(grammar, str(request.role))
             job.language(Replicate(grammar, replicates[0].seed))
         jobs.append(job)
     return jobs
