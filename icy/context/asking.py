@@ -12,35 +12,24 @@ import numpy as np
 from icy.config.protocols import BASELINE, reached_at
 from icy.core.streams import stream
 from icy.records.kinds import JobKind
-from icy.text.cache import keeping
+from icy.text.cache import shared_model
 from icy.text.interface import Answer, Question, TooLongError
-from icy.text.models import TextModel, replies_of, text_model
+from icy.text.models import TextModel, replies_of
 from icy.training.job import Outcome, Reading, Replicate, Report
 
 from .prompts import Rows, Shown, baselines
-from .settings import NOT_SAVED, ContextJob, ContextRequest, ContextSettings, rows
+from .settings import ContextJob, ContextRequest, ContextSettings, rows
 
 SCORES = ("accuracy", "words", "whole", "unreadable")
 BASELINES = ("nearest", "bag", "lookup", "composer")
 COUNTS = ("requests", "cached", "prompt_tokens", "answer_tokens")
 UNREADABLE = -1  # in place of a token or value
-_models: dict[tuple[str, str], TextModel] = {}  # the model of a run of this process
-
-
-def model_of(settings: ContextSettings) -> TextModel:
-    """Return the text model of a row; it is the same for all rows of a run, and so are its counts of requests."""
-    key = settings.model, settings.run
-    if key not in _models:
-        if not any(run == settings.run for _, run in _models):
-            _models.clear()
-        folder = None if settings.cache == NOT_SAVED else settings.cache
-        _models[key] = keeping(text_model(settings.model, settings), folder, settings.max_requests)
-    return _models[key]
 
 
 def train(job: ContextJob, report: Report | None = None) -> Iterator[Outcome]:
     """Ask for all replicates of a job, concat first, and yield their outcomes; see Job.train."""
-    own, model, learned = job.settings, model_of(job.settings), dict(job.baselines)
+    own, learned = job.settings, dict(job.baselines)
+    model = shared_model(own.model, own, own.cache, own.max_requests, own.run)
     for replicate in sorted(job.replicates, key=lambda one: one.condition != BASELINE):
         concat = learned.get(replicate.seed)
         if own.measure == "ratio" and replicate.condition != BASELINE and isinstance(concat, str):

@@ -30,11 +30,10 @@ from icy.training.probe_settings import MEANINGS_HELP, LanguageSettings
 from .prompts import FORMS, Rows, Sheet, Shown
 
 FIRST = 4  # examples in the shortest prompts; each further prompt has twice as many
-NOT_SAVED = "none"  # in place of a folder
 UNUSED: Any = {"asked": False, "key": "", "label": ""}  # fields that text models do not have
 
 
-def _written(own: "ContextSettings") -> Fields:
+def _ends(own: "ContextSettings") -> Fields:
     return {"target": own.target, "max_updates": own.examples[-1], "settings": {"round_ratio": False}}
 
 
@@ -70,7 +69,7 @@ class ContextSettings(TextSettings, LanguageSettings):
     form: str = setting("plain-1", "form of prompts", among=list(FORMS), since="0.3", axis=True, every=lambda: [*FORMS])
     answers: Literal["text", "choices"] = setting("text", axis=True, since="0.3")
     meanings: str = setting("3x4", axis=True, takes=Meanings, metavar="AxK[,...]", help=MEANINGS_HELP)
-    target: float = setting(0.8, "target", above=0, most=1, writes=_written)
+    target: float = setting(0.8, "target", above=0, most=1, writes=_ends)
     most: int | None = setting(None, "largest number of examples", least=1, key="", label="")
     held_out: int = setting(16, "number of held-out meanings", least=1, quick=4, label="")
     batch: int = setting(1, least=1, since="0.3")
@@ -152,10 +151,6 @@ class ContextSettings(TextSettings, LanguageSettings):
         """Return the number of examples in the longest prompt."""
         return self.examples[-1]
 
-    def waiting_text(self) -> str:
-        """Return a phrase for the time in which the length is not known."""
-        return "asking"
-
     def summary(self, record: Fields) -> str:
         """Return the result of a replicate in a few words."""
         return f"held out {record['accuracy']:.3f} after {counted(record['steps'], 'example')}"
@@ -190,11 +185,6 @@ class ContextJob(LanguageJob):
             f"{super().conditions_text()} {self.requests():,} requests, about {whole:,} tokens to read; the longest "
             f"prompt has about {tokens[-1]:,}."
         )
-
-    @property
-    def alike(self) -> str:
-        """A key that is equal for jobs with updates of equal cost."""
-        return f"{self.row} {len(self.replicates)}"
 
 
 @request_of(ContextSettings)

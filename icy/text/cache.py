@@ -10,12 +10,14 @@ from icy.core.code import digest_of, parts_of, short_hash
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.files import require_room, write_atomically
 
-from .interface import Answer, BudgetError, Question, ServerError
-from .models import FunctionModel, TextModel
+from .interface import Answer, BudgetError, Question, ServerError, TextSettings
+from .models import FunctionModel, TextModel, text_model
 
 FORM = 1  # version of the files
 OPTION = "--cache"  # the option that sets the folder
+NOT_SAVED = "none"  # in place of a folder
 log = logging.getLogger(__name__)
+_shared: dict[tuple[str, str], TextModel] = {}  # by name and run
 
 
 def keeping(model: TextModel, folder: str | Path | None, most: int | None = None) -> TextModel:
@@ -28,6 +30,23 @@ def keeping(model: TextModel, folder: str | Path | None, most: int | None = None
     """
     model = model if most is None else LimitedModel(model, most)
     return model if folder is None or not model.worth_keeping else CachedModel(model, folder)
+
+
+def shared_model(name: str, settings: TextSettings, folder: str, most: int | None, run: str) -> TextModel:
+    """Return the text model of a run. All calls of a process for a run get the same one, which counts its requests.
+
+    Args:
+        name: name of the text model.
+        settings: settings of sampling, and of requests to a server.
+        folder: folder of the answers; NOT_SAVED does not save them.
+        most: largest number of requests that the model gets in the run.
+        run: any text that distinguishes runs.
+    """
+    if any(run != other for _, other in _shared):
+        _shared.clear()  # local models need much memory
+    if (name, run) not in _shared:
+        _shared[name, run] = keeping(text_model(name, settings), None if folder == NOT_SAVED else folder, most)
+    return _shared[name, run]
 
 
 class _Wrapper(TextModel):

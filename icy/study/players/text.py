@@ -2,15 +2,14 @@
 
 import re
 import tomllib
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from icy.core.fields import checked
 from icy.text.answers import without_thoughts
-from icy.text.cache import keeping
+from icy.text.cache import shared_model
 from icy.text.interface import Answer, Question, TextSettings
-from icy.text.models import TextModel, replies_of, text_model
+from icy.text.models import replies_of
 
 from ..game.settings import COLOURS, SHAPES
 from .player import Item, StudyPlayer, StudySeat
@@ -43,9 +42,8 @@ class TextPlayer(StudyPlayer):
         max_requests: int | None = None,
         **settings: Any,
     ) -> None:
-        settings = checked(TextSettings, {"temperature": 0.0, **settings}, "option of a text model")
-        options = tuple(sorted((name, value) for name, value in settings.items() if name != "body"))
-        self.model = _model(model, options, tuple(settings.get("body", {}).items()), cache, max_requests)
+        how = TextSettings(**checked(TextSettings, {"temperature": 0.0, **settings}, "option of a text model"))
+        self.model = shared_model(model, how, cache, max_requests, f"{how} {cache} {max_requests}")
         self.max_tokens, self.unreadable = max_tokens, 0
 
     def begin(self, seat: StudySeat) -> None:
@@ -88,12 +86,3 @@ class TextPlayer(StudyPlayer):
         lines = [line for line in said.lower().splitlines() if line.strip()]
         words = re.findall(r"(?<![a-z])[a-z]+(?![a-z])", lines[-1]) if lines else []
         return next((word for word in words[::-1] if len(word) == self.seat.content.length), "")
-
-
-@lru_cache(maxsize=2)
-def _model(
-    name: str, options: tuple[tuple[str, Any], ...], body: tuple[tuple[str, Any], ...], cache: str, most: int | None
-) -> TextModel:
-    """Return a text model, which all games of a process share."""
-    made = text_model(name, TextSettings(**dict(options), body=dict(body)))
-    return keeping(made, None if cache == "none" else cache, most)
