@@ -1,7 +1,6 @@
 """Ask text models for the held-out meanings of a language, after more and more examples."""
 
 import math
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from icy.text.models import TextModel, replies_of
 from icy.training.job import Outcome, Reading, Replicate, Report
 
 from .prompts import Rows, Shown, baselines
-from .settings import ContextJob, ContextRequest, ContextSettings, rows
+from .settings import ContextJob, ContextRequest, ContextSettings, context_jobs
 
 SCORES = ("accuracy", "words", "whole", "unreadable")
 BASELINES = ("nearest", "bag", "lookup", "composer")
@@ -49,8 +48,7 @@ def train(job: ContextJob, report: Report | None = None) -> Iterator[Outcome]:
 
 def _learn(job: ContextJob, replicate: Replicate, model: TextModel, report: Report | None) -> Outcome:
     """Ask for the held-out meanings after each number of examples."""
-    own, began, counts = job.settings, time.perf_counter(), Counter[str]()
-    language = job.language(replicate)
+    own, language, counts = job.settings, job.language(replicate), Counter[str]()
     shown, right = own.shown(replicate.seed, language)
     before, crossing = (0, _chance(own)), None  # without examples
     curve: list[tuple[float, ...]] = []
@@ -71,9 +69,7 @@ def _learn(job: ContextJob, replicate: Replicate, model: TextModel, report: Repo
     reason = "target" if crossing is not None else "max_steps" if replicate.condition == BASELINE else "cap"
     last = dict(zip(CONTEXT.curve[2:], curve[-1][2:], strict=True))
     numbers = {**last, "chance": _chance(own), **{name: counts[name] for name in COUNTS}}
-    last_count, accuracy = before
-    seconds = time.perf_counter() - began
-    return Outcome(replicate, reason, last_count, accuracy, curve, "", seconds, extra=numbers, crossing=crossing)
+    return Outcome(replicate, reason, *before, curve, extra=numbers, crossing=crossing)
 
 
 def _chance(own: ContextSettings) -> float:
@@ -128,17 +124,13 @@ def _scores(own: ContextSettings, answers: Rows, right: Rows) -> Mapping[str, fl
     return dict(zip(SCORES, map(float, numbers), strict=True))
 
 
-def _not_timed(job: ContextJob, updates: int) -> float:
-    return math.nan  # no model is asked before the run
-
-
 CONTEXT = JobKind(
     "context",
     request=ContextRequest,
     settings=ContextSettings,
-    rows=rows,
+    jobs=context_jobs,
     train=train,
-    rehearse=_not_timed,
+    rehearse=lambda job, updates: math.nan,  # no model is asked before the run
     measures=(*SCORES[1:], *BASELINES, "chance", *COUNTS),
     curve=("steps", *SCORES, *BASELINES),
     noun="languages",

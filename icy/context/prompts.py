@@ -32,12 +32,7 @@ LABELS = {"sender": ("Meaning", "Message"), "receiver": ("Message", "Meaning")}
 MARKUP = " \t*_`\"'.:;()[]"  # around an answer
 NUMBERING = re.compile(r"\s*\d+[.)]\s+(?=.)")  # of the lines of a list
 WITHOUT_RULE = "hol"  # the grammar of random messages
-FORMS = {
-    "plain-1": "values by numbers, tokens as letters",
-    "named-1": "values by names, tokens as letters",
-    "spoken-1": "values by numbers, tokens as syllables",
-    "story-1": "values by names, tokens as syllables",
-}
+FORMS = ("plain-1", "named-1", "spoken-1", "story-1")  # with names of values, with syllables, or with both
 
 
 @dataclass(frozen=True, eq=False)

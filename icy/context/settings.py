@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from icy.languages.language import Language
 from icy.languages.splits import Split
 from icy.text.interface import Constraint, TextSettings, estimated_tokens
 from icy.text.models import check_name, entry_of
+from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
 from icy.training.language_job import LanguageJob
 from icy.training.probe_settings import MEANINGS_HELP, LanguageSettings
@@ -62,11 +63,12 @@ class ContextSettings(TextSettings, LanguageSettings):
 
     kind = "context"
     on_cpu = True
+    learners = ()  # no model trains
 
     model: str = setting(asked=False, key="", label="")
     role: Literal["sender", "receiver"] = setting("sender", axis=True, key="", label="")
     protocol: Literal["acquire", "generalise"] = setting("acquire", axis=True)
-    form: str = setting("plain-1", "form of prompts", among=list(FORMS), since="0.3", axis=True, every=lambda: [*FORMS])
+    form: str = setting("plain-1", "form of prompts", among=FORMS, since="0.3", axis=True, every=lambda: FORMS)
     answers: Literal["text", "choices"] = setting("text", axis=True, since="0.3")
     meanings: str = setting("3x4", axis=True, takes=Meanings, metavar="AxK[,...]", help=MEANINGS_HELP)
     target: float = setting(0.8, "target", above=0, most=1, writes=_ends)
@@ -87,22 +89,14 @@ class ContextSettings(TextSettings, LanguageSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.held_out <= self.space.size - self.space.values:
-            raise InvalidSettingError(
-                f"{self.space} has {self.space.size} meanings, so held_out must be at most "
-                f"{self.space.size - self.space.values}; not {self.held_out}."
-            )
+        if self.held_out > (most := self.space.size - self.space.values):
+            raise InvalidSettingError(f"Of {self.space}, at most {most} meanings can be held_out; not {self.held_out}.")
         assert self.sheet  # raises if the form does not have the values or tokens
 
     @property
     def name(self) -> str:
         """Name of the text model with its role."""
         return f"{self.role}/{self.model}"
-
-    @property
-    def short_name(self) -> str:
-        """Name of the text model."""
-        return self.model
 
     @property
     def side(self) -> str:
@@ -118,11 +112,6 @@ class ContextSettings(TextSettings, LanguageSettings):
     def models(self) -> list[Entry]:
         """The registry entry of the text model, in a list."""
         return [entry_of(self.model)]
-
-    @property
-    def learners(self) -> list[Any]:
-        """The models that train: none."""
-        return []
 
     @cached_property
     def sheet(self) -> Sheet:
@@ -211,24 +200,28 @@ class ContextRequest(RunRequest):
     workers: int | None = option(1, minimum=1)
 
 
-def rows(request: Any) -> Sequence[ContextJob]:
-    """Return the jobs of a request with one value along each axis, one per model.
+def context_jobs(request: Any) -> Sequence[ContextJob]:
+    """Return the jobs of a request, one per model and combination of values along its axes.
 
     Raises:
         IcyError: an unknown name, or a value that is not accepted.
     """
-    names = words(request.model)
-    if not names:
-        raise InvalidSettingError("No model was given; `icy list text-models` shows all.")
-    values = values_for(ContextSettings, request) | {"meanings": str(request.meanings), "run": uuid.uuid4().hex}
-    grammars = [BASELINE, *(g for g in expand_grammars(request.grammar, str(request.role)) if g != BASELINE)]
+    return jobs_of_each(request, partial(_rows, uuid.uuid4().hex))
+
+
+def _rows(run: str, request: Any) -> list[ContextJob]:
+    """Return the jobs of a request with one value along each axis; `run` is unique to the call."""
+    names, role, jobs = words(request.model), str(request.role), []
+    values = values_for(ContextSettings, request) | {"meanings": str(request.meanings), "run": run}
+    grammars = [BASELINE, *(g for g in expand_grammars(request.grammar, role) if g != BASELINE)]
     replicates = tuple(Replicate(name, seed) for name in grammars for seed in seed_list(request.seeds))
-    jobs = []
     for name in names:
         check_name(name)
         job = ContextJob(settings=ContextSettings(**{**values, "model": name}), replicates=replicates)
         for grammar in grammars:  # raises if it does not fit
-            check_side(grammar, str(request.role))
+            check_side(grammar, role)
             job.language(Replicate(grammar, replicates[0].seed))
         jobs.append(job)
+    if not jobs:
+        raise InvalidSettingError("No model was given; `icy list text-models` shows all.")
     return jobs

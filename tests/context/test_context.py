@@ -13,7 +13,7 @@ import pytest
 
 import icy
 from icy.context.prompts import FORMS, Shown
-from icy.context.settings import ContextJob, ContextRequest, ContextSettings, rows
+from icy.context.settings import ContextJob, ContextRequest, ContextSettings, context_jobs
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError
 from icy.core.register import register_text_model
 from icy.records.long_table import to_long
@@ -49,7 +49,7 @@ def _asked(model: Callable[[Shown], Row | str], tmp_path: Path, **options: Any) 
 
 
 def _job(**options: Any) -> ContextJob:
-    (job,) = rows(ContextRequest.asked(**{"model": "scripted-yes", **SMALL, **options}))
+    (job,) = context_jobs(ContextRequest.asked(**{"model": "scripted-yes", **SMALL, **options}))
     return job
 
 
