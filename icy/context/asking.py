@@ -28,7 +28,7 @@ UNREADABLE = -1  # in place of a token or value
 def train(job: ContextJob, report: Report | None = None) -> Iterator[Outcome]:
     """Ask for all replicates of a job, concat first, and yield their outcomes; see Job.train."""
     own, learned = job.settings, dict(job.baselines)
-    model = shared_model(own.model, own, own.cache, own.max_requests, own.run)
+    model = shared_model(own.model, own, str(own.cache), own.max_requests, own.run)
     for replicate in sorted(job.replicates, key=lambda one: one.condition != BASELINE):
         concat = learned.get(replicate.seed)
         if own.measure == "ratio" and replicate.condition != BASELINE and isinstance(concat, str):

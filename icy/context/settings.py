@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -76,7 +77,7 @@ class ContextSettings(TextSettings, LanguageSettings):
     held_out: int = setting(16, "number of held-out meanings", least=1, quick=4, label="")
     batch: int = setting(1, least=1, since="0.3")
     max_tokens: int = setting(1024, least=1, label="", since="0.3")
-    cache: str = setting("icy-text", key="", label="", metavar="FOLDER")
+    cache: str | Path = setting("icy-text", key="", label="", metavar="FOLDER")
     max_requests: int | None = setting(None, "largest number of requests", least=1, key="", label="")
     temperature: float = setting(0.0, "temperature", least=0, most=10, label="", since="0.3")
     run: str = setting("", asked=False, key="", label="")

@@ -1,6 +1,7 @@
 """Written by `python -m tests.stubs`; change the specs and settings instead."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
 from icy.config.options import ChainOptions, EndToEndOptions, ProbeOptions, RunOptions
@@ -37,7 +38,7 @@ class ContextArguments(RunOptions, total=False):
     held_out: int
     batch: int
     max_tokens: int
-    cache: str
+    cache: str | Path
     max_requests: int | None
     body: Mapping[str, object]
 
