@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -94,8 +95,12 @@ def table_of(kind: JobKind, long: pd.DataFrame, spread: str, **options: Any) -> 
     """Return the table of results of a kind of job; options as for `icy.analysis.bias_table` or `JobKind.table`."""
     from icy.analysis.tables.bias import bias_table
 
-    make = bias_table if kind.table is None else load_object(kind.table)
-    return cast("BiasTable", make(long, spread, **options))
+    if kind.table is not None:
+        return cast("BiasTable", load_object(kind.table)(long, spread, **options))
+    made = bias_table(long, spread, **options)
+    count = partial(re.sub, r"\bupdates\b", kind.counted)  # what replicates are measured in
+    texts = {"labels": [*map(count, made.labels)], "notes": [*map(count, made.notes)], "title": count(made.title)}
+    return replace(made, **texts, below={count(label): line for label, line in made.below.items()})
 
 
 @dataclass(frozen=True, repr=False)
