@@ -97,10 +97,18 @@ def table_of(kind: JobKind, long: pd.DataFrame, spread: str, **options: Any) -> 
 
     if kind.table is not None:
         return cast("BiasTable", load_object(kind.table)(long, spread, **options))
-    made = bias_table(long, spread, **options)
-    count = partial(re.sub, r"\bupdates\b", kind.counted)  # what replicates are measured in
-    texts = {"labels": [*map(count, made.labels)], "notes": [*map(count, made.notes)], "title": count(made.title)}
-    return replace(made, **texts, below={count(label): line for label, line in made.below.items()})
+    return counting(bias_table(long, spread, **options), kind.counted)
+
+
+def counting(table: BiasTable, unit: str) -> BiasTable:
+    """Return a table with another word for what replicates are measured in, in place of "updates"."""
+
+    def said(text: str) -> str:
+        return re.sub(r"\bupdates\b", unit, text)
+
+    labels, notes = [*map(said, table.labels)], [*map(said, table.notes)]
+    below = {said(label): line for label, line in table.below.items()}
+    return replace(table, title=said(table.title), labels=labels, notes=notes, below=below)
 
 
 @dataclass(frozen=True, repr=False)
