@@ -22,6 +22,7 @@ COMMANDS = {
     "search": ("search", "Search a space of models for those with wanted biases."),
     "e2e": ("training", "Train a sender and a receiver together."),
     "iterate": ("training", "Pass languages from learner to learner."),
+    "context": ("context", "Measure which grammars a language model learns in context."),
     "metrics": ("metrics", "Measure how compositional languages are."),
     "plot": ("results", "Draw results: heat maps, bars, curves and more."),
     "games": ("games", "Train and evaluate agents of multi-target games."),
@@ -42,7 +43,19 @@ COMMANDS = {
     "doctor": ("check", "Report versions, devices, memory and plug-ins."),
 }
 
-TRAINING = ("probe", "sweep", "search", "e2e", "iterate", "reproduce", "train", "recall", "simulate", "acquire")
+TRAINING = (
+    "probe",
+    "sweep",
+    "search",
+    "e2e",
+    "iterate",
+    "context",
+    "reproduce",
+    "train",
+    "recall",
+    "simulate",
+    "acquire",
+)
 
 
 class Main(LazyGroup):

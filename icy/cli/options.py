@@ -21,7 +21,7 @@ from icy.config.settings import RepresentationName
 from icy.core.checks import number_or_text, parse_count
 from icy.core.choices import typed
 from icy.core.errors import InvalidSettingError, quoted
-from icy.core.fields import described
+from icy.core.fields import OF_SETTINGS, described
 from icy.core.registry import registry
 from icy.core.streams import DrawsName
 from icy.core.types import Fields
@@ -243,8 +243,9 @@ def fields_of(kind: Any) -> dict[str, Declared]:
     for field in dataclasses.fields(kind):
         names = [] if "flags" in field.metadata else [name for name, new in old.items() if new == field.name]
         default = field.default if field.default_factory is dataclasses.MISSING else None
+        shown = {key: value for key, value in field.metadata.items() if key not in OF_SETTINGS}
         found[field.name] = Declared.of(
-            *(field.name, hints[field.name], default, texts.get(field.name, ""), field.metadata),
+            *(field.name, hints[field.name], default, texts.get(field.name, ""), shown),
             old=[f"--{name.replace('_', '-')}" for name in names],
         )
     return found

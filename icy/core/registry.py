@@ -42,8 +42,8 @@ from .text import listed, natural, words
 
 # Packages that register their entries on import.
 BUILT_IN = (
-    *("icy.models", "icy.grammars", "icy.metrics", "icy.languages.readers", "icy.s2b", "icy.games", "icy.study"),
-    "icy.experiments",
+    *("icy.models", "icy.grammars", "icy.metrics", "icy.languages.readers", "icy.text", "icy.s2b", "icy.games"),
+    *("icy.study", "icy.context", "icy.experiments"),
 )
 ENTRY_POINT_GROUP = "icy.plugins"
 MOST_NAMED = 5  # most entries named in an error

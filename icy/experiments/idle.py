@@ -21,7 +21,8 @@ def warn_of_idle(request: RunRequest, jobs: Iterable[Job]) -> None:
     """
     if "per_gpu" in request.given and request.runner == "ray" and request.device == "cpu":
         log.warning("per_gpu does nothing on a cluster's CPUs; there is a process per core.")
-    if "retries" in request.given and request.runner == "local" and request.workers == 1:
+    restarts = "retries" in request.given and not hasattr(request.settings_class, "retries")  # not those of requests
+    if restarts and request.runner == "local" and request.workers == 1:
         log.warning("retries does nothing with one worker: the worker is this process, which is never restarted.")
     jobs = list(jobs)
     tf32 = [job.device == "cpu" and _uses_tf32(job) for job in jobs if "tf32" in job.given]

@@ -1,16 +1,46 @@
 """Written by `python -m tests.stubs`; change the specs and settings instead."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
 from icy.config.options import ChainOptions, EndToEndOptions, ProbeOptions, RunOptions
-from icy.config.settings import Grammars, Numbers
+from icy.config.settings import Grammars, Numbers, SideName, Spaces
 from icy.experiments.progress import Watcher
 from icy.experiments.results import EndToEndResult, ProbeResult
 
 class ChainArguments(ChainOptions, total=False):
     model: str | Iterable[str]
     grammar: Grammars
+
+class ContextArguments(RunOptions, total=False):
+    model: str | Iterable[str]
+    grammar: str | Iterable[str]
+    seeds: Numbers
+    meanings: Spaces
+    vocab_size: Numbers
+    word_length: Numbers
+    temperature: float
+    top_p: float
+    top_k: int | None
+    repetition_penalty: float | None
+    key_variable: str | None
+    timeout: float
+    retries: int
+    backoff: float
+    concurrency: int
+    role: SideName | Literal["all"] | Iterable[SideName]
+    protocol: Literal["acquire", "generalise"] | Literal["all"] | Iterable[Literal["acquire", "generalise"]]
+    form: str | Iterable[str]
+    answers: Literal["text", "choices"] | Literal["all"] | Iterable[Literal["text", "choices"]]
+    target: float
+    most: int | None
+    held_out: int
+    batch: int
+    max_tokens: int
+    cache: str | Path
+    max_requests: int | None
+    body: Mapping[str, object]
 
 class EndToEndArguments(EndToEndOptions, total=False):
     sender: str | Iterable[str]
@@ -110,6 +140,14 @@ def train(
     watcher: Watcher | None = None,
     progress: bool | None = None,
     **options: Unpack[ChainArguments],
+) -> ProbeResult: ...
+@overload
+def train(
+    kind: Literal["context"],
+    *,
+    watcher: Watcher | None = None,
+    progress: bool | None = None,
+    **options: Unpack[ContextArguments],
 ) -> ProbeResult: ...
 @overload
 def train(

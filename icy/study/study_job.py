@@ -15,13 +15,14 @@ from icy.config.requests import RunRequest
 from icy.config.settings import settings_for
 from icy.core.checks import whole_number
 from icy.core.code import short_hash
-from icy.core.entry import STUDY_PLAYER, Entry
+from icy.core.entry import STUDY_PLAYER, TEXT_MODEL, Entry
 from icy.core.errors import InvalidSettingError
 from icy.core.fields import setting
 from icy.core.registry import registry
 from icy.core.text import counted, names_in
 from icy.core.types import Choices, Fields
 from icy.grammars import canonical_name, expand_grammars, grammar_version
+from icy.text.models import entry_of
 from icy.training.job import Job, Replicate
 
 from .game import StudyGame, StudyGameSettings, instance_of
@@ -39,15 +40,16 @@ BATCH_SIZE = 16  # at most 22 cards exist, so larger batches would repeat them
 PLAYED, CONVERGED, YOKED = "played", "converged", "yoked"
 REPRESENTATIONS = ("soft", "gumb", "discr")  # the representations of senders that "all" means
 LOGS = ".jsonl"  # suffix of game files
+TEXT = "text:"  # before the name of a text model
 
 
 def player_entry(name: str) -> Entry:
-    """Find the registry entry of a simulated player or of a sender.
+    """Find the registry entry of a simulated player, of a sender, or of a text model.
 
     Raises:
         UnknownNameError: the name is not registered.
     """
-    return registry.get(name, STUDY_PLAYER, "sender")
+    return entry_of(name[len(TEXT) :]) if name.startswith(TEXT) else registry.get(name, STUDY_PLAYER, "sender")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +57,8 @@ class StudySettings(Settings):
     """The player of a row and its game. A request may have several values of some of these; each is a row.
 
     Attributes:
-        player: simulated players, as in `icy list study-players`, and senders of the zoo, as in HierZero:GRU.
+        player: simulated players, as in `icy list study-players`; senders of the zoo, as in HierZero:GRU; and text
+            models, as in text:http://localhost:8000/v1#llama.
         dataset: "synth", three colors and shapes with random words; "eng", five with English words; or both.
         protocol: "played", the game as people play it; "converged", in which players learn all cards before the
             held-out items; "yoked", the cards and items of another player's game, in the same order; or several.
@@ -108,7 +111,7 @@ class StudySettings(Settings):
     @property
     def learns(self) -> bool:
         """Whether the player is a sender of the zoo."""
-        return self.entry.kind != STUDY_PLAYER
+        return self.entry.kind == "sender"
 
     def make_player(self) -> StudyPlayer:
         """Create the player.
@@ -116,6 +119,10 @@ class StudySettings(Settings):
         Raises:
             IcyError: the player cannot be created.
         """
+        if self.entry.kind == TEXT_MODEL:
+            from .players.text import TextPlayer
+
+            return TextPlayer(self.player[len(TEXT) :], **self.options)
         if not self.learns:
             player: StudyPlayer = self.entry.create(**self.options)
             return player
@@ -184,7 +191,7 @@ class StudySettings(Settings):
 
     def behavior(self, condition: str) -> dict[str, Fields]:
         """Return the behavior of a player that is code of users: its game, or for a sender that of the model."""
-        if not self.entry.is_users:
+        if not self.entry.is_users or self.entry.kind == TEXT_MODEL:
             return {}
         from icy.training.task_models import fixed_randomness, model_behavior, sums_of  # imports torch
 
@@ -253,8 +260,9 @@ def rows(request: Any) -> list[Job]:
         derived = {"yoked_to": str(Path(request.yoked_to).resolve()), "digest": digest_of(request.yoked_to)}
     elif request.protocol == YOKED:
         derived["yoked_to"] = registry.get(request.yoked_to, STUDY_PLAYER).name
-    training = {} if entry.kind == STUDY_PLAYER else request.settings
-    values = {**values_for(StudySettings, request), **derived, "player": entry.name, "training": training}
+    training = request.settings if entry.kind == "sender" else {}
+    player_name = request.player if entry.kind == TEXT_MODEL else entry.name
+    values = {**values_for(StudySettings, request), **derived, "player": player_name, "training": training}
     settings = StudySettings(**values)
     game = settings.game_settings
     grammars = [canonical_name(name) for name in names_in("grammar", request.grammar, expand_grammars("all", "sender"))]

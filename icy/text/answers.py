@@ -4,11 +4,9 @@ import contextlib
 import json
 import re
 import time
-from typing import Any, TypeGuard
+from typing import Any
 
-from icy.core.checks import LARGEST_NUMBER
-
-from .interface import CUT, Answer, Usage
+from .interface import CUT, Answer, Usage, is_count
 
 # -- reads completions of chat servers: from the text of a response to an answer ---------------------------------------
 
@@ -158,11 +156,6 @@ def _usage(usage: object) -> Usage | None:
     if is_count(reasoning) and reasoning > written:
         written += reasoning
     return Usage(read, written)
-
-
-def is_count(value: object) -> TypeGuard[int]:
-    """Return whether a value is a possible number of tokens."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_NUMBER
 
 
 def words_of(text: str) -> str:

@@ -25,7 +25,7 @@ from icy.core.text import duration, listed
 from icy.version import __version__
 
 from .answers import MOST_QUOTED, NoChoice, described, read_completion, words_of
-from .interface import ROUTE, Answer, Question, ServerError, TextSettings, proxy_to, read_address
+from .interface import ROUTE, Answer, Question, ServerError, TextSettings, TooLongError, proxy_to, read_address
 
 try:
     import httpx
@@ -295,7 +295,9 @@ class Client:
         is_long = status in (400, 413, 422, 500) and LONG.search(said)
         if status in BUSY or (status >= 500 and not is_long):
             return _Busy(what, _retry_after(headers.get("Retry-After", "")))
-        advice = TOO_LONG if is_long else self._advice(status, f"{said} {' '.join(CODE.findall(text))}", question, body)
+        if is_long:
+            return TooLongError(f"{self._subject()} {what}.{TOO_LONG}")
+        advice = self._advice(status, f"{said} {' '.join(CODE.findall(text))}", question, body)
         return ServerError(f"{self._subject()} {what}.{advice}")
 
     def _advice(self, status: int, said: str, question: Question, body: Mapping[str, object]) -> str:

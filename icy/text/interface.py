@@ -4,11 +4,12 @@ import os
 import re
 import urllib.request
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeGuard
 from urllib.parse import unquote, urlsplit
 
-from icy.core.errors import IcyError, InvalidSettingError, quoted
+from icy.core.checks import LARGEST_NUMBER
+from icy.core.errors import InvalidSettingError, SurroundingsError, quoted
 from icy.core.fields import CheckedFields, setting
 
 # -- settings of text models, questions to them, and their answers -----------------------------------------------------
@@ -39,17 +40,17 @@ class TextSettings(CheckedFields):
         InvalidSettingError, UnknownNameError: settings that are not accepted.
     """
 
-    temperature: float = setting(0.7, "temperature", least=0, most=10)
-    top_p: float = setting(0.7, "top_p", least=0, most=1)
-    top_k: int | None = setting(None, "top_k", least=1)
-    repetition_penalty: float | None = setting(None, "repetition_penalty", above=0, most=10)
+    temperature: float = setting(0.7, "temperature", least=0, most=10, label="")
+    top_p: float = setting(0.7, "top_p", least=0, most=1, label="", since="0.3")
+    top_k: int | None = setting(None, "top_k", least=1, label="", since="0.3")
+    repetition_penalty: float | None = setting(None, "repetition_penalty", above=0, most=10, label="", since="0.3")
     constrain: Constraint = setting("json-schema", "way to constrain answers")
-    body: Mapping[str, object] = setting({})
-    key_variable: str | None = setting(None, metadata={"metavar": "NAME"})
-    timeout: float = setting(120.0, "timeout", least=0, most=86400)
-    retries: int = setting(6, "number of retries", least=0, most=100)
-    backoff: float = setting(1.0, "backoff", least=0, most=3600)
-    concurrency: int = setting(16, "concurrency", most=1000, least=1)
+    body: Mapping[str, object] = setting({}, label="", since="0.3")
+    key_variable: str | None = setting(None, key="", label="", metavar="NAME")
+    timeout: float = setting(120.0, "timeout", least=0, most=86400, key="", label="")
+    retries: int = setting(6, "number of retries", least=0, most=100, key="", label="")
+    backoff: float = setting(1.0, "backoff", least=0, most=3600, key="", label="")
+    concurrency: int = setting(16, "concurrency", most=1000, least=1, key="", label="")
 
     @property
     def sampling(self) -> dict[str, float]:
@@ -58,27 +59,61 @@ class TextSettings(CheckedFields):
         return {name: value for name, value in chosen.items() if value is not None}
 
 
-class ServerError(IcyError):
+class ServerError(SurroundingsError):
     """A server cannot be reached, refuses a request, or fails on every try."""
+
+
+class TooLongError(ServerError):
+    """A prompt exceeds the model's context."""
+
+
+class BudgetError(ServerError):
+    """A model has got the largest number of requests."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question to a text model.
+    """A question to a text model. A subclass may know the possible answers, and read them.
 
     Attributes:
         prompt: the text to answer, or the messages of a chat, each with "role" and "content".
         max_tokens: largest number of tokens of the answer.
         seed: seed for a model that samples.
-        candidates: texts of one token; the answer has their log-probabilities as the first token.
-        fields: further fields of the request, such as the constraint of the answer.
+        candidates: the possible answers; the answer has their log-probabilities. Servers know only those of one token.
+        fields: further fields of the request to a server, by name.
+        gap: text between the prompt and the answer, for models that continue a text and know no chat.
+        data: the question as data, for models that read no text. It follows from the prompt.
     """
 
     prompt: str | Sequence[Mapping[str, str]]
+    _: KW_ONLY
     max_tokens: int = 1024
     seed: int = 0
     candidates: Sequence[str] = ()
     fields: Mapping[str, object] = field(default_factory=dict)
+    gap: str = "\n"
+    data: Any = field(default=None, compare=False, repr=False)
+
+    def asked(self) -> dict[str, object]:
+        """Return all that an answer depends on except the model, for JSON. It is part of the cache's keys."""
+        return {name: getattr(self, name) for name in ("prompt", "candidates", "max_tokens", "seed")}
+
+    def parts(self) -> Sequence[str | Sequence[str]]:
+        """Return the form of an answer: texts, and in between lists of options; empty for any text."""
+        return [self.candidates] if self.candidates else []
+
+    def constraint(self, how: str) -> Mapping[str, object]:
+        """Return the fields of a request that constrain the answer, by one of the ways of `Constraint`."""
+        return {}
+
+    def read(self, answer: "Answer", saved: Mapping[str, Any] | None = None) -> Any:
+        """Return the reply to this question, as its asker wants it: by default the answer.
+
+        Args:
+            answer: the answer of a model.
+            saved: the facts of a reply on the disk that was not read from a text; see `CachedModel`.
+        """
+        return answer
 
 
 class Usage(NamedTuple):
@@ -99,8 +134,12 @@ class Answer:
         usage: numbers of tokens read and written, if the server reports them.
         model: name of the model that answered, if the server reports it.
         fingerprint: fingerprint of the model and its settings (`system_fingerprint`), if the server reports it.
-        logprobs: log-probabilities of the candidates as the first token, if the server reports them.
+        logprobs: log-probabilities of the candidates, if the model reports them.
+        cached: whether the answer was loaded from disk.
+        marked: the text with special tokens that mark thoughts, if the model has such tokens.
     """
+
+    SAVED: ClassVar[Sequence[str]] = ("raw", "usage", "logprobs", "marked")  # facts on the disk
 
     text: str = ""
     finish: str | None = None
@@ -108,6 +147,50 @@ class Answer:
     model: str | None = None
     fingerprint: str | None = None
     logprobs: Mapping[str, float] = field(default_factory=dict)
+    cached: bool = False
+    marked: str | None = None
+
+    @property
+    def raw(self) -> str:
+        """The text."""
+        return self.text
+
+    @property
+    def cut(self) -> bool:
+        """Whether the text was cut at the largest number of tokens."""
+        return self.finish == CUT
+
+    @classmethod
+    def restored(cls, data: Mapping[str, Any]) -> Self:
+        """Return an answer from its facts on the disk.
+
+        Raises:
+            ValueError, LookupError, TypeError: the facts are not those of an answer.
+        """
+        usage = None if data["usage"] is None else Usage(*data["usage"])
+        if usage is not None and not all(map(is_count, usage)):
+            raise ValueError
+        logprobs = {str(name): float(value) for name, value in (data.get("logprobs") or {}).items()}
+        finish, marked = data.get("finish"), data.get("marked")
+        return cls(str(data["raw"]), finish and str(finish), usage, logprobs=logprobs, cached=True, marked=marked)
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """Return whether a value is a possible number of tokens."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_NUMBER
+
+
+TOKEN = re.compile(r"\d{1,3}|[^\W\d_]+|[^\w\s]|_")
+
+
+def estimated_tokens(text: str) -> int:
+    """Estimate the number of tokens in a text: one per word, per group of up to three digits, and per sign.
+
+    Example:
+        >>> estimated_tokens("You see: [-0.312 0.540]")
+        12
+    """
+    return sum(1 for _ in TOKEN.finditer(text))
 
 
 # -- addresses of servers, and proxies ---------------------------------------------------------------------------------

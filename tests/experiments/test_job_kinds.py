@@ -134,7 +134,7 @@ def run(module: ModuleType, out: Path, retries: int = 0, **given: Any) -> ProbeR
 
 def test_it_is_registered_with_the_built_in_kinds(plugin: Path) -> None:
     names = [kind.name for kind in job_kinds() if kind.name != "guess_of_page"]  # which another test may have added
-    assert names == ["chain", "e2e", "games", "guess", "probe", "recall", "s2b", "study"]
+    assert names == ["chain", "context", "e2e", "games", "guess", "probe", "recall", "s2b", "study"]
     with pytest.raises(UnknownNameError, match="did you mean guess"):
         job_kind("gess")
 

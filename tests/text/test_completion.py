@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icy.s2b import TextRequest, TextSettings, evaluate_text, text_model
-from icy.s2b.text.prompt import parse
+from icy.s2b.text.text_model import parse
 from icy.text.answers import read_completion, words_of
 from icy.text.interface import Answer as Completion
 from icy.text.interface import ServerError

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icy.s2b.text.prompt import parse
+from icy.s2b.text.text_model import parse
 from icy.text.answers import open_thought, without_thoughts
 
 MAYBE = 'maybe {"decision": 1}, or 0'

@@ -1,4 +1,4 @@
-"""Text models as players of S2B (MetaRG24): prompts, answers, servers and local models.
+"""Text models as players of S2B (MetaRG24): prompts, answers, and scripted models.
 
 Each is imported on first use.
 """
@@ -6,8 +6,6 @@ Each is imported on first use.
 from icy.core.register import register_text_model
 
 _MODELS = {
-    "http": ("http:HttpModel", "An OpenAI-compatible server, named by URL#MODEL.", "icy"),
-    "transformers": ("local:TransformersModel", "A model in a folder, transformers#FOLDER (an extra).", "icy"),
     "scripted-oracle": ("scripted:OracleModel", "Knows the game, and is always right; for tests.", "icy"),
     "scripted-yes": ("scripted:YesModel", "Always answers 0; for tests.", "icy"),
     "scripted-reader": (

@@ -11,10 +11,9 @@ import numpy as np
 from jaxtyping import Int64
 
 from icy.core.checks import seed_list, whole_number
-from icy.core.errors import IncompatibleError, PluginError, require_known
+from icy.core.errors import IncompatibleError, require_known
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.surroundings import standard_state
-from icy.core.text import counted
 from icy.s2b.channel import END, regular
 from icy.s2b.episode_streams import Reals, Wholes
 from icy.s2b.evaluation import Evaluation, batches, episode_seeds, evaluate
@@ -23,9 +22,10 @@ from icy.s2b.options import GameOptions
 from icy.s2b.players.interface import Action, Meanings, Player, Seat, Sentences, Stimuli
 from icy.s2b.settings import GameSettings
 from icy.s2b.transcript import PHASES, tokens
-from icy.text.interface import CUT
+from icy.text.cache import keeping
+from icy.text.interface import CUT, estimated_tokens
+from icy.text.models import replies_of
 
-from .cache import keeping
 from .prompt import (
     ANSWERED,
     FORMS,
@@ -37,7 +37,6 @@ from .prompt import (
     WRONG,
     Script,
     choices_of,
-    estimated_tokens,
     question,
     rules,
 )  # fmt: skip
@@ -170,28 +169,11 @@ class TextPlayer(Player):
         return Action(messages if self._may_send else None, decisions if self.role == LISTENER else None)
 
     def _replies(self, requests: Sequence[TextRequest]) -> Iterator[tuple[TextRequest, TextReply]]:
-        """Yield each request with its reply, as replies arrive.
-
-        Raises:
-            PluginError: the model does not return exactly one TextReply per request.
-        """
-        waiting = set(range(len(requests)))
-        for place, reply in self.model.answer(requests) if requests else ():
-            if not isinstance(reply, TextReply):
-                raise PluginError(f"{self.model.name} must return a TextReply, not {type(reply).__name__}.")
-            if place not in waiting:
-                raise PluginError(
-                    f"{self.model.name} answers request {place} of {len(requests)}, which was answered before or does "
-                    "not exist."
-                )
-            waiting.discard(place)
-            yield requests[place], reply
+        """Yield each request with its reply, as replies arrive. Errors as for `replies_of`."""
+        for request, reply in replies_of(self.model, requests, TextReply):
+            yield request, reply
             if self.replied is not None:
                 self.replied(1)
-        if waiting:
-            raise PluginError(
-                f"{self.model.name} left {len(waiting)} of {counted(len(requests), 'request')} unanswered."
-            )
 
     @property
     def _may_send(self) -> bool:
@@ -231,7 +213,7 @@ class TextPlayer(Player):
         phase = PHASES[int(seen.query[row])]
         request = TextRequest(
             script.prompt(choices), choices, self.role, row, phase, script.game, int(seen.round[row]),
-            self.max_tokens, seed,
+            max_tokens=self.max_tokens, seed=seed,
         )  # fmt: skip
         if self.asked is not None:
             self.asked(request)
@@ -314,8 +296,9 @@ class TextSpeaker(TextPlayer):
         for stimulus, seed in zip(stimuli, seeds, strict=True):
             script = self.scripts[episode].copy()
             script.begin_game(True, stimulus[None])
-            place = PHASES[1], script.game, 0, self.max_tokens
-            requests.append(TextRequest(script.prompt(choices), choices, self.role, episode, *place, seed))
+            place = PHASES[1], script.game, 0
+            asked = script.prompt(choices), choices, self.role, episode, *place
+            requests.append(TextRequest(*asked, max_tokens=self.max_tokens, seed=seed))
         said: Wholes = np.full((len(stimuli), settings.length), END, dtype=np.int64)
         places = {id(request): place for place, request in enumerate(requests)}
         for request, reply in self._replies(requests):

@@ -1,4 +1,4 @@
-"""Writes prompts (rules, all games so far, a question) and parses answers.
+"""Writes prompts: rules, all games so far, a question.
 
 Both formats of a prompt have the parts that MetaRG24 prints (appendix B): rules, history (stimuli with three decimals,
 messages as the player hears them, decisions, whether they were right, the partner's stimulus), the current game, and
@@ -7,21 +7,18 @@ wording is icy's.
 """
 
 import copy
-import json
-import re
 
 import numpy as np
 from jaxtyping import Float32, Float64
 from numpy.typing import ArrayLike, NDArray
 
-from icy.core.checks import parse_whole
 from icy.core.registry import LISTENER
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 from icy.s2b.transcript import stimuli
-from icy.text.answers import without_thoughts
+from icy.text.interface import estimated_tokens
 
-from .text_model import Choices, TextReply
+from .text_model import Choices
 
 FORMS: dict[str, str] = {
     "icy": "one line per fact of a game, and a request where an answer counts",
@@ -40,19 +37,6 @@ PHASES_OF_MEANINGS = (
     "Phase 1 shows the atomic components of meanings. In phase 2 the numbers of games begin anew, and new stimuli "
     "combine the same components in new ways."
 )
-TOKEN = re.compile(r"\d{1,3}|[^\W\d_]+|[^\w\s]|_")
-SPECIAL = re.compile(r"<\|[^<>|]*\|>")  # special tokens that a server left in the text
-MOST_OBJECTS = 1000  # number of opening braces in an answer that are tried, from the end
-
-
-def estimated_tokens(text: str) -> int:
-    """Estimate the number of tokens in a text: one per word, per group of up to three digits, and per sign.
-
-    Example:
-        >>> estimated_tokens("You see: [-0.312 0.540]")
-        12
-    """
-    return sum(1 for _ in TOKEN.finditer(text))
 
 
 class Script:
@@ -224,65 +208,6 @@ def choices_of(settings: GameSettings, role: str, decides: bool, speaks: bool) -
     if speaks:
         found["message"] = [[str(n) for n in range(settings.vocab_size + 1)]] * settings.length
     return found
-
-
-# -- answers -----------------------------------------------------------------------------------------------------------
-
-
-def parse(raw: str, cut: bool = False) -> TextReply:
-    """Parse an answer: its last JSON object with a decision or a message, or a lone number as the decision.
-
-    Decision and message are not checked. They are read only from the text after the last thought
-    (`icy.text.answers`). An answer with a thought that does not end is not read.
-
-    Args:
-        raw: the text of the answer.
-        cut: whether the text was cut at the largest number of tokens. It may then be a thought without markers, so a
-            JSON object counts only at the end of the text.
-
-    Example:
-        >>> parse('I think so: {"decision": 0}').decision, parse("1").decision, parse("Yes, they are.").decision
-        (0, 1, None)
-        >>> parse('{"decision": "1", "message": [3, "1", 2]}').message
-        [3, 1, 2]
-        >>> parse('<think>Is it {"decision": 0}?').decision is None
-        True
-    """
-    text = without_thoughts(raw)
-    if text is None:
-        return TextReply(None, None, raw)
-    found, end = next((one for one in _objects(text) if {"decision", "message"} & one[0].keys()), (None, 0))
-    if found is None:
-        return TextReply(parse_whole(SPECIAL.sub("", text).strip()), None, raw)
-    if cut and re.search(r"\w", SPECIAL.sub("", text[end:])):
-        return TextReply(None, None, raw)
-    return TextReply(_whole(found.get("decision")), _wholes(found.get("message")), raw)
-
-
-def _objects(text: str) -> list[tuple[dict[str, object], int]]:
-    """Return the JSON objects in a text with the position of their ends, the last object first."""
-    decoder, found, end = json.JSONDecoder(), [], 0
-    for place in [match.start() for match in re.finditer(r"\{", text)][-MOST_OBJECTS:]:
-        if place < end:  # inside an object that was read
-            continue
-        try:
-            one, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            continue
-        found.append((one, end))
-    return found[::-1]
-
-
-def _whole(value: object) -> int | None:
-    if isinstance(value, str):
-        return parse_whole(value.strip())
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _wholes(value: object) -> list[int] | None:
-    found = [_whole(one) for one in value] if isinstance(value, list) else [None]
-    numbers = [one for one in found if one is not None]
-    return numbers if len(numbers) == len(found) else None
 
 
 def rounded(shown: ArrayLike) -> Float64[NDArray[np.float64], "..."]:

@@ -1,16 +1,24 @@
-"""Text models: their interface and names, requests to them, and their replies."""
+"""Requests of S2B to text models, their constraints, and how answers are read as decisions and messages."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+import json
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from types import MappingProxyType
-from typing import TypedDict
+from math import prod
+from typing import Any, ClassVar, TypedDict
 
-from icy.core.errors import PluginError
-from icy.core.registry import TEXT_MODEL, Entry, registry
-from icy.s2b.players.interface import Seat
+from icy.core.checks import parse_whole
+from icy.core.errors import InvalidSettingError
+from icy.text.answers import without_thoughts
+from icy.text.interface import Answer, Question, Usage
 from icy.text.interface import TextSettings as TextSettings
-from icy.text.interface import Usage, read_address
+from icy.text.models import TextModel as TextModel
+from icy.text.models import text_model as text_model
+
+MOST_ANSWERS = 10_000  # largest number of answers that a request lists
+SPECIAL = re.compile(r"<\|[^<>|]*\|>")  # special tokens that a server left in the text
+MOST_OBJECTS = 1000  # number of opening braces in an answer that are tried, from the end
 
 # -- requests to text models, and their replies ------------------------------------------------------------------------
 
@@ -26,7 +34,7 @@ class Choices(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class TextRequest:
+class TextRequest(Question):
     """One request to a text model. The prompt includes the whole history, because models have no memory.
 
     Attributes:
@@ -48,8 +56,36 @@ class TextRequest:
     phase: str = "support"
     game: int = 1
     round: int = 1
-    max_tokens: int = 1024
-    seed: int = 0
+
+    def asked(self) -> dict[str, object]:
+        """Return all that an answer depends on except the model; see Question."""
+        return {name: getattr(self, name) for name in ("prompt", "choices", "max_tokens", "seed")}
+
+    def parts(self) -> list[str | Sequence[str]]:
+        """Return the JSON of an answer: texts, and in between the choices at each place."""
+        found: list[str | Sequence[str]] = ["{"]
+        if "decision" in self.choices:
+            found += ['"decision": ', self.choices["decision"]]
+        if "message" in self.choices:
+            found.append(", " * (len(found) > 1) + '"message": [')
+            for place, tokens in enumerate(self.choices["message"]):
+                found += [", " * bool(place), tokens]
+            found.append("]")
+        return [*found, "}"]
+
+    def constraint(self, how: str) -> dict[str, object]:
+        """Return the fields of a request that constrain the answer to the choices; see `constraint`."""
+        return constraint(how, self.choices)
+
+    def read(self, answer: Answer, saved: Mapping[str, Any] | None = None) -> "TextReply":
+        """Return the decision and the message in an answer, or those saved; see Question."""
+        names = {name: getattr(answer, name) for name in ("usage", "cached", "finish", "model", "fingerprint")}
+        if saved is not None:
+            return TextReply(saved["decision"], saved["message"], answer.text, **names)
+        read = parse(answer.text if answer.marked is None else answer.marked, answer.cut)
+        options = self.choices.get("decision", []) if answer.logprobs else []
+        logprobs = [answer.logprobs[one] for one in options if one in answer.logprobs] or None
+        return TextReply(read.decision, read.message, answer.text, logprobs, **names)
 
 
 @dataclass(frozen=True)
@@ -68,6 +104,8 @@ class TextReply:
         model: the model that answered, as a server reports it; None if unknown.
         fingerprint: the server's fingerprint of the model and its settings (`system_fingerprint`); None if unknown.
     """
+
+    SAVED: ClassVar[Sequence[str]] = ("raw", "decision", "message", "usage")  # facts on the disk
 
     decision: int | None
     message: list[int] | None = None
@@ -93,137 +131,138 @@ def valid_message(request: TextRequest, message: object) -> bool:
     return all(type(token) is int and str(token) in known[place] for place, token in enumerate(message))
 
 
-# -- text models: their interface and their names ----------------------------------------------------------------------
+# -- constraints -------------------------------------------------------------------------------------------------------
 
 
-SERVER = "http"  # the text model for URLs
-
-
-class TextModel:
-    """Base class of text models: they map a TextRequest to a TextReply. A subclass implements `reply` or `answer`.
-
-    Attributes:
-        name: name in tables.
-        privileged: whether the model gets the game and its latents in `begin`; for tests.
-        worth_keeping: whether `icy s2b text` saves its answers on the disk.
-        retried: number of failed tries that were repeated.
-        reads_text: whether `icy.s2b.text.prompt.parse` reads decision and message from the text of an answer; saved
-            answers are then parsed again.
-        remote: whether a server answers, which may change its model while its address and name remain.
-        cuts_prompts: whether the model was seen to read far fewer tokens than a prompt has.
-        registration: name, version and settings of a model that user code registered. It is part of the cache's keys.
-        note_answers: called after answers, so that values that the code itself changes do not make another model.
-    """
-
-    name = ""
-    privileged = False
-    worth_keeping = True
-    retried = 0
-    reads_text = False
-    remote = False
-    cuts_prompts = False
-    registration: Mapping[str, object] = MappingProxyType({})
-    note_answers: Callable[[], None] = staticmethod(lambda: None)
-
-    def begin(self, seat: Seat) -> None:
-        """Prepare for a batch of episodes. A model that uses only the prompts need not implement it."""
-
-    def reply(self, request: TextRequest) -> TextReply:
-        """Answer one request. The answer must not depend on other requests."""
-        if type(self).answer is TextModel.answer:
-            raise NotImplementedError
-        ((_, reply),) = self.answer([request])
-        return reply
-
-    def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
-        """Yield the index of each request with its reply, in any order, as replies arrive."""
-        for place, request in enumerate(requests):
-            yield place, self.reply(request)
-
-    def identity(self) -> dict[str, object]:
-        """Return all that answers depend on except the request, for JSON. It is part of the cache's keys."""
-        return {"model": self.name}
-
-    def description(self) -> dict[str, object]:
-        """Return the server's present description of a remote model, for JSON. It is part of the cache's keys."""
-        return {}
-
-
-class FunctionModel(TextModel):
-    """A text model that calls a function, which maps a TextRequest to a TextReply."""
-
-    def __init__(self, function: Callable[[TextRequest], TextReply], name: str) -> None:
-        self.function, self.name = function, name
-
-    def reply(self, request: TextRequest) -> TextReply:
-        """Call the function."""
-        return self.function(request)
-
-
-def text_model(name: str, settings: TextSettings | None = None) -> TextModel:
-    """Create a text model by name.
-
-    Args:
-        name: `URL#MODEL` for an OpenAI-compatible server, as in "http://localhost:8000/v1#llama"; or the name of a
-            registered text model (`icy list text-models`), with its argument after `#`, as in "transformers#FOLDER".
-        settings: settings of sampling, and of requests to a server.
-
-    Returns:
-        The text model. Its method `reply` answers one TextRequest.
+def constraint(how: str, choices: Choices) -> dict[str, object]:
+    """Return the request fields that constrain the answer to the choices.
 
     Raises:
-        UnknownNameError: no text model has this name.
-        InvalidSettingError: the URL or the name is wrong.
-        PluginError: the model's factory does not return a TextModel or a function.
+        InvalidSettingError: there are too many answers to list.
+    """
+    if how == "json-schema":
+        form = {"name": "answer", "strict": True, "schema": schema(choices)}
+        return {"response_format": {"type": "json_schema", "json_schema": form}}
+    if how == "structured-outputs":
+        return {"structured_outputs": {"choice": all_answers(choices)}}
+    if how == "guided-choice":
+        return {"guided_choice": all_answers(choices)}
+    return {"grammar": grammar(choices)} if how == "grammar" else {}
+
+
+def schema(choices: Choices) -> dict[str, object]:
+    """Return the JSON schema of an answer."""
+    parts: dict[str, object] = {}
+    if "decision" in choices:
+        parts["decision"] = _one_of(choices["decision"])
+    if "message" in choices:
+        length = len(choices["message"])
+        parts["message"] = {
+            "type": "array", "items": _one_of(choices["message"][0]), "minItems": length, "maxItems": length,
+        }  # fmt: skip
+    return {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
+
+
+def _one_of(numbers: Sequence[str]) -> dict[str, object]:
+    return {"type": "integer", "enum": [int(one) for one in numbers]}
+
+
+def all_answers(choices: Choices) -> list[str]:
+    """Return every possible answer, as JSON.
+
+    Raises:
+        InvalidSettingError: there are too many answers.
+    """
+    decisions, tokens = choices.get("decision", [""]), choices.get("message", [])
+    count = len(decisions) * prod(map(len, tokens))
+    if count > MOST_ANSWERS:
+        raise InvalidSettingError(
+            f"A list of all {count:,} answers is too long (the limit is {MOST_ANSWERS:,}); take "
+            "--constrain json-schema or grammar."
+        )
+    found = []
+    for decision, *message in itertools.product(decisions, *tokens):
+        answer: dict[str, Any] = {"decision": int(decision)} if "decision" in choices else {}
+        found.append(json.dumps(answer | ({"message": [int(one) for one in message]} if tokens else {})))
+    return found
+
+
+def grammar(choices: Choices) -> str:
+    """Return the grammar of an answer, in llama.cpp's GBNF.
 
     Example:
-        >>> from icy.s2b import TextRequest, text_model
-        >>> text_model("scripted-yes").reply(TextRequest("Yes or no?", {"decision": ["0", "1"]})).decision
-        0
+        >>> print(grammar({"decision": ["0", "1"]}))
+        root ::= "{" "\\"decision\\": " ("0" | "1") "}"
     """
-    entry, which = _entry(name)
-    return made_of(entry, which, settings or TextSettings())
+    parts = []
+    if "decision" in choices:
+        parts.append(rf'"\"decision\": " {_either(choices["decision"])}')
+    if "message" in choices:
+        tokens = ' ", " '.join(_either(one) for one in choices["message"])
+        parts.append(rf'"\"message\": [" {tokens} "]"')
+    inner = ' ", " '.join(parts)
+    return f'root ::= "{{" {inner} "}}"'
 
 
-def check_name(name: str) -> None:
-    """Raise an error for an unknown name, without creating the model; as for `text_model`."""
-    if _entry(name)[0].name == SERVER:
-        read_address(name)
+def _either(options: Sequence[str]) -> str:
+    quotes = [f'"{one}"' for one in options]
+    return f"({' | '.join(quotes)})"
 
 
-def _entry(name: str) -> tuple[Entry, str]:
-    """Return the entry of a text model, and the argument of its factory."""
-    before, _, which = name.partition("#")
-    host, slash, _ = before.partition("/")
-    is_address = ":" in before or (slash and "." in host)  # right or wrong, not the name of a text model
-    return registry.get(SERVER if is_address else before, TEXT_MODEL), name if is_address else which
+# -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def made_of(entry: Entry, which: str, settings: TextSettings) -> TextModel:
-    """Create the text model of a registry entry.
+def parse(raw: str, cut: bool = False) -> TextReply:
+    """Parse an answer: its last JSON object with a decision or a message, or a lone number as the decision.
+
+    Decision and message are not checked. They are read only from the text after the last thought
+    (`icy.text.answers`). An answer with a thought that does not end is not read.
 
     Args:
-        entry: the registry entry.
-        which: the text after # in the model's name.
-        settings: settings of sampling, and of requests to a server.
+        raw: the text of the answer.
+        cut: whether the text was cut at the largest number of tokens. It may then be a thought without markers, so a
+            JSON object counts only at the end of the text.
 
-    Raises:
-        PluginError: the factory does not return a TextModel or a function.
+    Example:
+        >>> parse('I think so: {"decision": 0}').decision, parse("1").decision, parse("Yes, they are.").decision
+        (0, 1, None)
+        >>> parse('{"decision": "1", "message": [3, "1", 2]}').message
+        [3, 1, 2]
+        >>> parse('<think>Is it {"decision": 0}?').decision is None
+        True
     """
-    name = f"{entry.name}#{which}" if which else entry.name
-    made = entry.create(which, settings)
-    if not isinstance(made, TextModel) and callable(made):
-        made = FunctionModel(made, name)
-    if not isinstance(made, TextModel):
-        raise PluginError(f"{entry.qualified} is a {type(made).__name__}; derive it from icy.s2b.TextModel.")
-    made.name = made.name or name
-    if entry.origin.partition(".")[0] != "icy":  # icy's own models have a complete identity
-        made.registration = {
-            "name": name,
-            "version": entry.full_version,
-            **settings.sampling,
-            "constrain": settings.constrain,
-            "body": dict(settings.body),
-        }
-        made.note_answers = partial(entry.note_changes, entry.parts)
-    return made
+    text = without_thoughts(raw)
+    if text is None:
+        return TextReply(None, None, raw)
+    found, end = next((one for one in _objects(text) if {"decision", "message"} & one[0].keys()), (None, 0))
+    if found is None:
+        return TextReply(parse_whole(SPECIAL.sub("", text).strip()), None, raw)
+    if cut and re.search(r"\w", SPECIAL.sub("", text[end:])):
+        return TextReply(None, None, raw)
+    return TextReply(_whole(found.get("decision")), _wholes(found.get("message")), raw)
+
+
+def _objects(text: str) -> list[tuple[dict[str, object], int]]:
+    """Return the JSON objects in a text with the position of their ends, the last object first."""
+    decoder, found, end = json.JSONDecoder(), [], 0
+    for place in [match.start() for match in re.finditer(r"\{", text)][-MOST_OBJECTS:]:
+        if place < end:  # inside an object that was read
+            continue
+        try:
+            one, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            continue
+        found.append((one, end))
+    return found[::-1]
+
+
+def _whole(value: object) -> int | None:
+    if isinstance(value, str):
+        return parse_whole(value.strip())
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _wholes(value: object) -> list[int] | None:
+    found = [_whole(one) for one in value] if isinstance(value, list) else [None]
+    numbers = [one for one in found if one is not None]
+    return numbers if len(numbers) == len(found) else None

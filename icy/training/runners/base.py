@@ -127,8 +127,8 @@ def _results(job: Job, report: JobReport | None) -> Iterator[Result | Exception]
             yield outcome.replicate, job.record(outcome), outcome.files
         if remaining:
             raise IcyError(f"{job.name} ended without a result of this replicate.")
-    except StoreError:
-        raise  # a full disk or a missing folder: other records cannot be stored either
+    except (StoreError, SurroundingsError):
+        raise  # a full disk or a server that fails: the other replicates cannot be trained or stored either
     except Exception as error:
         if error in of_callback:
             raise

@@ -16,12 +16,11 @@ from icy.core.errors import InvalidSettingError
 from icy.core.register import register_text_model
 from icy.core.registry import registry
 from icy.s2b import TextModel, TextReply, TextRequest, TextSettings, evaluate_text, text_model
-from icy.s2b.text.cache import CachedModel, keeping
-from icy.s2b.text.http import all_answers, grammar, schema
-from icy.s2b.text.prompt import estimated_tokens
-from icy.s2b.text.text_model import Choices, FunctionModel
+from icy.s2b.text.text_model import Choices, all_answers, grammar, schema
 from icy.text.answers import described
-from icy.text.interface import Constraint, ServerError, Usage
+from icy.text.cache import CachedModel, keeping
+from icy.text.interface import Constraint, ServerError, Usage, estimated_tokens
+from icy.text.models import FunctionModel
 from tests.text.server import YES, Answer, Asked, StandIn, chosen, failed, said, serving
 
 QUICK: dict[str, Any] = {"backoff": 0.002, "timeout": 5.0, "retries": 4}

@@ -26,10 +26,10 @@ from icy.s2b import (
     text_model,
 )
 from icy.s2b.players.speakers import DigitalSpeaker
-from icy.s2b.text.cache import CachedModel
 from icy.s2b.text.prompt import FORMS, rounded
 from icy.s2b.text.scripted import YesModel
-from icy.s2b.text.text_model import FunctionModel
+from icy.text.cache import CachedModel
+from icy.text.models import FunctionModel
 from tests.s2b.helpers import GAMES
 from tests.s2b.text.helpers import RoundedNearest, decisions
 

@@ -30,12 +30,12 @@ from icy.s2b.text.prompt import (
     WRONG,
     Script,
     choices_of,
-    estimated_tokens,
-    parse,
     rounded,
 )
 from icy.s2b.text.scripted import as_json
-from icy.s2b.text.text_model import FunctionModel, valid_decision, valid_message
+from icy.s2b.text.text_model import parse, valid_decision, valid_message
+from icy.text.interface import estimated_tokens
+from icy.text.models import FunctionModel
 from tests.s2b.helpers import GAMES
 
 

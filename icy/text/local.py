@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import InvalidSettingError, PluginError, quoted
 from icy.core.machine import resolve_device
-from icy.text.answers import open_thought, without_thoughts
-from icy.text.interface import CUT, Usage
 
-from .prompt import parse
-from .text_model import TextModel, TextReply, TextRequest, TextSettings
+from .answers import open_thought, without_thoughts
+from .interface import CUT, Answer, Question, TextSettings, Usage
+from .models import TextModel
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,27 +54,28 @@ class TransformersModel(TextModel):
             "constrained": self.settings.constrain != "none",
         }
 
-    def reply(self, request: TextRequest) -> TextReply:
-        """Answer one request. The random numbers depend only on the request's seed."""
+    def reply(self, request: Question) -> Any:
+        """Answer one question. The random numbers depend only on the question's seed."""
         import torch
 
-        text = self._prompt(request.prompt)
+        text, parts = self._prompt(request), request.parts()
         with torch.random.fork_rng(), torch.inference_mode():
             torch.manual_seed(request.seed)
-            if self.settings.constrain == "none":
-                return self._written(text, request.max_tokens)
-            return self._chosen(text, request)
+            if parts and (request.candidates or self.settings.constrain != "none"):
+                return request.read(self._chosen(text, parts))
+            return request.read(self._written(text, request.max_tokens))
 
-    def _prompt(self, prompt: str) -> str:
-        """Apply the model's chat template to the prompt, if it has one."""
+    def _prompt(self, question: Question) -> str:
+        """Apply the model's chat template to a prompt, if it has one."""
+        prompt = question.prompt
+        said = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
         if not self._is_chat():
-            return f"{prompt}\n"
-        said = [{"role": "user", "content": prompt}]
+            return "\n".join(str(one["content"]) for one in said) + question.gap
         return str(self.tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True))
 
     # -- free answers --------------------------------------------------------------------------------------------------
 
-    def _written(self, text: str, max_tokens: int) -> TextReply:
+    def _written(self, text: str, max_tokens: int) -> Answer:
         read = self.tokenizer(text, return_tensors="pt", add_special_tokens=not self._is_chat()).to(self.model.device)
         length = read["input_ids"].shape[1]
         sampling = self.settings.sampling
@@ -92,34 +92,26 @@ class TransformersModel(TextModel):
         rest = without_thoughts(open_thought(text) + marked)  # markers of thoughts may be special tokens
         for token in self.tokenizer.all_special_tokens:
             rest = rest and rest.replace(token, "")
-        read = parse(rest or "", cut=finish == CUT)
-        return TextReply(read.decision, read.message, raw, usage=Usage(length, len(written)), finish=finish)
+        return Answer(raw, finish, Usage(length, len(written)), marked=rest or "")
 
     def _is_chat(self) -> bool:
         return bool(getattr(self.tokenizer, "chat_template", None))
 
     # -- constrained answers -------------------------------------------------------------------------------------------
 
-    def _chosen(self, text: str, request: TextRequest) -> TextReply:
-        """Write the answer as JSON, with an option drawn at each place."""
-        raw, between, decision, logprobs = "{", "", None, None
-        if "decision" in request.choices:
-            raw += '"decision": '
-            decision, logprobs = self._choice(text + raw, request.choices["decision"])
-            raw, between = f"{raw}{decision}", ", "
-        message: list[int] | None = None
-        if "message" in request.choices:
-            raw, message = f'{raw}{between}"message": [', []
-            for place, tokens in enumerate(request.choices["message"]):
-                raw += ", " * bool(place)
-                token, _ = self._choice(text + raw, tokens)
-                raw, message = f"{raw}{token}", [*message, token]
-            raw += "]"
-        counts = [len(self._ids(one)) for one in (text, raw + "}")]
-        return TextReply(decision, message, raw + "}", logprobs, Usage(*counts))
+    def _chosen(self, text: str, parts: Sequence[str | Sequence[str]]) -> Answer:
+        """Write an answer of this form, with an option drawn at each place."""
+        raw, logprobs = "", dict[str, float]()
+        for part in parts:
+            if isinstance(part, str):
+                raw += part
+            else:
+                which, found = self._choice(text + raw, part)
+                raw, logprobs = raw + part[which], logprobs or dict(zip(part, found, strict=True))
+        return Answer(raw, usage=Usage(*(len(self._ids(one)) for one in (text, raw))), logprobs=logprobs)
 
     def _choice(self, context: str, options: Sequence[str]) -> tuple[int, list[float]]:
-        """Draw an option by the likelihood of its text after the context; return it and all log-probabilities."""
+        """Draw an option by the likelihood of its text after a context; return its place, all log-probabilities."""
         import torch
 
         logprobs = torch.log_softmax(
@@ -130,7 +122,7 @@ class TransformersModel(TextModel):
             which = int(logprobs.argmax())
         else:
             which = int(torch.multinomial(torch.softmax(logprobs / temperature, 0), 1))
-        return int(options[which]), logprobs.tolist()
+        return which, logprobs.tolist()
 
     def _likelihoods(self, context: str, options: Sequence[str]) -> list[float]:
         """Return the log-likelihoods of the options after the context, without the tokens that all share."""

@@ -3,31 +3,105 @@
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from icy.core.code import digest_of, parts_of, short_hash
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.files import require_room, write_atomically
-from icy.s2b.players.interface import Seat
-from icy.text.answers import is_count
-from icy.text.interface import CUT, ServerError, Usage
 
-from .prompt import parse
-from .text_model import FunctionModel, TextModel, TextReply, TextRequest
+from .interface import Answer, BudgetError, Question, ServerError, TextSettings
+from .models import FunctionModel, TextModel, text_model
 
 FORM = 1  # version of the files
 OPTION = "--cache"  # the option that sets the folder
+NOT_SAVED = "none"  # in place of a folder
 log = logging.getLogger(__name__)
+_shared: dict[tuple[str, str], TextModel] = {}  # by name and run
 
 
-def keeping(model: TextModel, folder: str | Path | None) -> TextModel:
-    """Wrap a model to save its answers in a folder, unless the folder is None or saving is not useful."""
+def keeping(model: TextModel, folder: str | Path | None, most: int | None = None) -> TextModel:
+    """Wrap a model to save its answers in a folder, and to get at most a number of requests.
+
+    Args:
+        model: the model.
+        folder: folder of the answers; None does not save them. Answers of scripted models are not saved.
+        most: largest number of requests that the model gets; None for any number.
+    """
+    model = model if most is None else LimitedModel(model, most)
     return model if folder is None or not model.worth_keeping else CachedModel(model, folder)
 
 
-class CachedModel(TextModel):
+def shared_model(name: str, settings: TextSettings, folder: str, most: int | None, run: str) -> TextModel:
+    """Return the text model of a run. All calls of a process for a run get the same one, which counts its requests.
+
+    Args:
+        name: name of the text model.
+        settings: settings of sampling, and of requests to a server.
+        folder: folder of the answers; NOT_SAVED does not save them.
+        most: largest number of requests that the model gets in the run.
+        run: any text that distinguishes runs.
+    """
+    if any(run != other for _, other in _shared):
+        _shared.clear()  # local models need much memory
+    if (name, run) not in _shared:
+        _shared[name, run] = keeping(text_model(name, settings), None if folder == NOT_SAVED else folder, most)
+    return _shared[name, run]
+
+
+class _Wrapper(TextModel):
+    """A text model that asks another one."""
+
+    def __init__(self, model: TextModel) -> None:
+        self.model, self.name = model, model.name
+        self.privileged, self.worth_keeping, self.remote = model.privileged, model.worth_keeping, model.remote
+        self.reads_text, self.registration = model.reads_text, model.registration
+        self.note_answers = model.note_answers  # type: ignore[method-assign]
+
+    def begin(self, seat: Any) -> None:
+        """Begin a batch of questions; see TextModel."""
+        self.model.begin(seat)
+
+    @property
+    def retried(self) -> int:  # type: ignore[override]
+        """Number of failed tries that the model repeated."""
+        return self.model.retried
+
+    def identity(self) -> dict[str, object]:
+        """Return the model's identity."""
+        return self.model.identity()
+
+    def description(self) -> dict[str, object]:
+        """Return the server's description of the model."""
+        return self.model.description()
+
+
+class LimitedModel(_Wrapper):
+    """A text model that gets at most a number of requests.
+
+    Args:
+        model: the model that answers.
+        most: the number.
+    """
+
+    def __init__(self, model: TextModel, most: int) -> None:
+        super().__init__(model)
+        self.most = self.left = most
+
+    def answer(self, requests: Sequence[Question]) -> Iterator[tuple[int, Any]]:
+        """Yield the model's replies.
+
+        Raises:
+            BudgetError: there are more requests than are left; replies to the others are yielded first.
+        """
+        allowed = requests[: self.left]
+        self.left -= len(allowed)
+        yield from self.model.answer(allowed) if allowed else ()
+        if len(allowed) < len(requests):
+            raise BudgetError(f"{self.name} got {self.most:,} requests, the largest number (max_requests).")
+
+
+class CachedModel(_Wrapper):
     """A text model that saves its answers: one file per answer, named by a hash of model, settings and request.
 
     Files contain the answer and its count of tokens, but not the prompt or a key. Invalid answers are saved too, and
@@ -46,7 +120,8 @@ class CachedModel(TextModel):
     """
 
     def __init__(self, model: TextModel, folder: str | Path) -> None:
-        self.model, self.folder, self.name = model, Path(folder), model.name
+        super().__init__(model)
+        self.folder = Path(folder)
         if model.privileged:
             raise IncompatibleError(
                 f"Answers of {model.name} do not depend only on the prompts, so they cannot be saved; use no cache."
@@ -56,26 +131,21 @@ class CachedModel(TextModel):
         except StoreError as error:
             raise StoreError(str(error).replace("--out", OPTION)) from error
         self._identity = model.identity()
-        self._code = dict(model.registration) or _code(model)
+        self._code = dict(model.registration) or _code(model.model if isinstance(model, LimitedModel) else model)
         self._served: list[dict[str, object]] = []  # reports of the server's present model, the last one last
         self._asks, self._warned = model.remote, set[str]()
         self._description: dict[str, object] = {}
 
-    def begin(self, seat: Seat) -> None:
-        """Begin a batch of episodes; see TextModel."""
+    def begin(self, seat: Any) -> None:
+        """Begin a batch of questions; see TextModel."""
         self.model.begin(seat)
         self._asks = self.model.remote
 
-    @property
-    def retried(self) -> int:  # type: ignore[override]
-        """Number of failed tries that the model repeated."""
-        return self.model.retried
-
     def identity(self) -> dict[str, object]:
-        """Return the model's identity."""
+        """Return the model's identity, as it was at the start."""
         return self._identity
 
-    def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
+    def answer(self, requests: Sequence[Question]) -> Iterator[tuple[int, Any]]:
         """Yield the saved replies, then the model's replies, which are saved first."""
         missing: list[int] = []
         try:
@@ -93,28 +163,27 @@ class CachedModel(TextModel):
             self.model.note_answers()
         except ServerError as error:
             rest = f"Earlier answers are saved in {self.folder}: run the same command again to continue."
-            raise ServerError(f"{error} {rest}") from None
+            raise type(error)(f"{error} {rest}") from None
 
-    def path(self, request: TextRequest, served: Mapping[str, object] | None = None) -> Path:
+    def path(self, request: Question, served: Mapping[str, object] | None = None) -> Path:
         """Return the file of the answer to a request.
 
         Args:
             request: the request.
             served: the server's report of its model; by default the last report.
         """
-        asked = {name: getattr(request, name) for name in ("prompt", "choices", "max_tokens", "seed")}
         last = self._served[-1] if self._served else self._description
         facts = {"served": last if served is None else served, "registration": self._code}
         whole = {
             "form": FORM,
             **self._identity,
-            "request": asked,
+            "request": request.asked(),
             **{name: fact for name, fact in facts.items() if fact},
         }
         key = short_hash(json.dumps(whole, sort_keys=True, default=str), 16)
         return self.folder / key[:2] / f"{key}.json"
 
-    def _taken(self, request: TextRequest, reply: TextReply) -> TextReply:
+    def _taken(self, request: Question, reply: Any) -> Any:
         """Save a reply of the model, and return it; but prefer an answer that the same model gave before."""
         if self.model.remote:
             self._note_model(reply)
@@ -122,12 +191,12 @@ class CachedModel(TextModel):
                 if not any(self._served) and before.raw != reply.raw:
                     self._warn("%s answers a saved request differently now, so its model may have changed.")
                 return before
-        data = {name: getattr(reply, name) for name in ("raw", "decision", "message", "usage")}
+        data = {name: getattr(reply, name) for name in reply.SAVED}
         data |= {} if reply.finish is None else {"finish": reply.finish}
         write_atomically(self.path(request), json.dumps(data).encode(), OPTION)
         return reply
 
-    def _note_model(self, reply: TextReply) -> None:
+    def _note_model(self, reply: Any) -> None:
         """Note which model answered, and warn if it is unknown or another model than before."""
         facts = {"model": reply.model, "fingerprint": reply.fingerprint}
         report = {name: fact for name, fact in facts.items() if fact and fact != self._identity.get("model")}
@@ -140,8 +209,8 @@ class CachedModel(TextModel):
             self._served.clear()
         if not served:
             self._warn(
-                "%s does not report which model answers: choose another --cache, or --no-cache, after you change its "
-                "model, because icy cannot distinguish saved answers of the two models."
+                "%s does not report which model answers: choose another --cache, or save no answers, after you change "
+                "its model, because icy cannot distinguish saved answers of the two models."
             )
         self._served = [one for one in self._served if one != served] + [served]
 
@@ -151,26 +220,21 @@ class CachedModel(TextModel):
             self._warned.add(sentence)
             log.warning(sentence, self.name, *names)
 
-    def _found(self, request: TextRequest) -> TextReply | None:
+    def _found(self, request: Question) -> Any | None:
         """Return the saved answer of the present model; None if it does not exist or cannot be read."""
-        found = (self._read(self.path(request, served)) for served in self._served[::-1] or [self._description])
+        found = (
+            self._read(request, self.path(request, served)) for served in self._served[::-1] or [self._description]
+        )
         return next((one for one in found if one is not None), None)
 
-    def _read(self, path: Path) -> TextReply | None:
-        """Return the answer in a file; None if it does not exist or cannot be read."""
+    def _read(self, request: Question, path: Path) -> Any:
+        """Return the reply in a file; None if it does not exist or cannot be read."""
         try:
             data = json.loads(path.read_bytes())
-            usage = None if data["usage"] is None else Usage(*data["usage"])
-            raw, finish = str(data["raw"]), data.get("finish")
-            reply = TextReply(data["decision"], data["message"], raw, None, usage, True, finish and str(finish))
+            # A text is read again, since an earlier version of icy may have read it differently.
+            return request.read(Answer.restored(data), None if self.model.reads_text else data)
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
-        if usage is not None and not all(map(is_count, usage)):
-            return None
-        if self.model.reads_text:  # an earlier version of icy may have read it differently
-            read = parse(raw, cut=finish == CUT)
-            return replace(reply, decision=read.decision, message=read.message)
-        return reply
 
 
 def _code(model: TextModel) -> dict[str, object]:
