@@ -11,6 +11,7 @@ from torch import Tensor
 
 from icy.core.checks import real_number, whole_number
 from icy.core.errors import InvalidSettingError, require_known
+from icy.core.gpu import is_gpu
 from icy.core.noise import counter_hash, shift
 
 from .world import Keys, Objects, World
@@ -82,7 +83,7 @@ def render(figures: Figures, canvas: int, window: int) -> Float[Tensor, "figure 
         window: side in pixels of the computed part of an image; see `window_for`.
     """
     images = torch.zeros(len(figures.form), 3, canvas * canvas, device=figures.form.device, dtype=torch.float32)
-    at_once = AT_ONCE_ON_GPU if images.is_cuda else AT_ONCE
+    at_once = AT_ONCE_ON_GPU if is_gpu(images.device) else AT_ONCE
     for first in range(0, len(images), at_once):
         some = slice(first, first + at_once)
         _draw(figures.part(some), images[some], canvas, window)
