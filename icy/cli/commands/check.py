@@ -209,6 +209,7 @@ def _devices() -> Iterable[Fact]:
         from icy.models.kernels import triton_steps
 
         yield "cells on a GPU", triton_steps.in_use(), True
+        yield "measure it", "in a clone of icy: python -m benchmarks.gpu (at most 15 minutes)", True
     yield "--device auto", gpu.resolve("auto"), True
 
 
