@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 from unittest import mock
 
@@ -41,12 +41,13 @@ class StandIn(TorchDispatchMode):
     Attributes:
         events: number of waits, copies and captures, by name.
         capturing: whether operations are being captured.
+        around: makes a block around the operations of a capture, to count them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, around: Callable[[], AbstractContextManager[Any]] = nullcontext) -> None:
         super().__init__()
         self.events: Counter[str] = Counter()
-        self.capturing = False
+        self.capturing, self.around = False, around
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs, name = kwargs or {}, func.overloadpacket.__name__
@@ -102,7 +103,8 @@ class StandIn(TorchDispatchMode):
         self.events["captured"] += 1
         self.capturing = True
         try:
-            operations()
+            with self.around():
+                operations()
         finally:
             self.capturing = False
 
@@ -129,9 +131,9 @@ class Calls(TorchFunctionMode):
 
 
 @contextmanager
-def gpu_of_meta() -> Iterator[StandIn]:
-    """Within the block, take "meta" for the only GPU of this machine."""
-    standing = StandIn()
+def gpu_of_meta(around: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Iterator[StandIn]:
+    """Within the block, take "meta" for the only GPU of this machine; `around` as of StandIn."""
+    standing = StandIn(around)
     replaced: dict[str, Any] = {
         "NAME": META,
         "names": lambda: [META],
