@@ -4,9 +4,9 @@ First the tests that need a GPU, then the rows of the speed page, by icy and by 
 gpu-floors.md estimates without a GPU. Each finished step has a log in benchmarks/gpu/ (or `--out`) and is not run
 again, so the command can be interrupted, and continues. It writes gpu.md, a page, and gpu.json, a file to send.
 
-Longer steps run with `--only NAME` or `--all`: a profile of a captured update (captured.py); rows with plain updates and
-without Triton; the time of all of Perkins21 table 13 for SOFT; the atlas at 5x10; topsim and S2B on the device; the best
-number of processes that share the device; TF32. The step `count` needs no GPU: it counts the launches of an update.
+Longer steps run with `--only NAME` or `--all`: a profile of a captured update (captured.py); rows with plain updates
+and without Triton; the time of all of Perkins21 table 13 for SOFT; the atlas at 5x10; topsim and S2B on the device; the
+best number of processes that share the device; TF32. The step `count` needs no GPU: it counts an update's launches.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ from results.pages import describe_versions, fill_template, read_options
 ARCHITECTURES = (80, 90, 100)
 SIZES = (33, 64, 128, 256, 512)  # hidden sizes; a program works on the next power of two
 ALIGNED = 16  # Triton compiles another form if numbers and addresses are multiples of it
-MOST_REGISTERS, MOST_SHARED = 96, 2048  # of a thread, and bytes of a block of 4 warps: at least 5 blocks fit in an SM
+MOST_REGISTERS, MOST_UNALIGNED = 96, 168  # of a thread, so that at least 5 and 3 blocks of 4 warps fit in an SM
+MOST_SHARED = 2048  # bytes of a block
 USAGE = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)")
 FORMS: dict[str, tuple[dict[str, bool], ...]] = {  # the constants of kernels that have some
     "gru_backward": ({"SHARED": False}, {"SHARED": True}),
@@ -52,6 +53,12 @@ class Compiled(NamedTuple):
     registers: int
     shared: int
     spilled: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether it keeps the limits."""
+        most = MOST_UNALIGNED if self.size % ALIGNED else MOST_REGISTERS
+        return self.registers <= most and self.shared <= MOST_SHARED and not self.spilled
 
 
 def compiled(architectures: Sequence[int] = ARCHITECTURES, sizes: Sequence[int] = SIZES) -> Iterator[Compiled]:
@@ -136,6 +143,7 @@ def main() -> None:
             count=len(found),
             kernels=len({one.kernel for one in found}),
             registers=MOST_REGISTERS,
+            unaligned=MOST_UNALIGNED,
             shared=MOST_SHARED,
             table=table(found),
         )
