@@ -223,20 +223,20 @@ class Estimate:
     The number of kernels does not depend on the replicates; bytes and operations of each grow by the same for each.
 
     Attributes:
-        one, two: counts with one and with two replicates, with Triton.
+        two, three: counts with two and with three replicates, with Triton.
         plain: operations that Python starts in an update of an ordinary module.
         usual: replicates of the usual stack.
     """
 
-    one: Counted
     two: Counted
+    three: Counted
     plain: int
     usual: int
 
     def kernels(self, replicates: int) -> Iterator[Kernel]:
         """Yield the kernels of an update of a stack."""
-        for a, b in zip(self.one.kernels, self.two.kernels, strict=True):
-            more = replicates - 1
+        more = replicates - 2
+        for a, b in zip(self.two.kernels, self.three.kernels, strict=True):
             yield Kernel(
                 a.name, a.bytes + more * (b.bytes - a.bytes), a.operations + more * (b.operations - a.operations)
             )
@@ -272,8 +272,8 @@ class Estimate:
 
 def estimate(row: str) -> Estimate:
     """Count what an estimate of a row needs."""
-    one, two = (captured_update(row, replicates, triton=True) for replicates in (1, 2))
-    return Estimate(one, two, plain_operations(row), REPLICATES if is_probe(row) else SEEDS)
+    two, three = (captured_update(row, replicates, triton=True) for replicates in (2, 3))
+    return Estimate(two, three, plain_operations(row), REPLICATES if is_probe(row) else SEEDS)
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ def estimates(found: dict[str, Estimate]) -> str:
         seconds = one.seconds(one.usual)
         ratio = " to ".join(f"{ratio:.0f}" for ratio in one.to_plain)
         rate, stack = f"{one.usual / seconds:,.0f}", f"{one.stops_growing:,}"
-        rows.append([row, f"{one.one.launches:,}", one.usual, f"{1e3 * seconds:.2f}", rate, one.limit, stack])
+        rows.append([row, f"{one.two.launches:,}", one.usual, f"{1e3 * seconds:.2f}", rate, one.limit, stack])
         rows[-1] += [f"{one.plain:,}", ratio]
     return markdown_table(head, rows, numbers=(1, 2, 3, 4, 6, 7, 8))
 
