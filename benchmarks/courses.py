@@ -41,8 +41,15 @@ def is_probe(model: str) -> bool:
     return model.startswith(("sender/", "receiver/"))
 
 
-def make_course(model: str, where: Where, place: int = 0) -> Course:
-    """Return the training of a row in process `place`; processes have different replicates."""
+def make_course(model: str, where: Where, place: int = 0, seeds: int = SEEDS) -> Course:
+    """Return the training of a row in process `place`; processes have different replicates.
+
+    Args:
+        model: name of the row.
+        where: device, engine, and stack of a probe.
+        place: number of the process.
+        seeds: replicates of a pair or a game.
+    """
     kind, _, rest = model.partition("/")
     if kind == "agent":
         learner, core = rest.split("/")
@@ -52,10 +59,10 @@ def make_course(model: str, where: Where, place: int = 0) -> Course:
     if is_probe(model):
         stack: Lockstep = stack_of(model, where, place)
         return Course(lambda count: stack.advance(stack.updates + count), where.stack, stack.learner.engine)
-    first = FIRST_SEED + place * SEEDS
-    how = {"seeds": list(range(first, first + SEEDS)), "device": where.device, "engine": where.engine}
+    first = FIRST_SEED + place * seeds
+    how = {"seeds": list(range(first, first + seeds)), "device": where.device, "engine": where.engine}
     stack = (pair_stack if kind == "pair" else game_stack)(*rest.split("/"), how)
-    return Course(lambda count: stack.advance(stack.updates + count), SEEDS, stack.learner.engine)
+    return Course(lambda count: stack.advance(stack.updates + count), seeds, stack.learner.engine)
 
 
 def stack_of(model: str, where: Where, place: int = 0) -> Run:

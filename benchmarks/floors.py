@@ -1,14 +1,13 @@
-"""Count the launches of one captured update on a GPU, without a GPU: `python -m benchmarks.floors`.
+"""Estimate the time of captured updates on a GPU, without a GPU: `python -m benchmarks.floors`.
 
-The update runs on PyTorch's device "meta", where tensors have shapes but no numbers. Every operation that a GPU
-would run as a kernel is counted, with its bytes read and written and its floating-point operations: once with
-the steps of cells as single operations of PyTorch, and once as Triton kernels. Writes gpu-floors.md.
+The rows of the speed page train on a stand-in for a GPU (stand_in.py). Every operation that a GPU would run as a kernel
+is counted, with its bytes read and written and its floating-point operations. Writes gpu-floors.md.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,27 +20,25 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
-from benchmarks.harness import matching
-from icy.config.settings import settings_for
-from icy.core.representations import get_representation
+from benchmarks.courses import SEEDS, is_probe, make_course
+from benchmarks.harness import Where, matching
+from benchmarks.plain import make_training
+from benchmarks.speed import GAMES, PAIRS, PROBES
+from benchmarks.stand_in import gpu_of_meta
 from icy.core.text import markdown_table
-from icy.languages.meanings import MeaningSpace
 from icy.models.kernels import triton_steps
-from icy.training.gradient import GradientLearner
-from icy.training.learners import supervised_loss
-from icy.training.probe_settings import ProbeSettings
-from icy.training.stack import WARM_UP, CapturedUpdates
-from icy.training.task_models import make_model
+from icy.training.stack import WARM_UP
 from results.pages import describe_versions, fill_template, read_options
 
 MODELS = ("sender/HierZero:GRU", "sender/RNNAutoReg:LSTM", "receiver/Hier:GRU", "sender/FC2L", "sender/TransDecSoft")
-SPACE, VOCABULARY, WORD, HIDDEN, BATCH, REPLICATES = MeaningSpace(5, 10), 4, 4, 128, 128, 35
-LENGTH = SPACE.attributes * WORD
-META = torch.device("meta")
+ROWS = PROBES + PAIRS + GAMES  # agents of S2B train on the CPU
+REPLICATES = 35  # of a probe: 7 grammars and 5 seeds
 
 # NVIDIA's data sheet of the H200 SXM, without sparsity; the launch of a small kernel in a graph is an assumption.
 BANDWIDTH, FP32, TF32 = 4.8e12, 67e12, 494e12
-LAUNCH = 1.5e-6, 2.5e-6
+LAUNCH = 1e-6, 2e-6
+START = 4e-6, 8e-6  # seconds in which Python starts an operation of an ordinary module, an assumption too
+LARGEST_STACK, ENOUGH = 1 << 16, 0.9
 
 NO_KERNEL = ("empty", "new_empty", "detach", "alias", "_unsafe_view", "resize_")  # in addition to views
 UNREAD = ("zero_", "fill_", "copy_")  # operations that write in place without reading
@@ -57,9 +54,19 @@ class Kernel:
     operations: int
 
     @property
+    def needs(self) -> dict[str, float]:
+        """Seconds that its launch, its bytes and its operations need."""
+        return {"launches": LAUNCH[0], "bytes": self.bytes / BANDWIDTH, "operations": self.operations / FP32}
+
+    @property
     def seconds(self) -> float:
         """The shortest possible time of the kernel."""
-        return max(LAUNCH[0], self.bytes / BANDWIDTH, self.operations / FP32)
+        return max(self.needs.values())
+
+    @property
+    def limit(self) -> str:
+        """What needs the most time: launches, bytes or operations."""
+        return max(self.needs, key=self.needs.__getitem__)
 
 
 @dataclass
@@ -185,35 +192,94 @@ def counting(triton: bool) -> Iterator[Counted]:
         yield mode.found
 
 
-def captured_update(model: str, replicates: int = REPLICATES, triton: bool = False) -> Counted:
-    """Count the operations in the CUDA graph of one update of a stack of replicates."""
-    task = ProbeSettings.of_model(model, SPACE, VOCABULARY, WORD, HIDDEN, "soft")
-    settings, loss = settings_for("default"), supervised_loss(get_representation("soft"), task.side)
-    stack = [make_model(task, 1, settings)] * replicates
-    learner = GradientLearner(stack, range(len(stack)), loss, settings, META, "broadcast")
-    updates, found = CapturedUpdates(learner.update, model), list[Counted]()
+def captured_update(row: str, replicates: int = REPLICATES, triton: bool = False) -> Counted:
+    """Count the operations in the CUDA graph of one update of a row of the speed page."""
+    found: list[Counted] = []
 
-    def capture(operations: Callable[[], None]) -> Callable[[], None]:
+    @contextmanager
+    def around() -> Iterator[None]:
         with counting(triton) as counted:
-            operations()
+            yield
         found.append(counted)
-        return lambda: None
 
-    sizes = {"meaning": SPACE.attributes, "message": LENGTH}
-    source, target = ("meaning", "message") if task.side == "sender" else ("message", "meaning")
-    batches = [
-        torch.zeros(WARM_UP + 1, replicates, BATCH, sizes[kind], dtype=torch.long, device=META)
-        for kind in (source, target)
-    ]
-    keys = torch.zeros(WARM_UP + 1, replicates, dtype=torch.long, device=META)
-    with mock.patch.multiple(updates, capture=capture, warm_up=lambda operations: None):
-        updates(*batches, keys)
+    with gpu_of_meta(around):
+        make_course(row, Where("meta", "auto", replicates), seeds=replicates).update(WARM_UP + 1)
     return found[0]
+
+
+def plain_operations(row: str) -> int:
+    """Return the number of operations that Python starts in one update of the row's ordinary module."""
+    training = make_training(row, 0)
+    training.update()  # the optimizer makes its moments
+    with counting(triton=False) as found:
+        training.update()
+    return found.launches
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The shortest possible times of a row's updates, by replicates.
+
+    The number of kernels does not depend on the replicates; bytes and operations of each grow by the same for each.
+
+    Attributes:
+        two, three: counts with two and with three replicates, with Triton.
+        plain: operations that Python starts in an update of an ordinary module.
+        usual: replicates of the usual stack.
+    """
+
+    two: Counted
+    three: Counted
+    plain: int
+    usual: int
+
+    def kernels(self, replicates: int) -> Iterator[Kernel]:
+        """Yield the kernels of an update of a stack."""
+        more = replicates - 2
+        for a, b in zip(self.two.kernels, self.three.kernels, strict=True):
+            yield Kernel(
+                a.name, a.bytes + more * (b.bytes - a.bytes), a.operations + more * (b.operations - a.operations)
+            )
+
+    def seconds(self, replicates: int) -> float:
+        """Return the shortest possible time of an update of a stack."""
+        return sum(kernel.seconds for kernel in self.kernels(replicates))
+
+    @property
+    def stops_growing(self) -> int:
+        """The smallest stack, a power of two, with at least 90 % of the most updates per second."""
+        best = LARGEST_STACK / self.seconds(LARGEST_STACK)
+        stack = 1
+        while stack / self.seconds(stack) < ENOUGH * best:
+            stack *= 2
+        return stack
+
+    @property
+    def limit(self) -> str:
+        """What takes most of the time of an update of the usual stack: launches, bytes or operations."""
+        shares = Counter[str]()
+        for kernel in self.kernels(self.usual):
+            shares[kernel.limit] += kernel.seconds
+        name, seconds = shares.most_common(1)[0]
+        return f"{name} ({seconds / shares.total():.0%})"
+
+    @property
+    def to_plain(self) -> tuple[float, float]:
+        """Updates per second relative to ordinary modules, for quick and slow starts of operations by Python."""
+        least, most = (self.usual * self.plain * start / self.seconds(self.usual) for start in START)
+        return least, most
+
+
+def estimate(row: str) -> Estimate:
+    """Count what an estimate of a row needs."""
+    two, three = (captured_update(row, replicates, triton=True) for replicates in (2, 3))
+    return Estimate(two, three, plain_operations(row), REPLICATES if is_probe(row) else SEEDS)
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 PAGE = Path(__file__).parent / "gpu-floors.md"
+TABLE = PAGE.with_suffix(".csv")  # the estimates that gpu.py puts beside measurements
 Both = tuple[Counted, Counted]  # by PyTorch alone, and with Triton
 
 
@@ -233,6 +299,20 @@ def table(results: dict[str, Both]) -> str:
     return markdown_table(head, rows, numbers=range(2, len(head)))
 
 
+def estimates(found: dict[str, Estimate]) -> str:
+    """Return a table of the estimates, by row."""
+    head = ["row", "kernels", "replicates", "least ms", "most updates/s", "limit", "stops growing at"]
+    head += ["operations of an ordinary module", "to ordinary modules"]
+    rows = []
+    for row, one in found.items():
+        seconds = one.seconds(one.usual)
+        ratio = " to ".join(f"{ratio:.0f}" for ratio in one.to_plain)
+        rate, stack = f"{one.usual / seconds:,.0f}", f"{one.stops_growing:,}"
+        rows.append([row, f"{one.two.launches:,}", one.usual, f"{1e3 * seconds:.2f}", rate, one.limit, stack])
+        rows[-1] += [f"{one.plain:,}", ratio]
+    return markdown_table(head, rows, numbers=(1, 2, 3, 4, 6, 7, 8))
+
+
 def kinds(both: Both, at_least: int = 10) -> str:
     """Return a table of launches by kernel; kernels with fewer than `at_least` launches are summed."""
     before, after = (Counter(kernel.name for kernel in found.kernels) for found in both)
@@ -243,23 +323,22 @@ def kinds(both: Both, at_least: int = 10) -> str:
     return markdown_table(["operation", "PyTorch", "Triton"], rows, numbers=(1, 2))
 
 
-def page(results: dict[str, Both]) -> str:
+def page(results: dict[str, Both], found: dict[str, Estimate]) -> str:
     """Return the text of the page."""
     model = next(iter(results))
     return fill_template(
         PAGE,
         versions=describe_versions(),
         replicates=REPLICATES,
-        space=SPACE,
-        length=LENGTH,
-        vocabulary=VOCABULARY,
-        hidden=HIDDEN,
-        batch=BATCH,
         bandwidth=BANDWIDTH / 1e12,
         fp32=FP32 / 1e12,
         tf32=TF32 / 1e12,
         least=LAUNCH[0] * 1e6,
         most=LAUNCH[1] * 1e6,
+        estimates=estimates(found),
+        quick=START[0] * 1e6,
+        slow=START[1] * 1e6,
+        seeds=SEEDS,
         table=table(results),
         model=model,
         kinds=kinds(results[model]),
@@ -267,13 +346,17 @@ def page(results: dict[str, Both]) -> str:
 
 
 def main() -> None:
-    """Count, print the table, and write the page if all models were counted."""
-    given = read_options(__doc__, rows=("*", "models or patterns, separated by commas; all by default"))
-    models = matching(MODELS, given.rows)
-    results = {model: (captured_update(model), captured_update(model, triton=True)) for model in models}
+    """Count, print the tables, and write the page."""
+    given = read_options(__doc__, rows=("*", "rows of the speed page or patterns, separated by commas; all by default"))
+    rows = matching(ROWS, given.rows)
+    found = {row: estimate(row) for row in rows}
+    print(estimates(found))
+    results = {row: (captured_update(row), captured_update(row, triton=True)) for row in rows if row in MODELS}
     print(table(results))
-    if models == list(MODELS):
-        PAGE.write_text(page(results))
+    if rows == list(ROWS):
+        PAGE.write_text(page(results, found))
+        lines = [f"{row},{one.usual},{one.usual / one.seconds(one.usual):.6g}" for row, one in found.items()]
+        TABLE.write_text("\n".join(["row,replicates,most_updates_per_second", *lines, ""]))
 
 
 if __name__ == "__main__":

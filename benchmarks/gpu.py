@@ -1,27 +1,35 @@
-"""Run all GPU tests and benchmarks, one after another: `python -m benchmarks.gpu`.
+"""Measure icy on a GPU: `python -m benchmarks.gpu`, at most 15 minutes.
 
-The step `count` needs no GPU: `python -m benchmarks.gpu --only count` prints the launches of an update. The other
-steps: the tests that need a GPU; the comparison with plain PyTorch (speed.py) with captured updates, without them, and
-without Triton; a profile of a captured update (captured.py); the time of all of Perkins21 table 13 for SOFT (25 senders
-x 7 grammars x 3 seeds); the atlas at 5x10; topsim and S2B on the device; the best number of processes that share the
-device; TF32.
+First the tests that need a GPU, then the rows of the speed page, by icy and by ordinary modules, beside what
+gpu-floors.md estimates without a GPU. Each finished step has a log in benchmarks/gpu/ (or `--out`) and is not run
+again, so the command can be interrupted, and continues. It writes gpu.md, a page, and gpu.json, a file to send.
 
-Finished steps are skipped, and interrupted steps resume, so the script can run in several short sessions: with
-`--seconds`, it ends after that time. Output goes to benchmarks/gpu/ or `--out`.
+Longer steps run with `--only NAME` or `--all`: a profile of a captured update (captured.py); rows with plain updates
+and without Triton; the time of all of Perkins21 table 13 for SOFT; the atlas at 5x10; topsim and S2B on the device; the
+best number of processes that share the device; TF32. The step `count` needs no GPU: it counts an update's launches.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
-from results.pages import read_options
+import pandas as pd
+
+from benchmarks import floors, steady
+from benchmarks.harness import Where
+from icy.core import gpu
+from icy.core.text import markdown_table
+from results.pages import describe_versions, read_options
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results"
+MOST_SECONDS, SECONDS = 900.0, 3.0  # of the tests and all rows together; of each measurement
 SHARING = (1, 2, 4, 8)
 SPEED_ROWS = "sender/HierZero:GRU,sender/RNNAutoReg:LSTM,receiver/Hier:GRU,sender/FC2L,sender/TransDecSoft"
 TESTS = (
@@ -44,8 +52,9 @@ def steps(results: Path) -> dict[str, list[str]]:
     table_13 = str(RESULTS / "reproduced" / "perkins21-table13.toml")
     atlas = [*sweep, str(RESULTS / "atlas" / "main.toml"), "--device", "cuda", "-q"]
     return {
-        "count": [python, "-m", "benchmarks.floors"],
         "tests": [python, "-m", "pytest", "-q", "-k", "gpu or a_graph or triton", *TESTS],
+        **{_name_of(row): [python, "-m", "benchmarks.gpu", "--row", row] for row in floors.ROWS},
+        "count": [python, "-m", "benchmarks.floors"],
         "speed-graph": [*speed, "--minutes", "0.25", "--engine", "auto+graph"],
         "speed-plain": [*speed, "--whole", "", "--engine", "auto+plain"],
         "speed-pytorch": [*WITHOUT_TRITON, *speed, "--whole", "", "--engine", "auto+graph"],
@@ -64,6 +73,61 @@ def steps(results: Path) -> dict[str, list[str]]:
         },
         "tf32": [*probe, *few, "--seeds", "2", "--set", "tf32=true", "-o", str(results / "tf32")],
     }
+
+
+def _name_of(row: str) -> str:
+    """Return the name of the step that measures a row."""
+    return "row-" + row.replace("/", "-").replace(":", "-")
+
+
+def measured(row: str, device: str, seconds: float) -> dict[str, Any]:
+    """Return the updates per second of a row, by icy and by ordinary modules one after another."""
+    where = Where(device, "auto", floors.REPLICATES)
+    by_icy, engine = steady.trained_by_icy(row, where, 0)
+    plainly, _ = steady.trained_plainly(row, where, 0)
+    return {"row": row, "engine": engine, "icy": by_icy(seconds), "ordinary": plainly(seconds)}
+
+
+def write_page(out: Path) -> None:
+    """Write gpu.md and gpu.json from the logs of finished steps."""
+    estimates = pd.read_csv(floors.TABLE).set_index("row")["most_updates_per_second"]
+    logs = {path.stem: path.read_text() for path in sorted(out.glob("*.log"))}
+    found = [
+        json.loads(text.splitlines()[0]) for name, text in logs.items() if name.startswith("row-") and "exit 0" in text
+    ]
+    rows = []
+    for one in found:
+        at_most = estimates[one["row"]]
+        rates = [f"{rate:,.0f}" for rate in (one["ordinary"], one["icy"], at_most)]
+        rows.append(
+            [one["row"], one["engine"], *rates, f"{one['icy'] / at_most:.0%}", f"{one['icy'] / one['ordinary']:.1f}"]
+        )
+    head = [
+        "row",
+        "engine",
+        "ordinary modules, updates/s",
+        "icy, updates/s",
+        "estimated at most",
+        "share of it",
+        "to ordinary",
+    ]
+    failed = [name for name, text in logs.items() if "exit 0" not in text]
+    about = {
+        "devices": [gpu.description(name) for name in gpu.names()],
+        "versions": describe_versions(),
+        "failed": failed,
+    }
+    tests = logs.get("tests", "not run").strip().splitlines()[-3:]
+    lines = [
+        f"# icy on {', '.join(about['devices']) or 'no GPU'}\n",
+        f"{about['versions']}. Tests: {tests[0] if tests else 'no output'}.",
+        f"Failed steps: {', '.join(failed) or 'none'}.\n",
+        markdown_table(head, rows, numbers=range(2, len(head))),
+        "\nThe estimates are bounds for an H200 (benchmarks/gpu-floors.md).",
+    ]
+    (out / "gpu.md").write_text("\n".join(lines) + "\n")
+    (out / "gpu.json").write_text(json.dumps({**about, "tests": tests, "rows": found, "logs": logs}, indent=1))
+    print(f"Written: {out / 'gpu.md'}; please send {out / 'gpu.json'} to the authors of icy.")
 
 
 def run(name: str, command: list[str], out: Path, seconds: float | None = None) -> bool:
@@ -104,20 +168,32 @@ def main() -> None:
     """Run the unfinished steps."""
     given = read_options(
         __doc__,
-        only=({"action": "append"}, "a step, repeatable"),
+        only=({"action": "append"}, "a step, repeatable; by default the tests and the rows"),
+        all=(False, "also the longer steps"),
         out=(HERE / "gpu", "folder for logs, pages and results"),
-        seconds=(float, "time limit; by default none"),
+        seconds=(MOST_SECONDS, "time limit; with --only or --all there is none by default"),
+        row=("", "measure this row, and print its rates"),
+        device="cuda",
+        each=(SECONDS, "seconds of each measurement of a row"),
     )
+    if given.row:
+        print(json.dumps(measured(given.row, given.device, given.each)), flush=True)
+        return
     known = steps(given.out / "results")
     if unknown := set(given.only or ()) - set(known):
         raise SystemExit(f"No step is called {', '.join(sorted(unknown))}; the steps are {', '.join(known)}.")
+    usual = [name for name in known if name == "tests" or name.startswith("row-")]
+    chosen = given.only or (list(known) if given.all else usual)
+    if not gpu.names() and "count" not in chosen:
+        raise SystemExit("PyTorch finds no GPU here; `icy doctor` tells what it finds. `--only count` needs none.")
     given.out.mkdir(parents=True, exist_ok=True)
-    ends = None if given.seconds is None else time.perf_counter() + given.seconds
-    for name, command in known.items():
-        if not given.only or name in given.only:
-            left = None if ends is None else max(0.0, ends - time.perf_counter())
-            if not run(name, command, given.out, left):
-                break
+    limited = given.seconds != MOST_SECONDS or chosen == usual
+    ends = time.perf_counter() + given.seconds if limited else None
+    for name in chosen:
+        left = None if ends is None else max(0.0, ends - time.perf_counter())
+        if not run(name, known[name], given.out, left):
+            break
+    write_page(given.out)
 
 
 if __name__ == "__main__":

@@ -21,38 +21,20 @@ from .text import counted
 
 
 def resolve_device(device: str) -> str:
-    """Check that a device is available and return its name; "auto" is "cuda" if there is a GPU, else "cpu".
+    """Check that a device is available and return its name; "auto" is a GPU if there is one; see `icy.core.gpu`."""
+    if device == "cpu":
+        return device
+    from .gpu import resolve  # imports torch
 
-    Raises:
-        InvalidSettingError: the device is not available.
-    """
-    import torch
-
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=device, dtype=torch.float32)
-    except (RuntimeError, AssertionError) as error:
-        available = ["auto", "cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
-        raise InvalidSettingError(f"The device '{device}' is not available; use {', '.join(available)}.") from error
-    return device
-
-
-def make_current(device: str) -> None:
-    """Make a GPU the current device, which streams, graphs and memory counts use; ignore other devices."""
-    import torch
-
-    if torch.device(device).type == "cuda":
-        torch.cuda.set_device(device)
+    return resolve(device)
 
 
 def release(device: str) -> None:
     """Free unused memory. Stacks refer to themselves, so that only the garbage collector frees them."""
-    gc.collect()
-    if device.startswith("cuda"):
-        import torch
+    from . import gpu  # imports torch
 
-        torch.cuda.empty_cache()
+    gc.collect()
+    gpu.empty_cache(device)
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------
@@ -194,11 +176,10 @@ def _git(root: Path, *arguments: str) -> str:
 
 def device_name(device: str) -> str:
     """Return the name of a GPU, or the architecture and number of cores of a CPU."""
-    if device.startswith("cuda"):
-        import torch
+    if device != "cpu":
+        from . import gpu  # imports torch
 
-        # Failures on a cluster are recorded on another machine, possibly without a GPU.
-        return torch.cuda.get_device_name(device) if torch.cuda.is_available() else device
+        return gpu.product_name(device) or device
     return f"{platform.machine()} CPU, {counted(usable_cores(), 'core')}"
 
 

@@ -14,7 +14,8 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from icy.config.settings import TrainingSettings
-from icy.core.machine import make_current, require_allocation
+from icy.core.gpu import make_current
+from icy.core.machine import require_allocation
 from icy.core.noise import counter_hash
 from icy.core.streams import stream_key
 from icy.core.types import State

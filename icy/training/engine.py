@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from icy.config.protocols import BASELINE, decide, reached_at
+from icy.core import gpu
 from icy.core.errors import IncompatibleError, InvalidSettingError
-from icy.core.machine import make_current
 from icy.core.representations.samples import UNCOUNTED, counted
 from icy.core.types import State
 from icy.records.record import FAILURES
@@ -62,7 +62,7 @@ class Run(Lockstep):
 
     def __init__(self, job: LanguageJob, checkpoints: Checkpoints | None = None) -> None:
         super().__init__(checkpoints)
-        make_current(job.device)
+        gpu.make_current(job.device)
         self.job, self.task, self.protocol, self.settings = job, job.settings, job.settings.rules, job.training
         replicates = list(job.replicates)
         self.active, self.baselines = replicates, dict(job.baselines)
@@ -136,14 +136,13 @@ class Run(Lockstep):
             Seconds for one update of the stack.
         """
         device = self.job.device
-        wait: Callable[[], None] = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
         self.rehearse(updates)
         if device != "cpu":
             self.rehearse(WARM_UP + 1)  # captures an update
-        wait()
+        gpu.wait(device)
         started = time.perf_counter()
         self.rehearse(updates, look=False)
-        wait()
+        gpu.wait(device)
         return (time.perf_counter() - started) / updates
 
     def _few(self) -> int:

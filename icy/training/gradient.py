@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from icy.config.settings import OPTIMIZERS, TrainingSettings
+from icy.core import gpu
 from icy.core.errors import IncompatibleError
 from icy.core.noise import Noise
 from icy.core.types import State
@@ -168,26 +168,6 @@ def count_right(scores: Tensor, targets: Tensor) -> Tensor:
     return (scores.argmax(-1) == targets).flatten(1).sum(1)
 
 
-@contextlib.contextmanager
-def _products(tf32: bool | None) -> Iterator[None]:
-    """Set the precision of matrix products on a GPU within the block: TF32 or full; None without a GPU."""
-    if tf32 is None:
-        yield
-        return
-    places: tuple[Any, Any] = (
-        torch.backends.cuda.matmul,
-        torch.backends.cudnn,
-    )  # of the second, PyTorch's default is TF32
-    before = [place.allow_tf32 for place in places]
-    for place in places:
-        place.allow_tf32 = tf32
-    try:
-        yield
-    finally:
-        for place, value in zip(places, before, strict=True):
-            place.allow_tf32 = value
-
-
 class GradientLearner:
     """R replicates of one architecture with one optimizer; gradients are clipped for each replicate separately.
 
@@ -233,7 +213,7 @@ class GradientLearner:
         self._kind, self._learning_rate = settings.optimizer, settings.learning_rate
         self._teaches = getattr(models[0], "teacher_forcing", False)
         self._last: Tensor | None = None
-        self._tf32 = settings.tf32 if device.type == "cuda" else None
+        self._tf32 = settings.tf32 if gpu.is_gpu(device) else None
         self._optimizer = self._new_optimizer()
         self._issued: CapturedUpdates | PlainUpdates | None = None
         self._prepare_issue()
@@ -284,7 +264,7 @@ class GradientLearner:
             inputs, targets, keys = inputs[filled], targets[filled], keys[filled]
         if self._prepare is not None:
             inputs = self._prepare(inputs)
-        with _products(self._tf32):
+        with gpu.products_in(self._tf32):
             self._stack.flat_grad.zero_()
             arguments = [inputs, targets] if self._teaches else [inputs]
             scores = self._stack.forward(arguments, self._stacking, keys, owners=owners)
@@ -335,7 +315,7 @@ class GradientLearner:
             owners = owners and {part: rows[filled] for part, rows in owners.items()}
         if self._prepare is not None:
             inputs = (self._prepare(inputs[0]), *inputs[1:])
-        with _products(self._tf32):
+        with gpu.products_in(self._tf32):
             outputs = self._stack.forward(inputs, self._stacking, which=which, owners=owners)
         if not copies:
             return outputs

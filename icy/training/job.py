@@ -406,7 +406,8 @@ def check_engine(engine: str, device: str) -> None:
     require_known("engine", engine, ENGINES)
     if engine.endswith("+graph") and device == "cpu":
         raise InvalidSettingError("Updates can be captured as a graph only on a GPU; leave out '+graph'.")
-    why_not = native.why_not(CORES) if device == "cpu" else "they run only on a CPU" if device == "cuda" else None
+    elsewhere = None if device == "auto" else "they run only on a CPU"
+    why_not = native.why_not(CORES) if device == "cpu" else elsewhere
     if engine == "native" and why_not is not None:
         raise InvalidSettingError(f"Native cores are not available here ({why_not}): choose another engine, or 'auto'.")
 

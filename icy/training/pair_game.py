@@ -14,9 +14,9 @@ from torch import Tensor
 
 from icy.config.protocols import SCRATCH
 from icy.config.settings import TrainingSettings
+from icy.core import gpu
 from icy.core.checks import LARGEST_NUMBER
 from icy.core.errors import InvalidSettingError
-from icy.core.machine import make_current
 from icy.core.noise import Noise
 from icy.core.representations import Representation, cross_entropy
 from icy.core.streams import stream_key
@@ -130,7 +130,7 @@ class PairStack(Lockstep):
     def __init__(self, job: PairJob, players: list[PlayingPair], checkpoints: Checkpoints | None = None) -> None:
         super().__init__(checkpoints)
         self.job, self.players, self.settings = job, players, job.training
-        make_current(job.device)
+        gpu.make_current(job.device)
         device = torch.device(job.device)
         rows = self._rows()
         languages, seeds = [_language(job, row) for row in rows], [row.seed for row in rows]

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.nn import functional as F
 
+from icy.core import gpu
 from icy.core.errors import InvalidSettingError
 from icy.core.fused import hand_written_only
 from icy.core.noise import Noise, drawing_from
@@ -27,7 +28,6 @@ PADDING = 64
 Output = Any  # a tensor, or a tuple of tensors
 # Indices of replicates, by the beginning of the names of parameters that they give; "" is for all other names.
 Owners = Mapping[str, Tensor]
-RandomState = tuple[Tensor, Tensor | None]  # states of the random generators of the CPU and of the device
 
 
 class Stack:
@@ -51,11 +51,11 @@ class Stack:
         self._stack_buffers()
         # Each module has its own random state (used for dropout, for example), so that its numbers do not depend on
         # the other replicates of the stack.
-        self.random_states: list[RandomState] = []
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        self.random_states: list[gpu.RandomState] = []
+        with gpu.keeping_random_states(device):
             for seed in seeds:
                 torch.manual_seed(stream_key(seed, "noise"))  # seeds the CPU and every GPU
-                self.random_states.append(_get_state(device))
+                self.random_states.append(gpu.random_state(device))
 
     def _attach(self, values: dict[str, Tensor]) -> None:
         self._shapes = {name: value.shape for name, value in values.items()}
@@ -191,9 +191,9 @@ class Stack:
     ) -> Output:
         device = self.flat.device
         outputs = []
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        with gpu.keeping_random_states(device):
             for at, i in enumerate(which):
-                _set_state(self.random_states[i], device)
+                gpu.set_random_state(self.random_states[i], device)
                 # Copies, as the last bits of a product may depend on the address of the weights.
                 mine = {
                     name: p[i if owners is None else int(owners[_part_of(name, owners)][at])].clone()
@@ -201,7 +201,7 @@ class Stack:
                 }
                 key = None if keys is None else keys[at]
                 outputs.append(_call(self.modules[i], mine, key, *(x[at] for x in inputs)))
-                self.random_states[i] = _get_state(device)
+                self.random_states[i] = gpu.random_state(device)
         if isinstance(outputs[0], tuple):
             return tuple(torch.stack(of_all) for of_all in zip(*outputs, strict=True))
         return torch.stack(outputs)
@@ -240,17 +240,6 @@ def _call(module: nn.Module, parameters: dict[str, Tensor], keys: Tensor | None,
     return found
 
 
-def _get_state(device: torch.device) -> RandomState:
-    return torch.random.get_rng_state(), torch.cuda.get_rng_state(device) if device.type == "cuda" else None
-
-
-def _set_state(state: RandomState, device: torch.device) -> None:
-    of_cpu, of_device = state
-    torch.random.set_rng_state(of_cpu)
-    if of_device is not None:
-        torch.cuda.set_rng_state(of_device, device)
-
-
 # -- issue the updates of a stack: operation by operation, or as a captured CUDA graph ---------------------------------
 
 # The models are small: on a GPU, most of an update's time passes while Python launches a few hundred kernels of some
@@ -260,37 +249,9 @@ def _set_state(state: RandomState, device: torch.device) -> None:
 
 log = logging.getLogger(__name__)
 Step = Callable[..., Any]  # an update or evaluation of tensors on their device
-Replay = Callable[[], None]
 
 WARM_UP = 3  # updates before the capture, in which libraries allocate their workspaces
 BLOCK = 64  # batches in the block of a captured update
-
-
-def capture_cuda(operations: Callable[[], None]) -> Replay:
-    """Capture the operations of a function on the GPU, without running them; return the replay.
-
-    Raises:
-        RuntimeError: an operation cannot be captured, because it waits for the GPU or allocates other memory.
-    """
-    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
-    # The outer block restores the stream of this thread if the inner block fails. Other threads of this process may
-    # continue meanwhile.
-    with (
-        torch.cuda.stream(torch.cuda.current_stream()),
-        torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"),
-    ):
-        operations()
-    replay: Replay = graph.replay
-    return replay
-
-
-def warm_up_cuda(operations: Callable[[], None]) -> None:
-    """Run a function on a side stream, as required before its capture."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        operations()
-    torch.cuda.current_stream().wait_stream(side)
 
 
 class PlainUpdates:
@@ -318,19 +279,17 @@ class CapturedUpdates:
         failed: whether the capture failed.
     """
 
-    capture, warm_up = staticmethod(capture_cuda), staticmethod(warm_up_cuda)
-
     def __init__(self, step: Step, name: str) -> None:
         self._step, self._name = step, name
         self._made = 0
-        self._replay: Replay | None = None
+        self._replay: gpu.Replay | None = None
         self.failed = False
 
     def __call__(self, *blocks: Tensor) -> None:
         """Run one update per batch; batches are the first axis of every block."""
         warming = max(0, WARM_UP - self._made)
         for batch in zip(*(block[:warming] for block in blocks), strict=True):
-            self.warm_up(partial(self._step, *batch))
+            gpu.warm_up(partial(self._step, *batch))
             self._made += 1
         rest = [block[warming:] for block in blocks]
         if not len(rest[0]):
@@ -352,7 +311,7 @@ class CapturedUpdates:
             self._place.add_(1)
 
         try:
-            self._replay = self.capture(next_update)
+            self._replay = gpu.capture(next_update)
         except RuntimeError as error:
             self.failed = True
             why = str(error).strip().partition("\n")[0]
@@ -374,18 +333,16 @@ class CapturedCall:
         function: the function.
     """
 
-    capture, warm_up = staticmethod(capture_cuda), staticmethod(warm_up_cuda)
-
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
-        self._known: dict[Any, tuple[list[Tensor], list[Any], Replay] | None] = {}
+        self._known: dict[Any, tuple[list[Tensor], list[Any], gpu.Replay] | None] = {}
 
     def __call__(self, *inputs: Tensor) -> Any:
         """Call the function. The result is a copy, because the next call overwrites the original."""
         shapes = tuple((x.shape, x.dtype) for x in inputs)
         if shapes not in self._known:
             found: list[Any] = []
-            self.warm_up(lambda: found.append(self._function(*inputs)))
+            gpu.warm_up(lambda: found.append(self._function(*inputs)))
             self._known[shapes] = self._prepare(inputs)
             return found[0]
         ready = self._known[shapes]
@@ -398,10 +355,10 @@ class CapturedCall:
         result = outputs[-1]
         return tuple(x.clone() for x in result) if isinstance(result, tuple) else result.clone()
 
-    def _prepare(self, inputs: Sequence[Tensor]) -> tuple[list[Tensor], list[Any], Replay] | None:
+    def _prepare(self, inputs: Sequence[Tensor]) -> tuple[list[Tensor], list[Any], gpu.Replay] | None:
         buffers, outputs = [x.clone() for x in inputs], list[Any]()
         try:
-            return buffers, outputs, self.capture(lambda: outputs.append(self._function(*buffers)))
+            return buffers, outputs, gpu.capture(lambda: outputs.append(self._function(*buffers)))
         except RuntimeError as error:
             log.info("An evaluation cannot be captured: %s", str(error).strip().partition("\n")[0])
             return None
@@ -418,14 +375,14 @@ def choose_issue(requested: str | None, stacking: str, device: torch.device) -> 
     Raises:
         InvalidSettingError: a graph without a GPU, or of replicates that are not stacked.
     """
-    possible = device.type == "cuda" and stacking != "loop"
+    possible = gpu.is_gpu(device) and stacking != "loop"
     if requested == "graph" and not possible:
-        what = "a GPU" if device.type != "cuda" else "replicates that can be stacked"
+        what = "a GPU" if not gpu.is_gpu(device) else "replicates that can be stacked"
         raise InvalidSettingError(f"Updates can be captured as a graph only with {what}; leave out '+graph'.")
     if requested is not None:
         return requested, "as requested"
     if possible:
         return "graph", "as launching the operations takes longer than running them"
-    if device.type == "cuda":
+    if gpu.is_gpu(device):
         return "plain", "as a loop over modules cannot be captured"
     return "plain", "as on a CPU"

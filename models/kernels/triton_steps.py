@@ -18,6 +18,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch._C import _functorch
 
+from icy.core.gpu import on_device_of
+
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -78,7 +80,7 @@ def launch(kernel: str, programs: tuple[int, int], *arguments: Any, **constants:
     Raises:
         _CannotCompileError: the kernel cannot run.
     """
-    with torch.cuda.device_of(arguments[0]):
+    with on_device_of(arguments[0]):
         try:
             getattr(_kernels(), kernel)[programs](*arguments, **constants)
         except DEVICE_ERRORS:

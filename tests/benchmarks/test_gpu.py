@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ def commands() -> dict[str, list[str]]:
 def test_scripts_are_there_and_take_the_options() -> None:
     tried = 0
     for command in commands().values():
-        if command[1].startswith("benchmarks."):
+        if command[1].startswith("benchmarks.") and "--row" not in command:
             source = (ROOT / command[1].replace(".", "/")).with_suffix(".py").read_text()
             assert all(f"{word[2:]}=" in source for word in command if word.startswith("--")), command
             tried += 1
@@ -55,6 +56,32 @@ def test_a_step_that_takes_too_long_is_ended_and_not_done(tmp_path: Path) -> Non
     wait = [sys.executable, "-c", "import time; print('begun', flush=True); time.sleep(60)"]
     assert not gpu.run("wait", wait, tmp_path, 0.01)
     assert [path.name for path in tmp_path.iterdir()] == ["wait.partial"]
+
+
+def test_a_row_is_measured_beside_ordinary_modules() -> None:
+    found = gpu.measured("sender/FC2L", "cpu", 0.2)
+    assert found["engine"] in ("native", "broadcast")
+    assert found["icy"] > found["ordinary"] > 1
+
+
+def test_the_page_puts_measurements_beside_estimates(tmp_path: Path) -> None:
+    (tmp_path / "tests.log").write_text("27 passed\n\nexit 0 after 9.0 s: -m pytest\n")
+    row = '{"row": "sender/FC2L", "engine": "broadcast+graph", "icy": 200000.0, "ordinary": 2000.0}'
+    (tmp_path / "row-sender-FC2L.log").write_text(row + "\n\nexit 0 after 9.0 s: -m benchmarks.gpu\n")
+    (tmp_path / "row-sender-X.log").write_text("Traceback\n\nexit 1 after 9.0 s: -m benchmarks.gpu\n")
+    gpu.write_page(tmp_path)
+    page = (tmp_path / "gpu.md").read_text()
+    assert "Tests: 27 passed." in page
+    assert "Failed steps: row-sender-X." in page
+    assert "| sender/FC2L | broadcast+graph | 2,000 | 200,000 |" in page
+    assert json.loads((tmp_path / "gpu.json").read_text())["rows"] == [json.loads(row)]
+
+
+def test_without_a_gpu_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["gpu.py"])
+    monkeypatch.setattr("icy.core.gpu.names", list)
+    with pytest.raises(SystemExit, match="finds no GPU here"):
+        gpu.main()
 
 
 def test_an_unknown_step_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,19 +174,18 @@ def _versions() -> Iterable[Fact]:
 
 
 def _devices() -> Iterable[Fact]:
-    import torch
+    from icy.core import gpu  # imports torch
 
-    there = torch.cuda.is_available()
-    if not there:
+    if not (there := gpu.names()):
         yield "GPU", "torch cannot use any", True
-    for i in range(torch.cuda.device_count()):
-        about = torch.cuda.get_device_properties(i)
-        yield f"cuda:{i}", f"{about.name}, {about.total_memory / 2**30:.0f} GiB", True
+    for name in there:
+        yield name, gpu.description(name), True
     if there:
         from icy.models.kernels import triton_steps
 
         yield "cells on a GPU", triton_steps.in_use(), True
-    yield "--device auto", "cuda" if there else "cpu", True
+        yield "measure it", "in a clone of icy: python -m benchmarks.gpu (at most 15 minutes)", True
+    yield "--device auto", gpu.resolve("auto"), True
 
 
 def _processor() -> Iterable[Fact]:

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 from itertools import accumulate, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Integer
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from icy.core.checks import real_number, whole_number
 from icy.core.errors import InvalidSettingError, require_known
+from icy.core.gpu import is_gpu
 from icy.core.noise import counter_hash, shift
 
 from .world import Keys, Objects, World
@@ -56,6 +58,12 @@ class Figures(NamedTuple):
         return Figures(*(member[which] for member in self))
 
 
+@cache  # a captured update cannot contain a copy from the CPU
+def constant(values: tuple[Any, ...], device: torch.device, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Return a tensor of some numbers, the same tensor at every call."""
+    return torch.tensor(values, device=device, dtype=dtype)
+
+
 def radius(form: Integer[Tensor, " figure"], half: Float[Tensor, "figure 2"]) -> Float[Tensor, " figure"]:
     """Return the radius of each figure's circumscribed circle."""
     around = torch.where(form == BOX, half.square().sum(-1).sqrt(), half.amax(-1))
@@ -64,7 +72,7 @@ def radius(form: Integer[Tensor, " figure"], half: Float[Tensor, "figure 2"]) ->
 
 def area(form: Integer[Tensor, " figure"], half: Float[Tensor, "figure 2"]) -> Float[Tensor, " figure"]:
     """Return the area of each figure."""
-    per_product = torch.tensor([math.pi, 4.0, 3 * math.sqrt(3)], device=half.device, dtype=torch.float32)
+    per_product = constant((math.pi, 4.0, 3 * math.sqrt(3)), half.device)
     return per_product[form] * half.prod(-1)
 
 
@@ -82,7 +90,7 @@ def render(figures: Figures, canvas: int, window: int) -> Float[Tensor, "figure 
         window: side in pixels of the computed part of an image; see `window_for`.
     """
     images = torch.zeros(len(figures.form), 3, canvas * canvas, device=figures.form.device, dtype=torch.float32)
-    at_once = AT_ONCE_ON_GPU if images.is_cuda else AT_ONCE
+    at_once = AT_ONCE_ON_GPU if is_gpu(images.device) else AT_ONCE
     for first in range(0, len(images), at_once):
         some = slice(first, first + at_once)
         _draw(figures.part(some), images[some], canvas, window)
@@ -108,6 +116,12 @@ def _coverage(figures: Figures, x: Float[Tensor, "figure column"], y: Float[Tens
     across = (cos * x)[:, None, :] + (sin * y)[:, :, None]  # in the directions of the figure's axes
     along = (cos * y)[:, :, None] - (sin * x)[:, None, :]
     distance = torch.empty_like(across)
+    if is_gpu(distance.device):  # all distances of all figures, because a captured update cannot find out which exist
+        for form, measure in DISTANCES.items():
+            half = figures.half.T[..., None, None]
+            of_all = measure(across, along, half[0], half[1])
+            distance = torch.where((figures.form == form)[:, None, None], of_all, distance)
+        return distance.neg_().add_(0.5).clamp_(0, 1)
     for form, measure in DISTANCES.items():
         of_form = (figures.form == form).nonzero()[:, 0]
         half = figures.half[of_form].T[..., None, None]
@@ -166,11 +180,11 @@ class ClearSizes:
     long = ("rectangle", "ellipse")
 
     def __init__(self) -> None:
-        self._factors = torch.tensor([FACTORS[form] for form in FORMS], dtype=torch.float32, device="cpu")
-        self._long = torch.tensor([name in self.long for name in SHAPES], dtype=torch.bool, device="cpu")
+        self._factors = tuple(FACTORS[form] for form in FORMS)
+        self._stretched = tuple(float(name in self.long) for name in SHAPES)
         every = torch.arange(len(FORMS), device="cpu")
         extreme = self.half(every, torch.tensor([1.0, 0.0], dtype=torch.float32, device="cpu").expand(len(every), 2))
-        self.largest = radius(torch.tensor(FORMS, dtype=torch.int64, device="cpu"), extreme).max().item()
+        self.largest = radius(constant(FORMS, torch.device("cpu"), torch.int64), extreme).max().item()
 
     def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
         """Draw half axes or half sides of figures, see `render.Figures`.
@@ -180,8 +194,8 @@ class ClearSizes:
             uniform: random numbers in [0, 1).
         """
         size, aspect = _between(self.radii, uniform[:, 0]), _between(self.aspects, uniform[:, 1])
-        stretch = torch.where(self._long.to(shapes.device)[shapes], aspect.rsqrt(), 1.0)
-        factor = size * self._factors.to(shapes.device)[shapes]
+        stretch = torch.where(constant(self._stretched, shapes.device)[shapes] > 0, aspect.rsqrt(), 1.0)
+        factor = size * constant(self._factors, shapes.device)[shapes]
         return torch.stack([factor * stretch, factor / stretch], -1)
 
     def angle(self, uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
@@ -206,22 +220,18 @@ class PublishedSizes:
     def __init__(self) -> None:
         lists = [_published()[name] for name in SHAPES]
         longest = max(map(len, lists))
-        self._halves = torch.tensor(
-            [one + [one[-1]] * (longest - len(one)) for one in lists], dtype=torch.float32, device="cpu"
-        )[..., :2]
+        padded = [one + [one[-1]] * (longest - len(one)) for one in lists]
+        self._halves = tuple(tuple(half[:2] for half in one) for one in padded)
         ends = [list(accumulate(share for *_, share in one)) for one in lists]
-        self._ends = torch.tensor(
-            [one[:-1] + [2.0] * (longest - len(one) + 1) for one in ends], dtype=torch.float32, device="cpu"
-        )
-        self.largest = max(
-            radius(torch.tensor(FORMS, dtype=torch.int64, device="cpu"), half).max().item()
-            for half in self._halves.unbind(1)
-        )
+        self._ends = tuple((*one[:-1], *[2.0] * (longest - len(one) + 1)) for one in ends)
+        of_all = constant(self._halves, torch.device("cpu")).unbind(1)
+        forms = constant(FORMS, torch.device("cpu"), torch.int64)
+        self.largest = max(radius(forms, half).max().item() for half in of_all)
 
     def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
         """Draw half axes or half sides of figures with whole pixels."""
-        places = (uniform[:, :1] >= self._ends.to(shapes.device)[shapes]).sum(-1)
-        return self._halves.to(shapes.device)[shapes, places]
+        places = (uniform[:, :1] >= constant(self._ends, shapes.device)[shapes]).sum(-1)
+        return constant(self._halves, shapes.device)[shapes, places]
 
     def angle(self, uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
         """Convert random numbers to angles of 0 to 89 whole degrees, in radians."""
@@ -323,14 +333,14 @@ class Shape(World):
         draws = torch.arange(DRAWS, device=keys.device)
         uniform = shift(counter_hash(keys[:, None], draws), 64 - UNIFORM_BITS).float() * 2.0**-UNIFORM_BITS
         shapes = objects[:, 0]
-        form = torch.tensor(FORMS, device=keys.device, dtype=torch.int64)[shapes]
-        half = self.figure_sizes.half(shapes, uniform[:, [SIZE, ASPECT]]) * self.figure_scale
+        form = constant(FORMS, keys.device, torch.int64)[shapes]
+        half = self.figure_sizes.half(shapes, uniform[:, SIZE : ASPECT + 1]) * self.figure_scale
         return Figures(
             form,
-            self._centers(objects, radius(form, half), uniform[:, [X, Y]]),
+            self._centers(objects, radius(form, half), uniform[:, X : Y + 1]),
             half,
             self.figure_sizes.angle(uniform[:, ANGLE]),
-            self._colors(objects[:, 1], uniform[:, [HUE, SATURATION, VALUE]]),
+            self._colors(objects[:, 1], uniform[:, HUE : VALUE + 1]),
         )
 
     def _centers(
@@ -352,8 +362,8 @@ class Shape(World):
         self, colors: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 3"]
     ) -> Float[Tensor, "figure 3"]:
         """Draw variations of the named colors, as red, green and blue."""
-        named = torch.tensor(list(COLOURS.values()), device=colors.device, dtype=torch.float32)[colors]
-        reach = self.noise * torch.tensor([1.0, 10.0, 10.0], device=colors.device, dtype=torch.float32)
+        named = constant(tuple(COLOURS.values()), colors.device)[colors]
+        reach = self.noise * constant((1.0, 10.0, 10.0), colors.device)
         hue, saturation, value = (named + (2 * uniform - 1) * reach).unbind(-1)
         return rgb(hue, saturation.clamp(0, 1), value.clamp(0, 1))
 
@@ -371,7 +381,7 @@ def rgb(
     hue: Float[Tensor, " figure"], saturation: Float[Tensor, " figure"], value: Float[Tensor, " figure"]
 ) -> Float[Tensor, "figure 3"]:
     """Convert hue (periodic, with period 1), saturation and value to red, green and blue."""
-    sixths = (torch.tensor([5.0, 3.0, 1.0], device=hue.device, dtype=torch.float32) + 6 * hue[:, None]) % 6
+    sixths = (constant((5.0, 3.0, 1.0), hue.device) + 6 * hue[:, None]) % 6
     missing = torch.minimum(sixths, 4 - sixths).clamp(0, 1)
     return value[:, None] * (1 - saturation[:, None] * missing)
 

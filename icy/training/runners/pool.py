@@ -212,9 +212,9 @@ def copies(count: int, task: Task, start: Task) -> list[CopiedProcess]:
     """
     if sys.platform != "linux" or threading.active_count() > 1:
         return []
-    import torch  # imported once, before copying
+    from icy.core import gpu  # imports torch once, before copying
 
-    if torch.cuda.is_initialized():
+    if gpu.in_use():
         return []
     made: list[CopiedProcess] = []
     try:
