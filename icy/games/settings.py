@@ -22,6 +22,8 @@ from icy.core.fields import CheckedFields, changed_fields, check_fields, checked
 from icy.core.registry import PERCEPTION, SIDES, WORLD, Entry, registry, without_choices
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
+from icy.records.kinds import JobKind
+from icy.training.job import Job
 
 if TYPE_CHECKING:
     from .worlds.world import World
@@ -524,3 +526,34 @@ def preset_tables(preset: Fields, world: str, representation: str) -> dict[str, 
         if option and place in fields:
             tables.setdefault(fields[place], {})[option] = value
     return tables
+
+
+# -- the kind of job. Its functions are addresses, because they import torch -------------------------------------------
+
+
+def _rows(request: GamesRequest) -> list[Job]:
+    from .jobs import rows
+
+    return rows(request)
+
+
+GAMES = JobKind(
+    "games",
+    request=GamesRequest,
+    settings=GamesSettings,
+    rows=_rows,
+    behavior="icy.games.model:behaviors",
+    train="icy.games.game_stack:train",
+    rehearse="icy.games.game_stack:seconds_per_update",
+    table="icy.analysis.tables.games:games_table",
+    measures=(
+        *("soft_accuracy", "seen_accuracy", "seen_cbm", *MEASURES),
+        *("best_step", "rule_length", "targets", "distractors", "message_length"),
+    ),
+    curve=("steps", "accuracy", "loss", "cbm", "topsim", "words"),
+    noun="agents",
+    model="icy.games.jobs:kept_model",
+    command="games train",
+    conventions=game_conventions,
+    evaluates="games eval",
+)
