@@ -30,6 +30,8 @@ BORDER = 1.0  # largest distance of a figure's pixels from its circumscribed cir
 AT_ONCE = 256  # images drawn at once on a CPU: their arrays fit in its cache
 AT_ONCE_ON_GPU = 16_384
 Seen = Float[Tensor, "figure row column"]
+OfFigures = Float[Tensor, " figure"]
+Pairs = Float[Tensor, "figure 2"]
 
 
 class Figures(NamedTuple):
@@ -46,9 +48,9 @@ class Figures(NamedTuple):
     """
 
     form: Integer[Tensor, " figure"]
-    center: Float[Tensor, "figure 2"]
-    half: Float[Tensor, "figure 2"]
-    angle: Float[Tensor, " figure"]
+    center: Pairs
+    half: Pairs
+    angle: OfFigures
     color: Float[Tensor, "figure 3"]
 
     def part(self, which: slice) -> "Figures":
@@ -56,13 +58,13 @@ class Figures(NamedTuple):
         return Figures(*(member[which] for member in self))
 
 
-def radius(form: Integer[Tensor, " figure"], half: Float[Tensor, "figure 2"]) -> Float[Tensor, " figure"]:
+def radius(form: Integer[Tensor, " figure"], half: Pairs) -> OfFigures:
     """Return the radius of each figure's circumscribed circle."""
     around = torch.where(form == BOX, half.square().sum(-1).sqrt(), half.amax(-1))
     return torch.where(form == TRIANGLE, 2 * half[:, 0], around)
 
 
-def area(form: Integer[Tensor, " figure"], half: Float[Tensor, "figure 2"]) -> Float[Tensor, " figure"]:
+def area(form: Integer[Tensor, " figure"], half: Pairs) -> OfFigures:
     """Return the area of each figure."""
     per_product = torch.tensor([math.pi, 4.0, 3 * math.sqrt(3)], device=half.device, dtype=torch.float32)
     return per_product[form] * half.prod(-1)
@@ -148,7 +150,6 @@ SHAPES = {"circle": ELLIPSE, "square": BOX, "rectangle": BOX, "ellipse": ELLIPSE
 FORMS = tuple(SHAPES.values())
 # Half side (or radius of the inscribed circle) / radius of the circle of equal area.
 FACTORS = {ELLIPSE: 1.0, BOX: math.sqrt(math.pi) / 2, TRIANGLE: math.sqrt(math.pi / (3 * math.sqrt(3)))}
-Halves = Float[Tensor, "figure 2"]
 
 
 class ClearSizes:
@@ -172,7 +173,7 @@ class ClearSizes:
         extreme = self.half(every, torch.tensor([1.0, 0.0], dtype=torch.float32, device="cpu").expand(len(every), 2))
         self.largest = radius(torch.tensor(FORMS, dtype=torch.int64, device="cpu"), extreme).max().item()
 
-    def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
+    def half(self, shapes: Integer[Tensor, " figure"], uniform: Pairs) -> Pairs:
         """Draw half axes or half sides of figures, see `render.Figures`.
 
         Args:
@@ -184,12 +185,12 @@ class ClearSizes:
         factor = size * self._factors.to(shapes.device)[shapes]
         return torch.stack([factor * stretch, factor / stretch], -1)
 
-    def angle(self, uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
+    def angle(self, uniform: OfFigures) -> OfFigures:
         """Convert random numbers to angles from 0 to 360 degrees, in radians."""
         return uniform * math.tau
 
 
-def _between(ends: tuple[float, float], uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
+def _between(ends: tuple[float, float], uniform: OfFigures) -> OfFigures:
     low, high = ends
     return low + (high - low) * uniform
 
@@ -218,12 +219,12 @@ class PublishedSizes:
             for half in self._halves.unbind(1)
         )
 
-    def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
+    def half(self, shapes: Integer[Tensor, " figure"], uniform: Pairs) -> Pairs:
         """Draw half axes or half sides of figures with whole pixels."""
         places = (uniform[:, :1] >= self._ends.to(shapes.device)[shapes]).sum(-1)
         return self._halves.to(shapes.device)[shapes, places]
 
-    def angle(self, uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
+    def angle(self, uniform: OfFigures) -> OfFigures:
         """Convert random numbers to angles of 0 to 89 whole degrees, in radians."""
         return (uniform * 90).floor() * (math.pi / 180)
 
@@ -333,9 +334,7 @@ class Shape(World):
             self._colors(objects[:, 1], uniform[:, [HUE, SATURATION, VALUE]]),
         )
 
-    def _centers(
-        self, objects: Tensor, radii: Float[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]
-    ) -> Float[Tensor, "figure 2"]:
+    def _centers(self, objects: Tensor, radii: OfFigures, uniform: Pairs) -> Pairs:
         """Draw centers in the figures' cells, so that the figures fit in the image."""
         if not self.positions and self.published:
             first, end = PUBLISHED_RANGE
@@ -367,9 +366,7 @@ class Shape(World):
             )
 
 
-def rgb(
-    hue: Float[Tensor, " figure"], saturation: Float[Tensor, " figure"], value: Float[Tensor, " figure"]
-) -> Float[Tensor, "figure 3"]:
+def rgb(hue: OfFigures, saturation: OfFigures, value: OfFigures) -> Float[Tensor, "figure 3"]:
     """Convert hue (periodic, with period 1), saturation and value to red, green and blue."""
     sixths = (torch.tensor([5.0, 3.0, 1.0], device=hue.device, dtype=torch.float32) + 6 * hue[:, None]) % 6
     missing = torch.minimum(sixths, 4 - sixths).clamp(0, 1)

@@ -23,6 +23,8 @@ from icy.s2b.settings import GameSettings
 
 
 GROUPS = 8  # number of groups of episodes with similar length
+OfGames = Float[Tensor, "batch game"]
+Mask = Bool[Tensor, "batch game"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,8 +40,8 @@ class Games:
     of_episodes: ClassVar[tuple[str, ...]] = ()  # fields without an axis of games
 
     answers: Int[Tensor, "batch game"]
-    query: Bool[Tensor, "batch game"]
-    there: Bool[Tensor, "batch game"]
+    query: Mask
+    there: Mask
 
     def __len__(self) -> int:
         return len(self.there)
@@ -195,20 +197,20 @@ def decide(model: Callable[[DealtGames], Tensor], games: DealtGames) -> Float[Te
 # -- rewards, returns, advantages and accuracies of decisions on whole dealt episodes ----------------------------------
 
 
-def rewards(right: Bool[Tensor, "batch game"], games: Games) -> Float[Tensor, "batch game"]:
+def rewards(right: Mask, games: Games) -> OfGames:
     """Return the reward of every decision, [B, G]; 0 for padding."""
     pay = torch.tensor(REWARDS, dtype=torch.float32, device="cpu")
     return pay[games.query.long(), right.long()] * games.there
 
 
-def returns(reward: Float[Tensor, "batch game"], discount: float) -> Float[Tensor, "batch game"]:
+def returns(reward: OfGames, discount: float) -> OfGames:
     """Return, for each game, the discounted sum of its reward and all later rewards."""
     place = torch.arange(reward.shape[1], device="cpu")
     later = place[:, None] - place  # rows: rewards, columns: games
     return reward @ torch.where(later >= 0, discount ** later.clamp(min=0).to(reward.dtype), 0.0)
 
 
-def advantages(gain: Float[Tensor, "batch game"], games: Games, discount: float) -> Float[Tensor, "batch game"]:
+def advantages(gain: OfGames, games: Games, discount: float) -> OfGames:
     """Return normalized advantages: returns minus a baseline.
 
     The baseline is a linear function of the phase and of the remaining games of each phase, fitted to the batch by
@@ -227,12 +229,8 @@ def advantages(gain: Float[Tensor, "batch game"], games: Games, discount: float)
 
 
 def generalized_advantages(
-    rewards: Float[Tensor, "batch game"],
-    values: Float[Tensor, "batch game"],
-    there: Bool[Tensor, "batch game"],
-    discount: float = 0.0,
-    trace: float = 1.0,
-) -> Float[Tensor, "batch game"]:
+    rewards: OfGames, values: OfGames, there: Mask, discount: float = 0.0, trace: float = 1.0
+) -> OfGames:
     """Return generalized advantage estimates of decisions (Schulman et al. 2016), 0 for padding.
 
     Args:
@@ -252,7 +250,7 @@ def generalized_advantages(
     return torch.stack(reverse[::-1], 1)
 
 
-def less_phase_mean(reward: Float[Tensor, "batch game"], games: Games) -> Float[Tensor, "batch game"]:
+def less_phase_mean(reward: OfGames, games: Games) -> OfGames:
     """Return rewards minus the mean reward of their phase."""
     centered = torch.zeros_like(reward)
     for phase in (games.query, games.there & ~games.query):
@@ -260,7 +258,7 @@ def less_phase_mean(reward: Float[Tensor, "batch game"], games: Games) -> Float[
     return centered
 
 
-def normalised(gain: Float[Tensor, "batch game"], games: Games) -> Float[Tensor, "batch game"]:
+def normalised(gain: OfGames, games: Games) -> OfGames:
     """Return gains divided by their standard deviation over all games."""
     scaled: Tensor = gain / (gain[games.there].std() + 1e-6)
     return scaled
@@ -282,7 +280,7 @@ def accuracies(of_episodes: Float[Tensor, "phase batch"]) -> dict[str, float]:
     return {"zsct": query, "support": support}
 
 
-def phase_means(right: Bool[Tensor, "batch game"], games: Games) -> Float[Tensor, "phase batch"]:
+def phase_means(right: Mask, games: Games) -> Float[Tensor, "phase batch"]:
     """Return each episode's fraction of right decisions, in the query and in the support, [2, B]."""
     phases = games.query, games.there & ~games.query
     return torch.stack([(right & phase).sum(1) / phase.sum(1) for phase in phases])

@@ -204,12 +204,7 @@ class DealtTraining(AgentTraining):
     updates = _observations = 0
 
     def __init__(
-        self,
-        game: Any,
-        settings: Any,
-        seed: int,
-        named: Iterable[tuple[str, nn.Parameter]],
-        times: Mapping[str, float],
+        self, game: Any, settings: Any, seed: int, named: Iterable[tuple[str, nn.Parameter]], times: Mapping[str, float]
     ) -> None:
         self.game, self.settings, self._first = game, settings, first_episode(seed)
         self.optimizer = torch.optim.Adam(grouped(named, times), settings.learning_rate)

@@ -19,6 +19,7 @@ from .lstm import LSTMStack
 
 EPSILON = 1e-8  # keeps weights finite
 RANKED = 1e5  # cosines that agree to 5 digits count as equal, and the newest of them is first
+Near = Float[Tensor, "batch step head near"]
 
 
 class Reader(nn.Module):
@@ -66,9 +67,7 @@ class Reader(nn.Module):
 
 def nearest(
     cosines: Float[Tensor, "batch step head entry"], earlier: Bool[Tensor, "batch step #head entry"], count: int
-) -> tuple[
-    Float[Tensor, "batch step head near"], Int[Tensor, "batch step head near"], Bool[Tensor, "batch step head near"]
-]:
+) -> tuple[Near, Int[Tensor, "batch step head near"], Bool[Tensor, "batch step head near"]]:
     """Return the `count` largest cosines of earlier entries, their positions, and a mask of existing entries.
 
     Equal cosines are common because messages repeat. Among equal cosines, the newest entries come first.

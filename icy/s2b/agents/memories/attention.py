@@ -25,6 +25,7 @@ from icy.s2b.settings import GameSettings
 OCTAVES = 6  # number of frequencies of a number's sines and cosines
 TOKEN = 16  # width of a token's embedding
 NUMBER = 1 + 2 * OCTAVES  # width of a number's features
+Pairs = Float[Tensor, "*lead pair entry"]
 
 
 @dataclass(frozen=True)
@@ -132,9 +133,7 @@ class MemoryListener(nn.Module):
         else:
             self.lookup = Lookup(self.dimensions * number + self.tokens * TOKEN, self.settings)
 
-    def entries(
-        self, stimuli: Float[Tensor, "*lead dimension"], messages: Shaped[Tensor, "*said"]
-    ) -> Float[Tensor, "*lead pair entry"]:
+    def entries(self, stimuli: Float[Tensor, "*lead dimension"], messages: Shaped[Tensor, "*said"]) -> Pairs:
         """Create memory entries from stimuli and messages: one per pair of dimension and token, or one per game.
 
         Messages may also be one-hots over 0..V, [..., token, V + 1], through which gradients pass.
@@ -195,7 +194,7 @@ def paired(
     numbers: Float[Tensor, "*lead dimension feature"],
     tokens: Float[Tensor, "*lead token embedding"],
     flags: Float[Tensor, "*lead flag"] | None = None,
-) -> Float[Tensor, "*lead pair entry"]:
+) -> Pairs:
     """Create an entry for every pair of a dimension and a token: the features of both, and the flags."""
     of_pair = (*numbers.shape[:-1], tokens.shape[-2])
     parts = [numbers.unsqueeze(-2).expand(*of_pair, -1), tokens.unsqueeze(-3).expand(*of_pair, -1)]

@@ -26,10 +26,11 @@ from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings, Query
 
 from .attention import MemoryListener, MemoryPlayer, MemorySettings, pick
-from .speaker import MemorySpeaker, SpeakerSettings, TrainedSpeaker
+from .speaker import MemorySpeaker, OfTokens, SpeakerSettings, Tokens, TrainedSpeaker
 
 SHARP = ("sharpness", "new")  # parameters of the speaker that determine which numbers it treats as equal
 EVALUATED_AT_ONCE = 4_000_000  # limit of pairs of games in a batch of the evaluation
+Heard = Int[Tensor, "batch vocab"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,17 +217,13 @@ class PairLearning(DealtTraining, GameTraining):
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-def hear(
-    tokens: Int[Tensor, "batch position game"], heard: Int[Tensor, "batch vocab"]
-) -> Int[Tensor, "batch game position"]:
+def hear(tokens: Tokens, heard: Heard) -> Int[Tensor, "batch game position"]:
     """Return the messages that the listener receives, for the speaker's tokens without the end token, from 0."""
     said = tokens.mT + 1
     return heard[:, None].expand(-1, said.shape[1], -1).gather(2, said)
 
 
-def hear_straight(
-    said: Float[Tensor, "batch position game token"], heard: Int[Tensor, "batch vocab"]
-) -> Float[Tensor, "batch game position vocab"]:
+def hear_straight(said: OfTokens, heard: Heard) -> Float[Tensor, "batch game position vocab"]:
     """Return the messages that the listener receives, as one-hots over 0..V through which gradients pass."""
     renamed = F.one_hot(heard[:, 1:], heard.shape[1]).to(said.dtype)
     return torch.einsum("blgv,bvw->bglw", said, renamed)

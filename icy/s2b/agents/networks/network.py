@@ -347,11 +347,7 @@ class NetworkPlayer(Player):
     """
 
     def __init__(
-        self,
-        network: Network,
-        role: str = LISTENER,
-        reconstruction: ReconstructionHead | None = None,
-        own: bool = True,
+        self, network: Network, role: str = LISTENER, reconstruction: ReconstructionHead | None = None, own: bool = True
     ) -> None:
         self.network, self.role, self.reconstruction, self.own = network, role, reconstruction, own
         self.partner: NetworkPlayer | None = None

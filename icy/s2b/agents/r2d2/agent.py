@@ -27,6 +27,8 @@ from icy.s2b.recall import RecallTurn
 LEAST = 1e-6  # lowest priority; a positive value lets every sequence be drawn
 
 OfActors = Mapping[str, Shaped[Tensor, "actor ..."]]
+OfSteps = Float[Tensor, "step batch"]
+Flags = Bool[Tensor, "step batch"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,9 +163,7 @@ class Replay:
         self._steps, self._states = ({n: v.clone() for n, v in state[part].items()} for part in ("steps", "states"))
 
 
-def mixed_priority(
-    errors: Float[Tensor, "step batch"], counted: Bool[Tensor, "step batch"], eta: float
-) -> Float[Tensor, " batch"]:
+def mixed_priority(errors: OfSteps, counted: Flags, eta: float) -> Float[Tensor, " batch"]:
     """Return the priorities of sequences: eta * highest error + (1 - eta) * mean error (Kapturowski et al. 2019).
 
     Args:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from icy.core.errors import IncompatibleError, InvalidSettingError, require_known
@@ -35,7 +35,7 @@ from icy.s2b.game import BatchedGame, Turn
 from icy.s2b.players.interface import Player, seated
 from icy.s2b.settings import GameSettings, Sizes
 
-from .agent import Agent, Replay, Sequences, Step, mixed_priority
+from .agent import Agent, Flags, OfSteps, Replay, Sequences, Step, mixed_priority
 
 # -- settings of R2D2: how an agent plays, stores and learns, with the presets of the papers ---------------------------
 
@@ -184,10 +184,6 @@ PRESETS: Mapping[str, R2D2Settings] = {
         explore_exponent=2.0,
     ),
 }
-
-
-OfSteps = Float[Tensor, "step batch"]
-Flags = Bool[Tensor, "step batch"]
 
 
 class R2D2(AgentTraining):
@@ -360,7 +356,7 @@ class R2D2(AgentTraining):
         self._follow()
         return float(loss.detach())
 
-    def _errors(self, drawn: Sequences) -> tuple[Float[Tensor, "step batch"], Bool[Tensor, "step batch"], list[Tensor]]:
+    def _errors(self, drawn: Sequences) -> tuple[OfSteps, Flags, list[Tensor]]:
         """Return the TD errors of the players' summed values, a mask of the errors that count, and other losses."""
         s, burn = self.settings, self.settings.burn_in
         device = self.agents[0].device
@@ -478,7 +474,7 @@ class R2D2Learning(R2D2, GameTraining):
             self._beside.steps = state["beside"]
 
 
-def _summed(agent: Agent, values: Float[Tensor, "step rows"]) -> Float[Tensor, "step batch"]:
+def _summed(agent: Agent, values: Float[Tensor, "step rows"]) -> OfSteps:
     """Sum values over the roles of an agent."""
     by_role: Tensor = values.unflatten(1, (len(agent.roles), -1))
     return by_role.sum(1)
