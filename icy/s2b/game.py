@@ -241,21 +241,20 @@ class BatchedGame:
         self._heard, self._heard_back = (self._zeros(length) for _ in range(2))
         self.illegal = {player: self._zeros() for player in PLAYERS}
         self._counts = self._array(np.zeros((self.episodes, 2, KEPT + 1), dtype=np.int64))
+        self._initial = {name: getattr(self, name) for name in STATE if name not in ("_fresh", "_idle")}
 
     def _begin_next(self, ended: Array) -> None:
         """Begin the next episode in the slots with an ended episode."""
         if bool((ended & (self._episode == self._last)).any()):
             self._refill()
-        where, column = self._xp.where, ended[:, None]
+        where = self._xp.where
         self._episode = self._episode + 1 * ended
         self._at = where(ended, self._data.first[self._episode], self._at)
-        self._round, self._result = self._round * (1 * ~ended), self._result * (1 * ~ended)
-        self._previous = where(ended, self._no_reward, self._previous)
-        self._done, self._fresh = self._done & ~ended, ended
-        nothing = self._zeros(self.settings.length)
-        self._heard, self._heard_back = (where(column, nothing, told) for told in (self._heard, self._heard_back))
+        for name, initial in self._initial.items():
+            now = getattr(self, name)
+            setattr(self, name, where(ended.reshape(-1, *[1] * (now.ndim - 1)), initial, now))
+        self._fresh = ended
         self.illegal = {player: count * (1 * ~ended) for player, count in self.illegal.items()}
-        self._counts = self._counts * (1 * ~ended)[:, None, None]
 
     def _refill(self) -> None:
         """Deal new episodes for every slot, and drop ended episodes."""

@@ -221,9 +221,8 @@ def advantages(gain: OfGames, games: Games, discount: float) -> OfGames:
     of_phase = [returns(phase, discount) for phase in (query, there - query)]
     features = torch.stack([there, query, left, query * left, *of_phase], -1)
     rows, known = features[games.there], gain[games.there]
-    regularized = rows.T @ rows + 1e-3 * torch.eye(
-        rows.shape[1], dtype=torch.float32, device="cpu"
-    )  # some columns may be equal
+    # Regularized, because some columns may be equal.
+    regularized = rows.T @ rows + 1e-3 * torch.eye(rows.shape[1], dtype=torch.float32, device="cpu")
     baseline = features @ torch.linalg.solve(regularized, rows.T @ known)
     return normalised((gain - baseline) * there, games)
 

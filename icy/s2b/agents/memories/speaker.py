@@ -144,10 +144,8 @@ class MemorySpeaker(nn.Module):
         batch, games = stimuli.shape[:2]
         if self.settings.kind == "whole":
             seen = features(stimuli).flatten(-2)[:, None].expand(-1, self.positions, -1, -1)
-            which = torch.eye(self.positions, dtype=torch.float32, device="cpu")[None, :, None].expand(
-                batch, -1, games, -1
-            )
-            return torch.cat([seen, which], -1)
+            which = torch.eye(self.positions, dtype=torch.float32, device="cpu")[None, :, None]
+            return torch.cat([seen, which.expand(batch, -1, games, -1)], -1)
         if self.settings.alignment == "soft":
             return features(torch.einsum("bgn,ln->blg", stimuli, self.alignment.softmax(1)))
         return features(stimuli.mT.gather(1, dimensions[..., None].expand(-1, -1, games)))

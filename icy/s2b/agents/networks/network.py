@@ -421,23 +421,19 @@ class NetworkPlayer(Player):
         earned = torch.as_tensor(seen.reward).float() * self.decided
         last_message = self.last_message if self.network.settings.hold else None
         previous = self.choices[self.steps - 1]
-        observed = observe(
-            seen, self.role, self.network.actions, previous, earned, self._partner_choice(), last_message=last_message
-        )
+        given = previous, earned, self._partner_choice(), last_message
+        observed = observe(seen, self.role, self.network.actions, *given)
         return observed if self.own else observed.without_own()
 
     def _partner_choice(self) -> Float[Tensor, "batch shared"] | None:
         """Return the encoded choice of the partner at the previous step; None if this network does not see it."""
-        if not self.network.settings.extra:
+        partner, width = self.partner, self.network.settings.extra
+        if not width:
             return None
-        partner = self.partner
+        acts = -1 if partner is None else partner.acts - self.acts_of_partner
         # A partner in another game has not acted since this player took its seat.
-        if (
-            partner is None
-            or self.steps == 1
-            or partner.acts - self.acts_of_partner not in (self.steps - 1, self.steps)
-        ):
-            return torch.zeros(len(self.decided), self.network.settings.extra, dtype=torch.float32, device="cpu")
+        if partner is None or self.steps == 1 or acts not in (self.steps - 1, self.steps):
+            return torch.zeros(len(self.decided), width, dtype=torch.float32, device="cpu")
         return partner.network.actions.shared(partner.choices[self.steps - 1])
 
     @property

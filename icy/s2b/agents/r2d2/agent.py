@@ -86,9 +86,8 @@ class Replay:
         self.count = 0
         self._steps: dict[str, Tensor] = {}
         self._states: dict[str, Tensor] = {}
-        self._chances = torch.zeros(
-            self.steps_per_actor // self.stride, actors, dtype=torch.float64, device="cpu"
-        )  # priorities to the power `priority`
+        # Priorities to the power `priority`.
+        self._chances = torch.zeros(self.steps_per_actor // self.stride, actors, dtype=torch.float64, device="cpu")
         self._highest = 1.0  # highest priority so far
 
     @property
@@ -221,9 +220,8 @@ class Agent:
         self.device = network.core.device  # of the networks; recorded data is on the CPU
         self.state = network.start(episodes * len(self.roles))
         self.chosen = dict.fromkeys(self.roles, self._never())
-        self.last_messages = {
-            role: torch.zeros(episodes, self.actions.game.length, dtype=torch.long, device="cpu") for role in self.roles
-        }
+        silent = torch.zeros(episodes, self.actions.game.length, dtype=torch.long, device="cpu")
+        self.last_messages = dict.fromkeys(self.roles, silent)
 
     def _never(self) -> Tensor:
         return torch.full((self.episodes, 1), NEVER, dtype=torch.int64, device="cpu")
@@ -265,10 +263,8 @@ class Agent:
         for role, own in by_role.items():
             recorded |= {f"{role}.{name}": getattr(own, name) for name in RECORDED_FIELDS}
             at = turn.seen_by(role)
-            recorded |= {
-                f"{role}.speak": torch.as_tensor(at.may_speak),
-                f"{role}.decide": torch.as_tensor(at.may_decide),
-            }
+            legal = {"speak": at.may_speak, "decide": at.may_decide}
+            recorded |= {f"{role}.{name}": torch.as_tensor(mask) for name, mask in legal.items()}
             if self.partner:
                 recorded[f"{role}.told"] = self._partner_choice(role, greedy).masked_fill(own.fresh[:, None], NEVER)
         self.chosen = self._by_role(chosen)
@@ -299,15 +295,11 @@ class Agent:
 
     def _recorded(self, steps: Recorded, role: str) -> Observation:
         here = {name: steps[f"{role}.{name}"] for name in RECORDED_FIELDS}
-        fresh = here["fresh"]
-        return Observation(
-            **here,
-            speaks=torch.full_like(fresh, role == SPEAKER),
-            legal=self.actions.legal_where(steps[f"{role}.speak"], steps[f"{role}.decide"]),
-            extra=self.partner[role].shared(steps[f"{role}.told"])
-            if self.partner
-            else torch.zeros(*fresh.shape, 0, dtype=torch.float32, device="cpu"),
-        )
+        extra = torch.zeros(*here["fresh"].shape, 0, dtype=torch.float32, device="cpu")
+        if self.partner:
+            extra = self.partner[role].shared(steps[f"{role}.told"])
+        legal = self.actions.legal_where(steps[f"{role}.speak"], steps[f"{role}.decide"])
+        return Observation(**here, speaks=torch.full_like(here["fresh"], role == SPEAKER), legal=legal, extra=extra)
 
     def choices(self, steps: Recorded) -> Int[Tensor, "step batch 1"]:
         """Return the choices of recorded steps, with the roles concatenated, [T, roles * B, 1]."""
