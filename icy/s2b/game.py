@@ -96,7 +96,7 @@ class Turn:
 # -- scores of episodes, from counts of the listener's decisions -------------------------------------------------------
 
 
-GAMES, RIGHT, YES, KEPT = range(4)  # counts per episode and phase: games, right decisions, "yes", target retained
+GAMES, RIGHT, YES, KEPT = range(4)  # counts [B, phase, 4]: games, right decisions, "yes", target retained
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,14 +116,6 @@ class Scores:
     yes: Float64[Reals, " batch"]
     kept: Float64[Reals, " batch"]
     illegal: Int64[Wholes, "batch player=2"]
-
-    @classmethod
-    def of_counts(
-        cls, counts: Int64[Wholes, "batch phase=2 count=4"], illegal: Int64[Wholes, "batch player=2"]
-    ) -> "Scores":
-        """Compute scores from counts of games, right decisions, "yes" decisions and retained targets, [B, phase, 4]."""
-        shares = counts / np.where(counts[..., :1] > 0, counts[..., :1], np.nan)
-        return cls(shares[:, 1, RIGHT], shares[:, 0, RIGHT], shares[:, 1, YES], shares[:, 1, KEPT], illegal)
 
     @classmethod
     def join(cls, parts: list["Scores"]) -> "Scores":
@@ -470,7 +462,9 @@ class BatchedGame:
         """Return the scores of the current episodes; an episode's scores are final once it ends."""
         self._require_begun()
         illegal = np.stack([self.cpu(self.illegal[player]) for player in PLAYERS], 1)
-        return Scores.of_counts(self.cpu(self._counts), illegal)
+        counts = self.cpu(self._counts)
+        shares = counts / np.where(counts[..., :1] > 0, counts[..., :1], np.nan)
+        return Scores(shares[:, 1, RIGHT], shares[:, 0, RIGHT], shares[:, 1, YES], shares[:, 1, KEPT], illegal)
 
     @property
     def games(self) -> OfEpisodes:
