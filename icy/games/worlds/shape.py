@@ -207,17 +207,13 @@ class PublishedSizes:
     def __init__(self) -> None:
         lists = [_published()[name] for name in SHAPES]
         longest = max(map(len, lists))
-        self._halves = torch.tensor(
-            [one + [one[-1]] * (longest - len(one)) for one in lists], dtype=torch.float32, device="cpu"
-        )[..., :2]
+        halves = [one + [one[-1]] * (longest - len(one)) for one in lists]
         ends = [list(accumulate(share for *_, share in one)) for one in lists]
-        self._ends = torch.tensor(
-            [one[:-1] + [2.0] * (longest - len(one) + 1) for one in ends], dtype=torch.float32, device="cpu"
-        )
-        self.largest = max(
-            radius(torch.tensor(FORMS, dtype=torch.int64, device="cpu"), half).max().item()
-            for half in self._halves.unbind(1)
-        )
+        ends = [one[:-1] + [2.0] * (longest - len(one) + 1) for one in ends]
+        self._halves = torch.tensor(halves, dtype=torch.float32, device="cpu")[..., :2]
+        self._ends = torch.tensor(ends, dtype=torch.float32, device="cpu")
+        forms = torch.tensor(FORMS, dtype=torch.int64, device="cpu")
+        self.largest = max(radius(forms, half).max().item() for half in self._halves.unbind(1))
 
     def half(self, shapes: Integer[Tensor, " figure"], uniform: Pairs) -> Pairs:
         """Draw half axes or half sides of figures with whole pixels."""
