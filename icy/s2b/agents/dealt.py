@@ -1,7 +1,7 @@
 """Whole episodes as tensors, for training that does not play step by step, and the rewards of their decisions."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self, TypeVar
 
 import numpy as np
@@ -48,16 +48,9 @@ class Games:
 
     def __getitem__(self, which: Array) -> Self:
         """Select episodes by index or mask, and drop unnecessary padding."""
-        games = int(self.there[which].sum(1).max())
-        return self._changed(lambda name, x: x[which] if name in self.of_episodes else x[which][:, :games])
-
-    def on(self, device: torch.device | str) -> Self:
-        """Move the games to a torch device."""
-        return self._changed(lambda name, x: x.to(device))
-
-    def _changed(self, change: Callable[[str, Tensor], Tensor]) -> Self:
-        parts = {f.name: getattr(self, f.name) for f in fields(self)}
-        return replace(self, **{name: change(name, x) for name, x in parts.items() if x is not None})
+        games, parts = int(self.there[which].sum(1).max()), {n: x for n, x in vars(self).items() if x is not None}
+        some = {n: x[which] if n in self.of_episodes else x[which][:, :games] for n, x in parts.items()}
+        return replace(self, **some)
 
 
 SomeGames = TypeVar("SomeGames", bound=Games)

@@ -17,7 +17,6 @@ from icy.s2b.recall import BatchedRecall, RecallDeal, RecallSettings, RecallTurn
 from .dealt import Games, accuracies, less_phase_mean, log_of, normalised, of_like_length, phase_means
 from .memories.attention import NUMBER, TOKEN, Lookup, MemorySettings, features
 from .memories.dealt_learning import DealtLearningSettings, EpisodeLearning, Sampled
-from .r2d2.agent import Agent, Step
 from .r2d2.r2d2_learning import R2D2, R2D2Settings
 
 # -- trainings of the recall task --------------------------------------------------------------------------------------
@@ -43,9 +42,9 @@ class RecallR2D2(R2D2):
     def _make_source(self) -> BatchedRecall:
         return BatchedRecall(self.game, episodes=self.settings.actors, autoreset=True)
 
-    def _play(self, turn: RecallTurn, done: list[tuple[Agent, Step]]) -> RecallTurn:
-        ((_, step),) = done
-        turn = self._batched.step(step.chosen[LISTENER][:, 0].numpy())  # the options of a network are the answers
+    def _play(self, turn: RecallTurn) -> RecallTurn:
+        (agent,) = self.agents
+        turn = self._batched.step(agent.chosen[LISTENER][:, 0].numpy())  # the options of a network are the answers
         return turn
 
     def read(self, episodes: int = 200, seed: int = 123, game: RecallSettings | None = None) -> dict[str, float]:

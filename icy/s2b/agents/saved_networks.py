@@ -95,6 +95,15 @@ class SavedAgent(SavedModel):
         return player
 
 
+def one_agent(path: str | Path, **where: Any) -> SavedAgent:
+    """Find the only agent that matches `where`; see `SavedModel.find`.
+
+    Raises:
+        StoreError: no agent matches, or several do.
+    """
+    return SavedAgent.find_one(path, **where)
+
+
 # -- the trained agent that comes with icy. `results/s2b_memory/__main__.py` writes its file ---------------------------
 
 
@@ -108,7 +117,7 @@ def memory() -> Player:
     stimuli and samples, and with up to 32 tokens. In games with other numbers of dimensions or tokens, position d of a
     sentence describes dimension d.
     """
-    player = SavedAgent.find_one(FILE).player(LISTENER)
+    player = one_agent(FILE).player(LISTENER)
     return FittedPlayer(cast(MemoryPlayer, player).model)
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import SPEAKER
 from icy.s2b.agents.cores.core import State, begun
-from icy.s2b.agents.networks.network import Network
+from icy.s2b.agents.networks.network import Network, ReconstructionHead
 from icy.s2b.agents.networks.observations import NEVER, Actions, Observation, observe
 from icy.s2b.episode_streams import SavedState
 from icy.s2b.game import Turn
@@ -183,23 +183,6 @@ Recorded = Mapping[str, Shaped[Tensor, "..."]]
 Choices = Mapping[str, Int[Tensor, "episode 1"]]  # by role
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
-    """An agent's choices at a step, and the data for the replay buffer.
-
-    Attributes:
-        chosen: the choices that are played, by role.
-        greedy: the best options, by role.
-        recorded: data of the step for the replay buffer, by name.
-        states: the core's states before the step, by name; empty unless requested.
-    """
-
-    chosen: dict[str, Int[Tensor, "episode 1"]]
-    greedy: dict[str, Int[Tensor, "episode 1"]]
-    recorded: dict[str, Shaped[Tensor, "episode ..."]]
-    states: dict[str, Shaped[Tensor, "episode ..."]]
-
-
 class Agent:
     """A network that plays one or both roles in a batch of E episodes, and its target network.
 
@@ -211,7 +194,14 @@ class Agent:
         episodes: number of episodes, E.
         partner: for each role, the actions of the other role, if the network sees the other's greedy choices (SAD);
             otherwise empty.
+
+    Attributes:
+        chosen: the choices of the last step, by role.
+        greedy: the best options at the last step, by role.
+        predictor: head that reconstructs stimuli, if the training has this loss.
     """
+
+    predictor: ReconstructionHead | None = None
 
     def __init__(self, network: Network, roles: Sequence[str], episodes: int, partner: Mapping[str, Actions]) -> None:
         self.network, self.roles, self.episodes, self.partner = network, tuple(roles), episodes, partner
@@ -219,7 +209,8 @@ class Agent:
         self.actions = network.actions
         self.device = network.core.device  # of the networks; recorded data is on the CPU
         self.state = network.start(episodes * len(self.roles))
-        self.chosen = dict.fromkeys(self.roles, self._never())
+        self.chosen: Choices = dict.fromkeys(self.roles, self._never())
+        self.greedy: Choices = {}
         silent = torch.zeros(episodes, self.actions.game.length, dtype=torch.long, device="cpu")
         self.last_messages = dict.fromkeys(self.roles, silent)
 
@@ -236,15 +227,17 @@ class Agent:
         explores: Bool[Tensor, "role episode"],
         random: torch.Generator,
         keep: bool,
-    ) -> Step:
+    ) -> tuple[Recorded, Recorded]:
         """Choose an option for every role and episode: the best, or a random legal option to explore.
+
+        Return the data of the step for the replay buffer, and the core's states before the step, by name.
 
         Args:
             turn: the observations.
             greedy: the greedy choices of the previous step, by role.
             explores: mask of exploring choices, [roles, E].
             random: generator for exploration.
-            keep: whether to return the core's states before the step.
+            keep: whether to return these states; otherwise they are empty.
         """
         by_role = {role: self._observe(turn, role, greedy) for role in self.roles}
         seen = _side_by_side(list(by_role.values()))
@@ -267,10 +260,10 @@ class Agent:
             recorded |= {f"{role}.{name}": torch.as_tensor(mask) for name, mask in legal.items()}
             if self.partner:
                 recorded[f"{role}.told"] = self._partner_choice(role, greedy).masked_fill(own.fresh[:, None], NEVER)
-        self.chosen = self._by_role(chosen)
+        self.chosen, self.greedy = self._by_role(chosen), self._by_role(best)
         self.last_messages = {role: own.message for role, own in by_role.items()}
         recorded |= {f"{role}.chosen": value for role, value in self.chosen.items()}
-        return Step(self.chosen, self._by_role(best), recorded, states)
+        return recorded, states
 
     def _observe(self, turn: Turn | RecallTurn, role: str, greedy: Choices) -> Observation:
         extra = self.partner[role].shared(self._partner_choice(role, greedy)) if self.partner else None
