@@ -146,20 +146,14 @@ class Replay:
         self._chances.view(-1)[places] = clipped**self.priority
 
     def state(self) -> SavedState:
-        """Return the content and the priorities, for `load`."""
-        return {
-            "count": self.count,
-            "highest": self._highest,
-            "chances": self._chances.clone(),
-            "steps": {name: value.clone() for name, value in self._steps.items()},
-            "states": {name: value.clone() for name, value in self._states.items()},
-        }
+        """Return the content and the priorities, for `load`. They are not copied."""
+        held = {"chances": self._chances, "steps": self._steps, "states": self._states}
+        return {"count": self.count, "highest": self._highest, **held}
 
     def load(self, state: SavedState) -> None:
         """Load the state of a replay buffer with the same settings."""
         self.count, self._highest = state["count"], state["highest"]
-        self._chances = state["chances"].clone()
-        self._steps, self._states = ({n: v.clone() for n, v in state[part].items()} for part in ("steps", "states"))
+        self._chances, self._steps, self._states = (deepcopy(state[name]) for name in ("chances", "steps", "states"))
 
 
 def mixed_priority(errors: OfSteps, counted: Flags, eta: float) -> Float[Tensor, " batch"]:
@@ -306,11 +300,11 @@ class Agent:
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def saved_state(self) -> SavedState:
-        """Return the state for `load`."""
+        """Return the state for `load`. It is not copied."""
         return {
-            "network": _copied(self.network.state_dict()),
-            "target": _copied(self.target.state_dict()),
-            "state": [part.clone() for part in self.state],
+            "network": self.network.state_dict(),
+            "target": self.target.state_dict(),
+            "state": list(self.state),
             "chosen": dict(self.chosen),
             "heard": dict(self.last_messages),
         }
@@ -321,10 +315,6 @@ class Agent:
         self.target.load_state_dict(saved["target"])
         self.state = tuple(part.to(self.device) for part in saved["state"])
         self.chosen, self.last_messages = dict(saved["chosen"]), dict(saved["heard"])
-
-
-def _copied(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: weight.clone() for name, weight in weights.items()}
 
 
 def _side_by_side(parts: Sequence[Observation]) -> Observation:

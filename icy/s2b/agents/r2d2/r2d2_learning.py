@@ -6,6 +6,7 @@ If both players learn, their values are summed (VDN; Sunehag et al. 2018), and e
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
@@ -272,7 +273,7 @@ class R2D2(AgentTraining):
 
     def state(self) -> SavedState:
         """Return the state to resume from: weights, optimizer, replay buffer, counters, generators and games."""
-        return {
+        state = {
             "settings": self._describe(),
             "updates": self.updates,
             "steps": self._steps,
@@ -284,6 +285,7 @@ class R2D2(AgentTraining):
             "greedy": dict(self._greedy),
             "game": self._batched.state(),
         }
+        return deepcopy(state)  # which does not change when training continues
 
     def load(self, state: SavedState) -> None:
         """Resume from the state of a training with the same settings.
