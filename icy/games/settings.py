@@ -19,11 +19,11 @@ from icy.config.settings import Departure, Numbers
 from icy.core.checks import real_number
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.fields import CheckedFields, changed_fields, check_fields, checked, setting, stored_names
+from icy.core.importing import load_object
 from icy.core.registry import PERCEPTION, SIDES, WORLD, Entry, registry, without_choices
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.records.kinds import JobKind
-from icy.training.job import Job
 
 if TYPE_CHECKING:
     from .worlds.world import World
@@ -531,17 +531,11 @@ def preset_tables(preset: Fields, world: str, representation: str) -> dict[str, 
 # -- the kind of job. Its functions are addresses, because they import torch -------------------------------------------
 
 
-def _rows(request: GamesRequest) -> list[Job]:
-    from .jobs import rows
-
-    return rows(request)
-
-
 GAMES = JobKind(
     "games",
     request=GamesRequest,
     settings=GamesSettings,
-    rows=_rows,
+    rows=lambda request: load_object("icy.games.jobs:rows")(request),
     behavior="icy.games.model:behaviors",
     train="icy.games.game_stack:train",
     rehearse="icy.games.game_stack:seconds_per_update",

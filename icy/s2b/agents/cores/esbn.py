@@ -16,6 +16,8 @@ from .core import CAPACITY, Device, Inputs, Resets, State, Traced, beginnings, b
 from .entries import MemoryView, RememberingCore, appended, remembered, view
 from .lstm import LSTMStack
 
+Input = Float[Tensor, "batch width"]
+
 
 @dataclass(eq=False)
 class Reads:
@@ -77,7 +79,7 @@ class _Bindings(RememberingCore):
         self.key, self.value = whole_number("width of a key", key), value
         self.binding = Binding()
 
-    def control(self, x: Tensor, controller: State, reads: Reads, step: int) -> State:
+    def control(self, x: Input, controller: State, reads: Reads, step: int) -> State:
         """Run a step of the controller, add its key to `reads`, and return the controller's new state."""
         raise NotImplementedError
 
@@ -142,7 +144,7 @@ class StrictESBN(_Bindings):
         """Return the controller's hidden state."""
         return state[0]
 
-    def control(self, x: Tensor, controller: State, reads: Reads, step: int) -> State:
+    def control(self, x: Input, controller: State, reads: Reads, step: int) -> State:
         """Read a key, and produce the key of this step from the state before it."""
         h, c = controller
         read = self.gate(h).sigmoid() * reads.at(step)
@@ -196,7 +198,7 @@ class ESBN(_Bindings):
         """Return the controller's hidden state, and the retrieved key."""
         return torch.cat([state[0], state[2]], -1)
 
-    def control(self, x: Tensor, controller: State, reads: Reads, step: int) -> State:
+    def control(self, x: Input, controller: State, reads: Reads, step: int) -> State:
         """Run the controller on the input and the last read, then read a key and produce the key of this step."""
         h, c, read = controller
         h, c = self.controller(torch.cat([x, read], -1), (h, c))
