@@ -172,23 +172,6 @@ def rate_factor(update: int, updates: int, warm_up: int, decay: float) -> float:
     return min(1.0, rising, falling)
 
 
-def grouped(
-    named: Iterable[tuple[str, nn.Parameter]], times: Mapping[str, float]
-) -> list[dict[str, list[nn.Parameter] | float]]:
-    """Group parameters by the multiple of the learning rate, for an optimizer.
-
-    Args:
-        named: parameters with their names.
-        times: multiples of the learning rate by parameter name; 1 for other parameters. A group stores its multiple
-            under the key "times".
-    """
-    parameters = list(named)
-    return [
-        {"params": [p for name, p in parameters if times.get(name, 1.0) == each], "times": each}
-        for each in sorted({1.0, *(times[name] for name, _ in parameters if name in times)})
-    ]
-
-
 class DealtTraining(AgentTraining):
     """Base class of trainings on dealt episodes with one optimizer. A subclass deals episodes.
 
@@ -207,7 +190,12 @@ class DealtTraining(AgentTraining):
         self, game: Any, settings: Any, seed: int, named: Iterable[tuple[str, nn.Parameter]], times: Mapping[str, float]
     ) -> None:
         self.game, self.settings, self._first = game, settings, first_episode(seed)
-        self.optimizer = torch.optim.Adam(grouped(named, times), settings.learning_rate)
+        parameters = [(times.get(name, 1.0), parameter) for name, parameter in named]
+        groups = [  # by the multiple of the learning rate, which a group stores under the key "times"
+            {"params": [p for multiple, p in parameters if multiple == each], "times": each}
+            for each in sorted({1.0, *(multiple for multiple, _ in parameters)})
+        ]
+        self.optimizer = torch.optim.Adam(groups, settings.learning_rate)
         self._pool: tuple[int, Any] | None = None  # dealt episodes of several batches, and the number of the first
 
     @abstractmethod
