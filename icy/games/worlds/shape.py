@@ -308,7 +308,13 @@ class Shape(World):
         self.shape = (3, self.canvas, self.canvas)
         self._largest = self.figure_sizes.largest * self.figure_scale
         self._window = window_for(self._largest, self.canvas)
-        self._refuse_small_cells()
+        # The largest figure must fit in a cell at the border of the image.
+        room = self.canvas / self.positions * (1 - MARGIN) if self.positions else self.canvas / 2
+        if room < self._largest + BORDER:
+            raise InvalidSettingError(
+                f"With {self.positions} positions across, the cells are too small for these figures; take fewer "
+                "positions."
+            )
 
     def observe(self, objects: Objects, keys: Keys) -> Float[Tensor, "*batch 3 row column"]:
         """Draw an image of each object."""
@@ -351,15 +357,6 @@ class Shape(World):
         reach = self.noise * torch.tensor([1.0, 10.0, 10.0], device=colors.device, dtype=torch.float32)
         hue, saturation, value = (named + (2 * uniform - 1) * reach).unbind(-1)
         return rgb(hue, saturation.clamp(0, 1), value.clamp(0, 1))
-
-    def _refuse_small_cells(self) -> None:
-        """Raise an error if the largest figure does not fit in a cell at the border of the image."""
-        room = self.canvas / self.positions * (1 - MARGIN) if self.positions else self.canvas / 2
-        if room < self._largest + BORDER:
-            raise InvalidSettingError(
-                f"With {self.positions} positions across, the cells are too small for these figures; take fewer "
-                "positions."
-            )
 
 
 def rgb(hue: OfFigures, saturation: OfFigures, value: OfFigures) -> Float[Tensor, "figure 3"]:
