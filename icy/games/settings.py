@@ -427,13 +427,7 @@ class GamesRequest(RunRequest):
 # (`settings.epoch`), and options of a representation or world by its name (`qt.normalise`).
 
 
-KINDS = ("games",)
-
-
-def _departs(settings: Mapping[str, object], reason: str) -> Departure:
-    return Departure(settings, reason, KINDS)
-
-
+_departs = partial(Departure, kinds=("games",))
 PUBLISHED: dict[str, Departure] = {
     "long training": _departs({"updates": 400_000}, "200 epochs of 2,000 updates, an epoch as long as Mu & Goodman's"),
     "sizes": _departs({"shape.sizes": "published"}, "figures may be as small as in Mu & Goodman's images"),
