@@ -10,76 +10,17 @@ Example:
     (270,)
 """
 
-from typing import Any
-
 import lazy_loader
 
 from icy.core.importing import renamed
-from icy.records.kinds import JobKind, register_job_kind
-from icy.training.job import Job
+from icy.core.register import register_kind_at
 
 from . import perception as _perception  # noqa: F401  registers the perceptions
 from . import worlds as _worlds  # noqa: F401  registers the worlds
-from .settings import MEASURES, GamesRequest, GamesSettings, game_conventions
 
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __getattr__ = renamed(__name__, {"LearningSettings": "GamesLearningSettings"}, _load)
 
-# The functions of the kind import torch, which `icy --help` does not need.
-
-
-def _rows(request: GamesRequest) -> list[Job]:
-    from .jobs import rows
-
-    return rows(request)
-
-
-def _behavior(job: Job) -> Any:
-    from .model import behaviors
-
-    return behaviors(job.settings)
-
-
-def _train(job: Job, report: Any = None) -> Any:
-    from .game_stack import train
-
-    return train(job, report)
-
-
-def _rehearse(job: Job, updates: int) -> float:
-    from .game_stack import seconds_per_update
-
-    return seconds_per_update(job, updates)
-
-
-def _model(record: Any, weights: Any) -> Any:
-    from .playing import load_game_model
-
-    setup = GamesSettings.of_setup(record["config"]["settings"]["setup"])
-    return load_game_model(setup, record["seed"], dict(weights))
-
-
-register_job_kind(
-    JobKind(
-        "games",
-        "Train agents of multi-target games.",
-        request=GamesRequest,
-        settings=GamesSettings,
-        rows=_rows,
-        behavior=_behavior,
-        train=_train,
-        rehearse=_rehearse,
-        source="CBM24; MuGoodman21; icy",
-        table="icy.analysis.tables.games:games_table",
-        measures=(
-            *("soft_accuracy", "seen_accuracy", "seen_cbm", *MEASURES),
-            *("best_step", "rule_length", "targets", "distractors", "message_length"),
-        ),
-        curve=("steps", "accuracy", "loss", "cbm", "topsim", "words"),
-        noun="agents",
-        model=_model,
-        command="games train",
-        conventions=game_conventions,
-        evaluates="games eval",
-    )
+register_kind_at(
+    "games", f"{__name__}.settings:GAMES", "Train agents of multi-target games.", "CBM24; MuGoodman21; icy"
 )

@@ -424,22 +424,20 @@ class ShownTurn:
         rule: the rule of the targets.
         words: the words of the message.
         concepts: the concept that best matches each word in the whole language, or UNMATCHED_WORD.
-        chosen_targets: number of chosen targets, and number of targets.
-        chosen_distractors: number of chosen distractors, and number of distractors.
+        chosen: the chosen candidates, as text.
     """
 
     rule: str
     words: Sequence[str]
     concepts: Sequence[str]
-    chosen_targets: tuple[int, int]
-    chosen_distractors: tuple[int, int]
+    chosen: str
 
     def lines(self, number: int) -> list[str]:
         """Return the turn as lines of text, for a person to read."""
         return [
             f"turn {number}: {self.rule}",
             f"  message: {' '.join(self.words)} (best matching concepts: {', '.join(self.concepts)})",
-            "  chosen: {} of {} targets, {} of {} distractors".format(*self.chosen_targets, *self.chosen_distractors),
+            f"  chosen: {self.chosen}",
         ]
 
 
@@ -457,8 +455,8 @@ def show_turns(player: GameAgents, count: int) -> list[ShownTurn]:
             words = [name(word) for word in message.tolist()]
             right, wrong = int(chosen[:targets].sum()), int(chosen[targets:].sum())
             meanings = [concepts.get(word, UNMATCHED_WORD) for word in words]
-            text = player.turns.rules.name(rule)
-            shown.append(ShownTurn(text, words, meanings, (right, targets), (wrong, distractors)))
+            counts = f"{right} of {targets} targets, {wrong} of {distractors} distractors"
+            shown.append(ShownTurn(player.turns.rules.name(rule), words, meanings, counts))
     return shown[:count]
 
 

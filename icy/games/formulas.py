@@ -11,7 +11,7 @@ from torch import Tensor
 
 from icy.core.errors import InvalidSettingError
 
-from .rules import MOST_RULES, Groups, Obeying, ObjectGroup, Objects, Phrases, RuleNumbers, RuleSource, Uniform
+from .rules import MOST_RULES, Groups, Obeying, ObjectGroup, Objects, Phrases, RuleNumbers, RuleSource, Uniform, whole
 from .worlds.world import World
 
 SINGLE, AND, OR = range(3)
@@ -55,15 +55,11 @@ class Formulas(RuleSource):
                 f"There are about {len(self.literals) ** 2:,} formulas in this world, and at most {MOST_RULES:,} can "
                 "be listed; take fewer attributes or values."
             )
-        super().__init__(world, torch.tensor(_formulas(self.literals, world.sizes), dtype=torch.int64, device="cpu"))
+        super().__init__(world, whole(_formulas(self.literals, world.sizes)))
         self.concepts = (*(literal.name for literal in self.literals), WORDS[OR])
-        self._attribute = torch.tensor(
-            [literal.attribute for literal in self.literals], dtype=torch.int64, device="cpu"
-        )
+        self._attribute = whole([literal.attribute for literal in self.literals])
         most = max(world.sizes)
-        self._holds = torch.tensor(
-            [[v in literal.values for v in range(most)] for literal in self.literals], dtype=torch.bool, device="cpu"
-        )
+        self._holds = whole([[v in literal.values for v in range(most)] for literal in self.literals]).bool()
         self._list_groups()
 
     def _list_groups(self) -> None:
@@ -72,15 +68,9 @@ class Formulas(RuleSource):
         parts = [_parts(self.literals, row, sizes) for row in self.table.tolist()]
         distinct = list(dict.fromkeys(values for groups in parts for values in itertools.chain(*groups)))
         number = {values: place for place, values in enumerate(distinct)}
-        self._sets = torch.tensor(
-            [[[number[values] for values in one] for one in groups] for groups in parts],
-            dtype=torch.int64,
-            device="cpu",
-        )
-        self._members = torch.tensor(
-            [(sorted(values) + [0] * max(sizes))[: max(sizes)] for values in distinct], dtype=torch.int64, device="cpu"
-        )
-        self._counts = torch.tensor([len(values) for values in distinct], dtype=torch.int64, device="cpu")
+        self._sets = whole([[[number[values] for values in one] for one in groups] for groups in parts])
+        self._members = whole([(sorted(values) + [0] * max(sizes))[: max(sizes)] for values in distinct])
+        self._counts = whole([len(values) for values in distinct])
         joins = self.table[:, 2].tolist()
         self.groupings = tuple(
             tuple(

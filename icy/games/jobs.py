@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
@@ -16,9 +17,11 @@ from icy.core.fields import checked
 from icy.core.registry import PERCEPTION, SIDES, WORLD, registry
 from icy.core.representations import options_of
 from icy.core.text import names_in
+from icy.records.record import Record
 from icy.training.job import Job, Replicate
 
 from .model import GameModel, make_game_model
+from .playing import load_game_model
 from .settings import (
     DISTRACTOR_KINDS,
     REPRESENTATIONS,
@@ -110,6 +113,12 @@ def settings_of(request: Any) -> GamesSettings:
             "large for a sender; take a smaller word_size or message_length."
         )
     return settings
+
+
+def kept_model(record: Record, weights: Mapping[str, Tensor]) -> GameModel:
+    """Load the trained agents of a record. Raises the errors of `icy.training.weights.restore`."""
+    setup = GamesSettings.of_setup(record["config"]["settings"]["setup"])
+    return load_game_model(setup, record["seed"], dict(weights))
 
 
 # -- check that the parts of a game's agents fit together, before training ---------------------------------------------

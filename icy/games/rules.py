@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from copy import copy
 from fractions import Fraction
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -42,6 +42,11 @@ Groups = Integer[Tensor, "*turn object"]
 Uniform = Float[Tensor, "*turn object attr"]
 Phrases = Bool[Tensor, "*turn concept"]
 Obeying = Bool[Tensor, "*turn object"]
+
+
+def whole(numbers: Any) -> Integer[Tensor, "..."]:
+    """Return whole numbers as a tensor on the CPU, whatever the default device is."""
+    return torch.tensor(numbers, dtype=torch.int64, device="cpu")
 
 
 class ObjectGroup(NamedTuple):
@@ -294,11 +299,8 @@ class Rules(RuleSource):
         self.length = length
         self.concepts = world.concepts
         self.groupings = tuple(_groups_of([world.sizes[a] for a in some]) for some in chosen)
-        self._grouping = torch.arange(len(chosen), device="cpu").repeat_interleave(
-            torch.tensor([len(t) for t in tables], dtype=torch.int64, device="cpu")
-        )
-        self._sizes = torch.tensor(world.sizes, dtype=torch.int64, device="cpu")
-        self._first = torch.tensor(world.first_concepts, dtype=torch.int64, device="cpu")
+        self._grouping = torch.arange(len(chosen), device="cpu").repeat_interleave(whole([len(t) for t in tables]))
+        self._sizes, self._first = whole(world.sizes), whole(world.first_concepts)
 
     def grouping(self, rules: RuleNumbers) -> RuleNumbers:
         """Return the index of each rule's grouping, which depends on the rule's attributes."""
@@ -328,7 +330,7 @@ class Rules(RuleSource):
 
     def name(self, rule: int) -> str:
         """Return a rule as text, as in "red and left"."""
-        phrase = self.phrases(torch.tensor(rule, dtype=torch.int64, device="cpu"))
+        phrase = self.phrases(whole(rule))
         return " and ".join(itertools.compress(self.concepts, phrase.tolist()))
 
     def types(self) -> list[Integer[Tensor, " _"]]:

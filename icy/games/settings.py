@@ -19,9 +19,11 @@ from icy.config.settings import Departure, Numbers
 from icy.core.checks import real_number
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.fields import CheckedFields, changed_fields, check_fields, checked, setting, stored_names
+from icy.core.importing import load_object
 from icy.core.registry import PERCEPTION, SIDES, WORLD, Entry, registry, without_choices
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
+from icy.records.kinds import JobKind
 
 if TYPE_CHECKING:
     from .worlds.world import World
@@ -425,13 +427,7 @@ class GamesRequest(RunRequest):
 # (`settings.epoch`), and options of a representation or world by its name (`qt.normalise`).
 
 
-KINDS = ("games",)
-
-
-def _departs(settings: Mapping[str, object], reason: str) -> Departure:
-    return Departure(settings, reason, KINDS)
-
-
+_departs = partial(Departure, kinds=("games",))
 PUBLISHED: dict[str, Departure] = {
     "long training": _departs({"updates": 400_000}, "200 epochs of 2,000 updates, an epoch as long as Mu & Goodman's"),
     "sizes": _departs({"shape.sizes": "published"}, "figures may be as small as in Mu & Goodman's images"),
@@ -524,3 +520,28 @@ def preset_tables(preset: Fields, world: str, representation: str) -> dict[str, 
         if option and place in fields:
             tables.setdefault(fields[place], {})[option] = value
     return tables
+
+
+# -- the kind of job. Its functions are addresses, because they import torch -------------------------------------------
+
+
+GAMES = JobKind(
+    "games",
+    request=GamesRequest,
+    settings=GamesSettings,
+    rows=lambda request: load_object("icy.games.jobs:rows")(request),
+    behavior="icy.games.model:behaviors",
+    train="icy.games.game_stack:train",
+    rehearse="icy.games.game_stack:seconds_per_update",
+    table="icy.analysis.tables.games:games_table",
+    measures=(
+        *("soft_accuracy", "seen_accuracy", "seen_cbm", *MEASURES),
+        *("best_step", "rule_length", "targets", "distractors", "message_length"),
+    ),
+    curve=("steps", "accuracy", "loss", "cbm", "topsim", "words"),
+    noun="agents",
+    model="icy.games.jobs:kept_model",
+    command="games train",
+    conventions=game_conventions,
+    evaluates="games eval",
+)

@@ -23,7 +23,7 @@ from icy.core.streams import stream_key
 from icy.models.native.calls import PACKAGE, POINTER, TurnDraws
 
 from .formulas import Formulas
-from .rules import Rules, RuleSource, RuleSplit
+from .rules import Rules, RuleSource, RuleSplit, whole
 from .settings import TurnSettings
 from .worlds.world import World
 
@@ -150,9 +150,7 @@ class Turns:
         for game in self._games:
             game.take([seed for one, seed in pairs if one == game.settings])
         drawn = [pair for game in self._games for pair in pairs if pair[0] == game.settings]
-        self._place = torch.tensor(
-            [drawn.index(p) for p in zip(each, seeds, strict=True)], device=self.device, dtype=torch.int64
-        )
+        self._place = whole([drawn.index(p) for p in zip(each, seeds, strict=True)]).to(self.device)
 
     def batch(self, purpose: str, first: int, count: int, size: int, which: Sequence[int] | None = None) -> TurnBatch:
         """Return the turns of several steps.
@@ -173,7 +171,7 @@ class Turns:
         return TurnBatch.joined(found, self._place if which is None else self._places(which))
 
     def _places(self, which: Sequence[int]) -> Tensor:
-        return self._place[torch.tensor(which, device=self.device, dtype=torch.int64)]
+        return self._place[whole(which).to(self.device)]
 
     def keep(self, which: Sequence[int]) -> None:
         """Drop all replicates except those at these indices."""
@@ -213,9 +211,7 @@ class _Game:
         """Set the training seeds, which the batches follow."""
         for purpose in PURPOSES:
             used = seeds if purpose == TRAINING else [EVALUATION_SEED] * len(seeds)
-            self._keys[purpose] = torch.tensor(
-                [stream_key(s, "turns", purpose) for s in used], device=self._device, dtype=torch.int64
-            )
+            self._keys[purpose] = whole([stream_key(s, "turns", purpose) for s in used]).to(self._device)
 
     def batch(self, purpose: str, first: int, count: int, size: int) -> TurnBatch:
         """Return the turns of several steps for each seed."""

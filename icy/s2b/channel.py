@@ -1,11 +1,10 @@
 """The channel between the players: sentences of tokens, and the renaming of tokens between speaker and listener.
 
 A sentence has L tokens in 0..V. Token 0 ends the sentence and is never renamed. A sentence is regular if only zeros
-follow its first zero. `library_of` and `regular` take NumPy arrays and torch tensors alike.
+follow its first zero. `regular` takes NumPy arrays and torch tensors alike.
 """
 
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,22 +17,17 @@ END = 0  # the token that ends a sentence
 Array = Any  # a NumPy array or a torch tensor
 
 
-def library_of(array: Array) -> ModuleType:
-    """Return the library of an array, NumPy or torch."""
-    if isinstance(array, np.ndarray):
-        return np
-    import torch
-
-    return torch
-
-
 def regular(tokens: Int[Array, "batch length"]) -> Int[Array, "batch length"]:
     """Set every token after a sentence's first end token to the end token, [B, L]."""
     columns, going = [tokens[:, 0]], True
     for place in range(1, tokens.shape[1]):  # by column, because reducing along this short axis is slower
         going = going & (tokens[:, place - 1] != END)
         columns.append(tokens[:, place] * going)
-    return library_of(tokens).stack(columns, 1)
+    if isinstance(tokens, np.ndarray):
+        return np.stack(columns, 1)
+    import torch
+
+    return torch.stack(columns, 1)
 
 
 def permutations(streams: EpisodeStreams, vocab_size: int, asked: bool = True) -> Int64[Wholes, "batch vocab"]:

@@ -24,6 +24,9 @@ from .targets import NOTHING, Sections, Spaces, Targets, one_hot
 if TYPE_CHECKING:
     import torch
 
+Mask = NDArray[np.bool_]
+OfMeanings = Bool[Mask, "episode meaning"]
+
 
 # -- distractors -------------------------------------------------------------------------------------------------------
 
@@ -113,9 +116,7 @@ class Rest:
         return np.asarray(self.candidates.keys[entries] - self.base[:, None])
 
 
-def widened(
-    candidates: Candidates, short: Int64[Wholes, " short"], eligible: Bool[NDArray[np.bool_], "batch meaning"]
-) -> Candidates:
+def widened(candidates: Candidates, short: Int64[Wholes, " short"], eligible: OfMeanings) -> Candidates:
     """Add stimuli to the candidates of the episodes `short`: all of the eligible meanings [B, M] that they lack.
 
     Existing candidates keep their counts. Other episodes do not change.
@@ -255,7 +256,7 @@ def space_streams(settings: GameSettings, streams: EpisodeStreams) -> EpisodeStr
 # -- targets -----------------------------------------------------------------------------------------------------------
 
 
-def _targets(settings: GameSettings, spaces: Spaces, streams: EpisodeStreams) -> tuple[Targets, NDArray[np.bool_]]:
+def _targets(settings: GameSettings, spaces: Spaces, streams: EpisodeStreams) -> tuple[Targets, Mask]:
     """Draw the targets of every episode. Return the targets, and whether each belongs to the query, [E, G]."""
     support, query = eligible(settings, spaces)
     if settings.kind == "common":
@@ -271,9 +272,7 @@ def _targets(settings: GameSettings, spaces: Spaces, streams: EpisodeStreams) ->
     return Targets(meanings, drawn), of_query  # padding (NOTHING) may lie between the two
 
 
-def eligible(
-    settings: GameSettings, spaces: Spaces
-) -> tuple[Bool[NDArray[np.bool_], "episode meaning"], Bool[NDArray[np.bool_], "episode meaning"]]:
+def eligible(settings: GameSettings, spaces: Spaces) -> tuple[OfMeanings, OfMeanings]:
     """Split the meanings of every episode into support and query, [E, M] each."""
     if settings.threshold > settings.dimensions:  # a common game of all meanings, which has no query
         return spaces.valid, np.zeros_like(spaces.valid)
@@ -281,9 +280,7 @@ def eligible(
     return spaces.valid & ~test, spaces.valid & test
 
 
-def _some(
-    settings: GameSettings, spaces: Spaces, query: NDArray[np.bool_], every: Targets, streams: EpisodeStreams
-) -> Targets:
+def _some(settings: GameSettings, spaces: Spaces, query: Mask, every: Targets, streams: EpisodeStreams) -> Targets:
     """Draw the query's targets as the authors' program does.
 
     If a query has fewer stimuli than the shots of all values require, it shows all of them (their program shows every
@@ -301,9 +298,7 @@ def _some(
     return every.replaced(which, chosen)
 
 
-def _of_one_split(
-    settings: GameSettings, support: NDArray[np.bool_], query: NDArray[np.bool_], streams: EpisodeStreams
-) -> tuple[Targets, NDArray[np.bool_]]:
+def _of_one_split(settings: GameSettings, support: Mask, query: Mask, streams: EpisodeStreams) -> tuple[Targets, Mask]:
     """Draw the targets of a common game from one split, with replacement."""
     whole = {"support": support, "query": query, "all": support | query}[settings.split]
     shape = (settings.games,)
@@ -321,12 +316,7 @@ class _Games:
     """The games of all episodes, concatenated, which draw their distractors and slots."""
 
     def __init__(
-        self,
-        settings: GameSettings,
-        spaces: Spaces,
-        streams: EpisodeStreams,
-        targets: Targets,
-        query: NDArray[np.bool_],
+        self, settings: GameSettings, spaces: Spaces, streams: EpisodeStreams, targets: Targets, query: Mask
     ) -> None:
         self.settings, self.spaces, self.streams = settings, spaces, streams
         self.episode, column = np.nonzero(targets.meanings != NOTHING)
@@ -357,8 +347,8 @@ class _Games:
         return speaker, listener, answer
 
     def _schedule_for_listener(
-        self, keep: NDArray[np.bool_], stand_in: Wholes, distractors: Wholes
-    ) -> tuple[NDArray[np.bool_], Wholes, Wholes, Wholes]:
+        self, keep: Mask, stand_in: Wholes, distractors: Wholes
+    ) -> tuple[Mask, Wholes, Wholes, Wholes]:
         """Use the scheduled query targets as stimuli of the listener, and draw the target of the speaker.
 
         Returns:
@@ -431,7 +421,7 @@ class _Games:
         return np.concatenate([first, rest.draw(uniform[:, 1:])], axis=1)
 
     @cached_property
-    def _eligible(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _eligible(self) -> tuple[Mask, Mask]:
         """The meanings to add if there are too few candidates, in the support and in the query."""
         support, query = eligible(self.settings, self.spaces)
         if self.settings.kind == "common":

@@ -16,7 +16,6 @@ from icy.core.text import counted
 from icy.s2b.players.interface import Action, Player, name_of, seated
 from icy.version import __version__
 
-from .channel import Array
 from .episode_streams import Wholes
 from .game import BatchedGame, Scores, Turn
 from .options import GameOptions
@@ -252,60 +251,46 @@ def episode_seeds(seed: int, episodes: int) -> Int64[Wholes, "batch={episodes}"]
 class Recorder:
     """A callback of `icy.s2b.play` that records every game of a batch of episodes."""
 
-    def __init__(self) -> None:
-        self.rows: list[dict[str, Array]] = []
-        self._said: Wholes = np.zeros((0, 0), dtype=np.int64)
-
     def __call__(self, game: BatchedGame, turn: Turn, said: Action, heard: Action) -> None:
         """Record the actions of a step, before the game plays it."""
-        settings = game.settings
-        width = settings.rounds * settings.length
-        if self._said.shape != (game.episodes, width):
-            self._said = np.zeros((game.episodes, width), dtype=np.int64)
+        self.game, dealt, settings = game, game.dealt, game.settings
+        if turn.speaker.fresh.all():
+            self.said = np.zeros((len(dealt.query), settings.rounds * settings.length), dtype=np.int64)
+            self.decision = np.zeros(len(dealt.query), dtype=np.int64)
         message, decision, _ = game.taken(said.message, heard.decision)
-        self._said[turn.speaker.round == 0] = 0
+        at, asked = dealt.first + game.game_number, turn.listener.may_decide
         for place in range(settings.rounds):
             now = turn.speaker.round == place
-            self._said[now, place * settings.length : (place + 1) * settings.length] = message[now]
-        asked = np.flatnonzero(turn.listener.may_decide)
-        if len(asked):
-            self._note(game, turn, asked, decision)
-
-    def _note(self, game: BatchedGame, turn: Turn, asked: Wholes, decision: Wholes) -> None:
-        spoken = game.latents(SPEAKER)[:, 0]
-        heard = np.take_along_axis(game.heard_as, self._said, axis=1)
-        columns: dict[str, Array] = {
-            "episode": game.seeds,
-            "game": game.game_number,
-            "query": turn.listener.query,
-            "decision": decision,
-            "answer": game.answer,
-            **{f"values_{i}": game.sizes[:, i] for i in range(game.settings.dimensions)},
-            **{f"meaning_{i}": spoken[:, i] for i in range(game.settings.dimensions)},
-            "sample": game.sample_numbers(SPEAKER)[:, 0],
-            "said": self._said.copy(),
-            "heard": heard,
-            "speaker_sees": turn.speaker.stimulus.reshape(game.episodes, -1),
-            "listener_sees": turn.listener.stimulus.reshape(game.episodes, -1),
-            "listener_meanings": game.latents(LISTENER).reshape(game.episodes, -1),
-        }
-        self.rows.append({name: column[asked] for name, column in columns.items()})
+            self.said[at[now], place * settings.length : (place + 1) * settings.length] = message[now]
+        self.decision[at[asked]] = decision[asked]
 
     def table(self) -> "pd.DataFrame":
         """Return the recorded games; see `record` for the columns."""
         import pandas as pd
 
-        joined = {name: np.concatenate([row[name] for row in self.rows]) for name in self.rows[0]}
-        query = joined.pop("query")
-        order = np.lexsort([joined["game"], joined["episode"]])
-        table = pd.DataFrame({
-            name: values[order] if values.ndim == 1 else list(values[order]) for name, values in joined.items()
+        dealt, samples, dimensions = self.game.dealt, self.game.settings.samples, range(self.game.settings.dimensions)
+        episode, meanings = np.repeat(np.arange(len(dealt)), dealt.games), self.game.settings.space.all()
+        spoken = meanings[dealt.speaker_numbers[:, 0] // samples]
+        said = {"said": self.said, "heard": np.take_along_axis(dealt.heard[episode], self.said, axis=1)}
+        texts = {name: [" ".join(map(str, row)) for row in rows.tolist()] for name, rows in said.items()}
+        lists = {
+            "speaker_sees": dealt.speaker,
+            "listener_sees": dealt.listener,
+            "listener_meanings": meanings[dealt.listener_numbers // samples],
+        }
+        return pd.DataFrame({
+            "episode": dealt.seeds[episode],
+            "game": np.arange(len(episode)) - dealt.first[episode],
+            "phase": np.array(PHASES)[dealt.query.astype(np.int64)],
+            "decision": self.decision,
+            "answer": dealt.answer,
+            "correct": self.decision == dealt.answer,
+            **{f"values_{i}": dealt.sizes[episode, i] for i in dimensions},
+            **{f"meaning_{i}": spoken[:, i] for i in dimensions},
+            "sample": dealt.speaker_numbers[:, 0] % samples,
+            **texts,
+            **{name: list(rows.reshape(len(rows), -1)) for name, rows in lists.items()},
         })  # fmt: skip
-        table.insert(2, "phase", np.array(PHASES)[query[order].astype(np.int64)])
-        table.insert(5, "correct", table["decision"] == table["answer"])
-        for name in ("said", "heard"):
-            table[name] = [" ".join(map(str, tokens)) for tokens in table[name]]
-        return table
 
 
 @standard_state()

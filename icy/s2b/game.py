@@ -96,7 +96,7 @@ class Turn:
 # -- scores of episodes, from counts of the listener's decisions -------------------------------------------------------
 
 
-GAMES, RIGHT, YES, KEPT = range(4)  # counts per episode and phase: games, right decisions, "yes", target retained
+GAMES, RIGHT, YES, KEPT = range(4)  # counts [B, phase, 4]: games, right decisions, "yes", target retained
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,14 +116,6 @@ class Scores:
     yes: Float64[Reals, " batch"]
     kept: Float64[Reals, " batch"]
     illegal: Int64[Wholes, "batch player=2"]
-
-    @classmethod
-    def of_counts(
-        cls, counts: Int64[Wholes, "batch phase=2 count=4"], illegal: Int64[Wholes, "batch player=2"]
-    ) -> "Scores":
-        """Compute scores from counts of games, right decisions, "yes" decisions and retained targets, [B, phase, 4]."""
-        shares = counts / np.where(counts[..., :1] > 0, counts[..., :1], np.nan)
-        return cls(shares[:, 1, RIGHT], shares[:, 0, RIGHT], shares[:, 1, YES], shares[:, 1, KEPT], illegal)
 
     @classmethod
     def join(cls, parts: list["Scores"]) -> "Scores":
@@ -241,21 +233,20 @@ class BatchedGame:
         self._heard, self._heard_back = (self._zeros(length) for _ in range(2))
         self.illegal = {player: self._zeros() for player in PLAYERS}
         self._counts = self._array(np.zeros((self.episodes, 2, KEPT + 1), dtype=np.int64))
+        self._initial = {name: getattr(self, name) for name in STATE if name not in ("_fresh", "_idle")}
 
     def _begin_next(self, ended: Array) -> None:
         """Begin the next episode in the slots with an ended episode."""
         if bool((ended & (self._episode == self._last)).any()):
             self._refill()
-        where, column = self._xp.where, ended[:, None]
+        where = self._xp.where
         self._episode = self._episode + 1 * ended
         self._at = where(ended, self._data.first[self._episode], self._at)
-        self._round, self._result = self._round * (1 * ~ended), self._result * (1 * ~ended)
-        self._previous = where(ended, self._no_reward, self._previous)
-        self._done, self._fresh = self._done & ~ended, ended
-        nothing = self._zeros(self.settings.length)
-        self._heard, self._heard_back = (where(column, nothing, told) for told in (self._heard, self._heard_back))
+        for name, initial in self._initial.items():
+            now = getattr(self, name)
+            setattr(self, name, where(ended.reshape(-1, *[1] * (now.ndim - 1)), initial, now))
+        self._fresh = ended
         self.illegal = {player: count * (1 * ~ended) for player, count in self.illegal.items()}
-        self._counts = self._counts * (1 * ~ended)[:, None, None]
 
     def _refill(self) -> None:
         """Deal new episodes for every slot, and drop ended episodes."""
@@ -471,7 +462,9 @@ class BatchedGame:
         """Return the scores of the current episodes; an episode's scores are final once it ends."""
         self._require_begun()
         illegal = np.stack([self.cpu(self.illegal[player]) for player in PLAYERS], 1)
-        return Scores.of_counts(self.cpu(self._counts), illegal)
+        counts = self.cpu(self._counts)
+        shares = counts / np.where(counts[..., :1] > 0, counts[..., :1], np.nan)
+        return Scores(shares[:, 1, RIGHT], shares[:, 0, RIGHT], shares[:, 1, YES], shares[:, 1, KEPT], illegal)
 
     @property
     def games(self) -> OfEpisodes:

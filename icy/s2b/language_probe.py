@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from icy import metrics as icy_metrics
 from icy.core.checks import whole_number
 from icy.core.conventions import conventions_json
+from icy.core.errors import require_known
 from icy.core.registry import SPEAKER, registry
 from icy.core.surroundings import standard_state
 from icy.languages.meanings import MeaningSpace
@@ -169,10 +170,8 @@ def disentanglement(
     """
     import pandas as pd
 
-    from icy.core.errors import unknown
-
-    if not isinstance(rows, int) and rows not in ROWS:
-        raise unknown("choice of stimuli", str(rows), ROWS)
+    if not isinstance(rows, int):
+        require_known("choice of stimuli", rows, ROWS)
     chosen = GameSettings.of(settings, **given)
     seeds, entries = episode_seeds(seed, episodes), registry.match(metrics, "metric")
     found = []

@@ -164,7 +164,10 @@ class RecallDeal:
 
 @dataclass(eq=False)
 class _Schedule:
-    """Stimuli [B, G, W], queried dimensions and right answers [B, G], and the numbers of games, in all and per shot."""
+    """Stimuli [B, G, W], queried dimensions and right answers [B, G], and the numbers of games, in all and per shot.
+
+    All episodes have room for G games, as many as the largest space needs.
+    """
 
     stimuli: NDArray[np.float32]
     dimension: Wholes
@@ -295,15 +298,9 @@ class BatchedRecall:
         """Begin the next episode in the slots of the mask `rows`."""
         which = np.flatnonzero(rows)
         self.number[which] += 1
-        new, old = self._draw_episodes(which), self._schedule
-        for name in ("stimuli", "dimension", "answers"):
-            table, more = getattr(old, name), getattr(new, name)
-            if more.shape[1] > table.shape[1]:
-                table = np.pad(table, [(0, 0), (0, more.shape[1] - table.shape[1])] + [(0, 0)] * (table.ndim - 2))
-            table[which, : more.shape[1]] = more
-            setattr(old, name, table)
-        for name in ("games", "per_shot"):
-            getattr(old, name)[which] = getattr(new, name)
+        new = vars(self._draw_episodes(which))
+        for name, values in vars(self._schedule).items():
+            values[which] = new[name]
         for state in (self._at, self._asked, self._result, self.illegal, self._right):
             state[which] = 0
         self._done = self._done & ~rows
@@ -319,8 +316,8 @@ class BatchedRecall:
         orders = np.stack(
             [_order(streams.within("shot", k), shown, settings.replacement) for k in range(settings.shots)], 1
         )
-        length = int(per_shot.max())
-        place = np.arange(settings.shots * length)
+        longest = min(settings.space.size, settings.games_per_shot or settings.space.size)  # the same for all episodes
+        place = np.arange(settings.shots * longest)
         shot, inside = place // per_shot[:, None], place % per_shot[:, None]
         rows = np.arange(len(which))[:, None]
         meanings = orders[rows, np.minimum(shot, settings.shots - 1), inside]

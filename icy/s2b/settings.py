@@ -300,18 +300,15 @@ class GameSettings(WithCompat):
                 f"threshold={self.threshold} is above the number of dimensions, {self.dimensions}, so no meaning "
                 "belongs to the query; take more dimensions, or a lower threshold."
             )
-        if self.kind == "meta" and self.query == "tss" and self.threshold == self.dimensions and self._may_choose():
+        even = max(self.most - self.most % 2, self.least)  # query "tss" chooses among the stimuli of large spaces
+        chooses = (even // 2) ** self.dimensions * self.samples >= self.shots * self.dimensions * even
+        if self.kind == "meta" and self.query == "tss" and self.threshold == self.dimensions and chooses:
             raise InvalidSettingError(
                 f"With {counted(self.dimensions, 'dimension')} the query has no plain values, so query 'tss' cannot "
                 "show each of them; take query 'all', or more dimensions."
             )
         if self.representation == "ohe" and self.samples > 1:
             raise InvalidSettingError("One-hot stimuli have one sample per meaning; take samples=1.")
-
-    def _may_choose(self) -> bool:
-        """Return whether query "tss" ever chooses among stimuli, decided by the largest space of even sizes."""
-        even = max(self.most - self.most % 2, self.least)
-        return bool((even // 2) ** self.dimensions * self.samples >= self.shots * self.dimensions * even)
 
     def _check_distractors(self) -> None:
         """Raise an error if the smallest possible space has too few stimuli for the distractors."""

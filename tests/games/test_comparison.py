@@ -140,7 +140,6 @@ def test_turns_are_shown_as_text() -> None:
     first, second = show_turns(player, 2)
     words = [concept.strip() for concept in first.rule.split("and")]
     assert list(first.concepts) == words
-    assert (first.chosen_targets, first.chosen_distractors) == ((4, 4), (0, 4))
     assert first.lines(1) == [
         f"turn 1: {first.rule}",
         f"  message: {' '.join(first.words)} (best matching concepts: {', '.join(words)})",

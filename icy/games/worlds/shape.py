@@ -32,6 +32,8 @@ BORDER = 1.0  # largest distance of a figure's pixels from its circumscribed cir
 AT_ONCE = 256  # images drawn at once on a CPU: their arrays fit in its cache
 AT_ONCE_ON_GPU = 16_384
 Seen = Float[Tensor, "figure row column"]
+OfFigures = Float[Tensor, " figure"]
+Pairs = Float[Tensor, "figure 2"]
 
 
 class Figures(NamedTuple):
@@ -48,9 +50,9 @@ class Figures(NamedTuple):
     """
 
     form: Integer[Tensor, " figure"]
-    center: Float[Tensor, "figure 2"]
-    half: Float[Tensor, "figure 2"]
-    angle: Float[Tensor, " figure"]
+    center: Pairs
+    half: Pairs
+    angle: OfFigures
     color: Float[Tensor, "figure 3"]
 
     def part(self, which: slice) -> "Figures":
@@ -64,13 +66,13 @@ def constant(values: tuple[Any, ...], device: torch.device, dtype: torch.dtype =
     return torch.tensor(values, device=device, dtype=dtype)
 
 
-def radius(form: Integer[Tensor, " figure"], half: Float[Tensor, "figure 2"]) -> Float[Tensor, " figure"]:
+def radius(form: Integer[Tensor, " figure"], half: Pairs) -> OfFigures:
     """Return the radius of each figure's circumscribed circle."""
     around = torch.where(form == BOX, half.square().sum(-1).sqrt(), half.amax(-1))
     return torch.where(form == TRIANGLE, 2 * half[:, 0], around)
 
 
-def area(form: Integer[Tensor, " figure"], half: Float[Tensor, "figure 2"]) -> Float[Tensor, " figure"]:
+def area(form: Integer[Tensor, " figure"], half: Pairs) -> OfFigures:
     """Return the area of each figure."""
     per_product = constant((math.pi, 4.0, 3 * math.sqrt(3)), half.device)
     return per_product[form] * half.prod(-1)
@@ -162,7 +164,6 @@ SHAPES = {"circle": ELLIPSE, "square": BOX, "rectangle": BOX, "ellipse": ELLIPSE
 FORMS = tuple(SHAPES.values())
 # Half side (or radius of the inscribed circle) / radius of the circle of equal area.
 FACTORS = {ELLIPSE: 1.0, BOX: math.sqrt(math.pi) / 2, TRIANGLE: math.sqrt(math.pi / (3 * math.sqrt(3)))}
-Halves = Float[Tensor, "figure 2"]
 
 
 class ClearSizes:
@@ -186,7 +187,7 @@ class ClearSizes:
         extreme = self.half(every, torch.tensor([1.0, 0.0], dtype=torch.float32, device="cpu").expand(len(every), 2))
         self.largest = radius(constant(FORMS, torch.device("cpu"), torch.int64), extreme).max().item()
 
-    def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
+    def half(self, shapes: Integer[Tensor, " figure"], uniform: Pairs) -> Pairs:
         """Draw half axes or half sides of figures, see `render.Figures`.
 
         Args:
@@ -198,12 +199,12 @@ class ClearSizes:
         factor = size * constant(self._factors, shapes.device)[shapes]
         return torch.stack([factor * stretch, factor / stretch], -1)
 
-    def angle(self, uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
+    def angle(self, uniform: OfFigures) -> OfFigures:
         """Convert random numbers to angles from 0 to 360 degrees, in radians."""
         return uniform * math.tau
 
 
-def _between(ends: tuple[float, float], uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
+def _between(ends: tuple[float, float], uniform: OfFigures) -> OfFigures:
     low, high = ends
     return low + (high - low) * uniform
 
@@ -228,12 +229,12 @@ class PublishedSizes:
         forms = constant(FORMS, torch.device("cpu"), torch.int64)
         self.largest = max(radius(forms, half).max().item() for half in of_all)
 
-    def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
+    def half(self, shapes: Integer[Tensor, " figure"], uniform: Pairs) -> Pairs:
         """Draw half axes or half sides of figures with whole pixels."""
         places = (uniform[:, :1] >= constant(self._ends, shapes.device)[shapes]).sum(-1)
         return constant(self._halves, shapes.device)[shapes, places]
 
-    def angle(self, uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
+    def angle(self, uniform: OfFigures) -> OfFigures:
         """Convert random numbers to angles of 0 to 89 whole degrees, in radians."""
         return (uniform * 90).floor() * (math.pi / 180)
 
@@ -321,7 +322,13 @@ class Shape(World):
         self.shape = (3, self.canvas, self.canvas)
         self._largest = self.figure_sizes.largest * self.figure_scale
         self._window = window_for(self._largest, self.canvas)
-        self._refuse_small_cells()
+        # The largest figure must fit in a cell at the border of the image.
+        room = self.canvas / self.positions * (1 - MARGIN) if self.positions else self.canvas / 2
+        if room < self._largest + BORDER:
+            raise InvalidSettingError(
+                f"With {self.positions} positions across, the cells are too small for these figures; take fewer "
+                "positions."
+            )
 
     def observe(self, objects: Objects, keys: Keys) -> Float[Tensor, "*batch 3 row column"]:
         """Draw an image of each object."""
@@ -343,9 +350,7 @@ class Shape(World):
             self._colors(objects[:, 1], uniform[:, HUE : VALUE + 1]),
         )
 
-    def _centers(
-        self, objects: Tensor, radii: Float[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]
-    ) -> Float[Tensor, "figure 2"]:
+    def _centers(self, objects: Tensor, radii: OfFigures, uniform: Pairs) -> Pairs:
         """Draw centers in the figures' cells, so that the figures fit in the image."""
         if not self.positions and self.published:
             first, end = PUBLISHED_RANGE
@@ -367,19 +372,8 @@ class Shape(World):
         hue, saturation, value = (named + (2 * uniform - 1) * reach).unbind(-1)
         return rgb(hue, saturation.clamp(0, 1), value.clamp(0, 1))
 
-    def _refuse_small_cells(self) -> None:
-        """Raise an error if the largest figure does not fit in a cell at the border of the image."""
-        room = self.canvas / self.positions * (1 - MARGIN) if self.positions else self.canvas / 2
-        if room < self._largest + BORDER:
-            raise InvalidSettingError(
-                f"With {self.positions} positions across, the cells are too small for these figures; take fewer "
-                "positions."
-            )
 
-
-def rgb(
-    hue: Float[Tensor, " figure"], saturation: Float[Tensor, " figure"], value: Float[Tensor, " figure"]
-) -> Float[Tensor, "figure 3"]:
+def rgb(hue: OfFigures, saturation: OfFigures, value: OfFigures) -> Float[Tensor, "figure 3"]:
     """Convert hue (periodic, with period 1), saturation and value to red, green and blue."""
     sixths = (constant((5.0, 3.0, 1.0), hue.device) + 6 * hue[:, None]) % 6
     missing = torch.minimum(sixths, 4 - sixths).clamp(0, 1)

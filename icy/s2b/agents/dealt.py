@@ -1,7 +1,7 @@
 """Whole episodes as tensors, for training that does not play step by step, and the rewards of their decisions."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self, TypeVar
 
 import numpy as np
@@ -23,6 +23,8 @@ from icy.s2b.settings import GameSettings
 
 
 GROUPS = 8  # number of groups of episodes with similar length
+OfGames = Float[Tensor, "batch game"]
+Mask = Bool[Tensor, "batch game"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,24 +40,17 @@ class Games:
     of_episodes: ClassVar[tuple[str, ...]] = ()  # fields without an axis of games
 
     answers: Int[Tensor, "batch game"]
-    query: Bool[Tensor, "batch game"]
-    there: Bool[Tensor, "batch game"]
+    query: Mask
+    there: Mask
 
     def __len__(self) -> int:
         return len(self.there)
 
     def __getitem__(self, which: Array) -> Self:
         """Select episodes by index or mask, and drop unnecessary padding."""
-        games = int(self.there[which].sum(1).max())
-        return self._changed(lambda name, x: x[which] if name in self.of_episodes else x[which][:, :games])
-
-    def on(self, device: torch.device | str) -> Self:
-        """Move the games to a torch device."""
-        return self._changed(lambda name, x: x.to(device))
-
-    def _changed(self, change: Callable[[str, Tensor], Tensor]) -> Self:
-        parts = {f.name: getattr(self, f.name) for f in fields(self)}
-        return replace(self, **{name: change(name, x) for name, x in parts.items() if x is not None})
+        games, parts = int(self.there[which].sum(1).max()), {n: x for n, x in vars(self).items() if x is not None}
+        some = {n: x[which] if n in self.of_episodes else x[which][:, :games] for n, x in parts.items()}
+        return replace(self, **some)
 
 
 SomeGames = TypeVar("SomeGames", bound=Games)
@@ -195,20 +190,20 @@ def decide(model: Callable[[DealtGames], Tensor], games: DealtGames) -> Float[Te
 # -- rewards, returns, advantages and accuracies of decisions on whole dealt episodes ----------------------------------
 
 
-def rewards(right: Bool[Tensor, "batch game"], games: Games) -> Float[Tensor, "batch game"]:
+def rewards(right: Mask, games: Games) -> OfGames:
     """Return the reward of every decision, [B, G]; 0 for padding."""
     pay = torch.tensor(REWARDS, dtype=torch.float32, device="cpu")
     return pay[games.query.long(), right.long()] * games.there
 
 
-def returns(reward: Float[Tensor, "batch game"], discount: float) -> Float[Tensor, "batch game"]:
+def returns(reward: OfGames, discount: float) -> OfGames:
     """Return, for each game, the discounted sum of its reward and all later rewards."""
     place = torch.arange(reward.shape[1], device="cpu")
     later = place[:, None] - place  # rows: rewards, columns: games
     return reward @ torch.where(later >= 0, discount ** later.clamp(min=0).to(reward.dtype), 0.0)
 
 
-def advantages(gain: Float[Tensor, "batch game"], games: Games, discount: float) -> Float[Tensor, "batch game"]:
+def advantages(gain: OfGames, games: Games, discount: float) -> OfGames:
     """Return normalized advantages: returns minus a baseline.
 
     The baseline is a linear function of the phase and of the remaining games of each phase, fitted to the batch by
@@ -219,20 +214,15 @@ def advantages(gain: Float[Tensor, "batch game"], games: Games, discount: float)
     of_phase = [returns(phase, discount) for phase in (query, there - query)]
     features = torch.stack([there, query, left, query * left, *of_phase], -1)
     rows, known = features[games.there], gain[games.there]
-    regularized = rows.T @ rows + 1e-3 * torch.eye(
-        rows.shape[1], dtype=torch.float32, device="cpu"
-    )  # some columns may be equal
+    # Regularized, because some columns may be equal.
+    regularized = rows.T @ rows + 1e-3 * torch.eye(rows.shape[1], dtype=torch.float32, device="cpu")
     baseline = features @ torch.linalg.solve(regularized, rows.T @ known)
     return normalised((gain - baseline) * there, games)
 
 
 def generalized_advantages(
-    rewards: Float[Tensor, "batch game"],
-    values: Float[Tensor, "batch game"],
-    there: Bool[Tensor, "batch game"],
-    discount: float = 0.0,
-    trace: float = 1.0,
-) -> Float[Tensor, "batch game"]:
+    rewards: OfGames, values: OfGames, there: Mask, discount: float = 0.0, trace: float = 1.0
+) -> OfGames:
     """Return generalized advantage estimates of decisions (Schulman et al. 2016), 0 for padding.
 
     Args:
@@ -252,7 +242,7 @@ def generalized_advantages(
     return torch.stack(reverse[::-1], 1)
 
 
-def less_phase_mean(reward: Float[Tensor, "batch game"], games: Games) -> Float[Tensor, "batch game"]:
+def less_phase_mean(reward: OfGames, games: Games) -> OfGames:
     """Return rewards minus the mean reward of their phase."""
     centered = torch.zeros_like(reward)
     for phase in (games.query, games.there & ~games.query):
@@ -260,7 +250,7 @@ def less_phase_mean(reward: Float[Tensor, "batch game"], games: Games) -> Float[
     return centered
 
 
-def normalised(gain: Float[Tensor, "batch game"], games: Games) -> Float[Tensor, "batch game"]:
+def normalised(gain: OfGames, games: Games) -> OfGames:
     """Return gains divided by their standard deviation over all games."""
     scaled: Tensor = gain / (gain[games.there].std() + 1e-6)
     return scaled
@@ -282,7 +272,7 @@ def accuracies(of_episodes: Float[Tensor, "phase batch"]) -> dict[str, float]:
     return {"zsct": query, "support": support}
 
 
-def phase_means(right: Bool[Tensor, "batch game"], games: Games) -> Float[Tensor, "phase batch"]:
+def phase_means(right: Mask, games: Games) -> Float[Tensor, "phase batch"]:
     """Return each episode's fraction of right decisions, in the query and in the support, [2, B]."""
     phases = games.query, games.there & ~games.query
     return torch.stack([(right & phase).sum(1) / phase.sum(1) for phase in phases])

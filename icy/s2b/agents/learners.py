@@ -198,11 +198,6 @@ def of_r2d2(game: Any) -> R2D2Settings:
     return R2D2Settings()
 
 
-def of_recall(game: Any) -> DealtLearningSettings:
-    """Return the default settings of the recall task's attention memory."""
-    return DealtLearningSettings(**RECALL)
-
-
 HIDDEN_IN_RECALL = ("query", "alignment_rate", *OF_CORES)
 OF_MEMORIES: Any = {"hidden": (*OF_CORES, *OF_RECALL), "memories": MEMORIES}
 PAIR: Any = {"hidden": ("speaker", "listener", "seed"), "memories": MEMORIES, "both": True}
@@ -218,7 +213,7 @@ LEARNERS: Mapping[str, Sequence[Learner]] = {  # by kind of job
         Learner("pair-gumbel", make_pair, lambda game: PairSettings(), {"estimator": "gumbel"}, **PAIR),
     ),
     "recall": (
-        Learner("ppo", make_recall_memory, of_recall, FROM_REWARDS, HIDDEN_IN_RECALL, memories=("pairs",)),
+        Learner("ppo", make_recall_memory, lambda game: RECALL, FROM_REWARDS, HIDDEN_IN_RECALL, memories=("pairs",)),
         Learner("r2d2", make_recall_r2d2, of_r2d2, OF_LISTENER, (*OF_PLAYERS, "shared"), RECALL_PRESETS),
     ),
 }

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -17,7 +17,6 @@ from icy.s2b.recall import BatchedRecall, RecallDeal, RecallSettings, RecallTurn
 from .dealt import Games, accuracies, less_phase_mean, log_of, normalised, of_like_length, phase_means
 from .memories.attention import NUMBER, TOKEN, Lookup, MemorySettings, features
 from .memories.dealt_learning import DealtLearningSettings, EpisodeLearning, Sampled
-from .r2d2.agent import Agent, Step
 from .r2d2.r2d2_learning import R2D2, R2D2Settings
 
 # -- trainings of the recall task --------------------------------------------------------------------------------------
@@ -43,9 +42,9 @@ class RecallR2D2(R2D2):
     def _make_source(self) -> BatchedRecall:
         return BatchedRecall(self.game, episodes=self.settings.actors, autoreset=True)
 
-    def _play(self, turn: RecallTurn, done: list[tuple[Agent, Step]]) -> RecallTurn:
-        ((_, step),) = done
-        turn = self._batched.step(step.chosen[LISTENER][:, 0].numpy())  # the options of a network are the answers
+    def _play(self, turn: RecallTurn) -> RecallTurn:
+        (agent,) = self.agents
+        turn = self._batched.step(agent.chosen[LISTENER][:, 0].numpy())  # the options of a network are the answers
         return turn
 
     def read(self, episodes: int = 200, seed: int = 123, game: RecallSettings | None = None) -> dict[str, float]:
@@ -84,10 +83,7 @@ class RecallGames(Games):
     @classmethod
     def deal(cls, settings: RecallSettings, seeds: Iterable[int]) -> Self:
         """Deal one episode per seed."""
-        numbers = [int(seed) for seed in seeds]
-        task = BatchedRecall(settings, episodes=len(numbers))
-        task.reset(seeds=numbers)
-        dealt = task.dealt()
+        dealt = _deal(settings, seeds)
         parts = {f.name: torch.as_tensor(getattr(dealt, f.name)) for f in fields(dealt)}
         return cls(query=parts.pop("last"), **parts)
 
@@ -161,8 +157,7 @@ class RecallMemory(nn.Module):
         return decided, torch.stack(logs, 1)
 
 
-# Settings of training the attention memory that differ from the defaults of DealtLearningSettings.
-RECALL: dict[str, Any] = {"updates": 300, "episodes": 64, "learning_rate": 4e-3}
+RECALL = DealtLearningSettings(updates=300, episodes=64, learning_rate=4e-3)  # the defaults of this training
 
 
 class RecallMemoryLearning(EpisodeLearning):
@@ -235,12 +230,12 @@ def recall_floors(settings: RecallSettings, episodes: int = 250, seed: int = 123
         >>> round(floors["no_memory"], 2), floors["one_game"]
         (0.34, 1.0)
     """
-    evaluation = _deal(settings, episodes, seed)
+    evaluation = _deal(settings, episode_seeds(seed, episodes))
     constant = np.stack([evaluation.answers == value for value in range(settings.most)])
     floors = {"no_memory": float(_mean(constant, evaluation).max())}
     if settings.representation == "ohe":
         return floors | {"one_game": 1.0}
-    training = _deal(replace(settings, shots=1), TRAINING_EPISODES, TRAINING_SEED)
+    training = _deal(replace(settings, shots=1), episode_seeds(TRAINING_SEED, TRAINING_EPISODES))
     counts = np.zeros((BINS, settings.most))
     weight = (training.there / training.there.sum(1, keepdims=True))[training.there]
     np.add.at(counts, (_bins(training)[training.there], training.answers[training.there]), weight)
@@ -248,9 +243,11 @@ def recall_floors(settings: RecallSettings, episodes: int = 250, seed: int = 123
     return floors | {"one_game": float(_mean(right, evaluation))}
 
 
-def _deal(settings: RecallSettings, episodes: int, seed: int) -> RecallDeal:
-    task = BatchedRecall(settings, episodes=episodes)
-    task.reset(seeds=episode_seeds(seed, episodes))
+def _deal(settings: RecallSettings, seeds: Iterable[int]) -> RecallDeal:
+    """Return all games of one episode per seed."""
+    numbers = [int(seed) for seed in seeds]
+    task = BatchedRecall(settings, episodes=len(numbers))
+    task.reset(seeds=numbers)
     return task.dealt()
 
 

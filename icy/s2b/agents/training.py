@@ -1,13 +1,13 @@
 """The interface of trainings of agents, and shared parts of trainings on dealt episodes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from icy.core.streams import stream_key
 from icy.core.types import State
@@ -16,6 +16,8 @@ from icy.s2b.episode_streams import SavedState
 from icy.s2b.language_probe import probe_language
 from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings, Query
+
+from .dealt import Games
 
 # -- the interface of trainings of agents ------------------------------------------------------------------------------
 
@@ -170,52 +172,62 @@ def rate_factor(update: int, updates: int, warm_up: int, decay: float) -> float:
     return min(1.0, rising, falling)
 
 
-def grouped(
-    named: Iterable[tuple[str, nn.Parameter]], times: Mapping[str, float]
-) -> list[dict[str, list[nn.Parameter] | float]]:
-    """Group parameters by the multiple of the learning rate, for an optimizer.
-
-    Args:
-        named: parameters with their names.
-        times: multiples of the learning rate by parameter name; 1 for other parameters. A group stores its multiple
-            under the key "times".
-    """
-    parameters = list(named)
-    return [
-        {"params": [p for name, p in parameters if times.get(name, 1.0) == each], "times": each}
-        for each in sorted({1.0, *(times[name] for name, _ in parameters if name in times)})
-    ]
-
-
-class EpisodeBatches:
-    """Batches of dealt episodes by number. Batch i always has the same episodes.
-
-    Args:
-        first: seed of the first episode.
-        size: number of episodes in a batch.
-        deal: a function that maps seeds to dealt episodes, which are indexed by episode.
-    """
-
-    def __init__(self, first: int, size: int, deal: Callable[[range], Any]) -> None:
-        self.first, self.size, self.deal = first, size, deal
-        self.at_once = max(1, DEALT_AT_ONCE // size)
-        self._pool: tuple[int, Any] | None = None
-
-    def __getitem__(self, number: int) -> Any:
-        """Return the episodes of batch `number`."""
-        chunk, place = divmod(number, self.at_once)
-        if self._pool is None or self._pool[0] != chunk:
-            begin = self.first + chunk * self.at_once * self.size
-            self._pool = chunk, self.deal(range(begin, begin + self.at_once * self.size))
-        return self._pool[1][place * self.size : (place + 1) * self.size]
-
-
 class DealtTraining(AgentTraining):
-    """Base class of trainings on dealt episodes with one optimizer."""
+    """Base class of trainings on dealt episodes with one optimizer. A subclass deals episodes.
 
-    optimizer: torch.optim.Optimizer
+    Args:
+        game: settings of the game or task.
+        settings: settings of the training: updates, episodes in an update, learning rate and its decay.
+        seed: seed of the episodes.
+        named: parameters with their names.
+        times: multiples of the learning rate by parameter name.
+    """
+
     random: torch.Generator
     updates = _observations = 0
+
+    def __init__(
+        self, game: Any, settings: Any, seed: int, named: Iterable[tuple[str, nn.Parameter]], times: Mapping[str, float]
+    ) -> None:
+        self.game, self.settings, self._first = game, settings, first_episode(seed)
+        parameters = [(times.get(name, 1.0), parameter) for name, parameter in named]
+        groups = [  # by the multiple of the learning rate, which a group stores under the key "times"
+            {"params": [p for multiple, p in parameters if multiple == each], "times": each}
+            for each in sorted({1.0, *(multiple for multiple, _ in parameters)})
+        ]
+        self.optimizer = torch.optim.Adam(groups, settings.learning_rate)
+        self._pool: tuple[int, Any] | None = None  # dealt episodes of several batches, and the number of the first
+
+    @abstractmethod
+    def _deal(self, seeds: range) -> Any:
+        """Deal one episode per seed."""
+
+    def batch(self, number: int) -> Any:
+        """Return the episodes of an update, by the number of the update from 0."""
+        size = self.settings.episodes
+        at_once = max(1, DEALT_AT_ONCE // size)
+        chunk, place = divmod(number, at_once)
+        if self._pool is None or self._pool[0] != chunk:
+            begin = self._first + chunk * at_once * size
+            self._pool = chunk, self._deal(range(begin, begin + at_once * size))
+        return self._pool[1][place * size : (place + 1) * size]
+
+    def _step(self, loss: Tensor, warm_up: int, most: float) -> float:
+        """Make a step of the optimizer, with gradients of each network of norm `most` at most, and return the loss."""
+        rate = self.settings.learning_rate * rate_factor(self.updates, self.total, warm_up, self.settings.decay)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * group["times"]
+        self.optimizer.zero_grad()
+        loss.backward()
+        for network in self.networks().values():
+            nn.utils.clip_grad_norm_(network.parameters(), most)
+        self.optimizer.step()
+        return float(loss.detach())
+
+    def _end_update(self, games: Games) -> None:
+        """Count an update and its observations, as if episodes were played step by step."""
+        self.updates += 1
+        self._observations += int(games.there.sum()) * self.steps_of_game
 
     @property
     def observations(self) -> int:

@@ -186,12 +186,8 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         turn = self.adapter.step(given)
         over, reward = bool(turn.done[0]), float(turn.reward[0])
         self.agents = [] if over else list(PLAYERS)
-        rewards, ended, cut = (
-            dict.fromkeys(PLAYERS, reward),
-            dict.fromkeys(PLAYERS, over),
-            dict.fromkeys(PLAYERS, False),
-        )
-        return self._observations(), rewards, ended, cut, self._infos()
+        rewards, ended = dict.fromkeys(PLAYERS, reward), dict.fromkeys(PLAYERS, over)
+        return self._observations(), rewards, ended, dict.fromkeys(PLAYERS, False), self._infos()
 
     def state(self) -> Float32[NDArray[np.float32], " number"]:
         """Return the observations of both agents as one row, for centralized training."""

@@ -15,17 +15,7 @@ from icy.s2b.recall import RecallSettings
 from icy.s2b.settings import GameSettings
 
 from .adapter import METADATA, GameAdapter, RecallAdapter, Rendered
-from .spaces import (
-    AnyArray,
-    Infos,
-    Mask,
-    Observed,
-    OneObserved,
-    PerEpisode,
-    Pixels,
-    checked_options,
-    one_of,
-)
+from .spaces import AnyArray, Infos, Mask, Observed, OneObserved, PerEpisode, Pixels, checked_options, one_of
 
 Seeds = int | Sequence[int] | None
 

@@ -14,11 +14,7 @@ _SPEAKERS = {
     "random": ("RandomSpeaker", "Random tokens.", "icy"),
 }
 _LISTENERS = {
-    "binding": (
-        "binding:BindingListener",
-        "Binds tokens to numbers by memory and inference; does not learn.",
-        "icy",
-    ),
+    "binding": ("binding:BindingListener", "Binds tokens to numbers by memory and inference; does not learn.", "icy"),
     "nearest": ("listeners:NearestListener", "Gives a number the value of the nearest known number.", "icy"),
     "oracle": ("listeners:OracleListener", "Knows all meanings and is always right.", "icy"),
     "posdis": (

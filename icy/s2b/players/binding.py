@@ -14,8 +14,8 @@ from icy.s2b.episode_streams import Reals, Wholes
 from icy.s2b.game import SUCCESS, Seen
 from icy.s2b.targets import SAFE, WIDEST
 
-from .interface import Action, Seat
-from .listeners import Decider
+from .interface import Action, Decisions, Seat
+from .listeners import Decider, Which
 
 Rows = Int64[Wholes, " some"]  # indices of episodes
 Numbers = Float64[Reals, "some dimension"]
@@ -53,22 +53,28 @@ class BindingListener(Decider):
         self.last_decision = np.full(seat.episodes, settings.slots)
         self.own: Reals = np.zeros((seat.episodes, settings.slots, settings.dimensions))
 
+    def forget(self, which: Which) -> None:
+        """Forget the numbers and tokens of earlier episodes."""
+        self.memory.forget(which)
+
+    def learn(self, seen: Seen) -> None:
+        """Remember the target's numbers with their tokens."""
+        rows = np.flatnonzero(seen.feedback)
+        self.memory.bind(rows, self.numbers_of(seen)[rows, 0], self.sentence()[rows])
+
     def acting(self, seen: Seen) -> Action:
-        """Listen, remember the target at the end of a game, and decide."""
-        settings = self.seat.settings
-        self.memory.forget(np.flatnonzero(seen.fresh))
-        if not settings.feedback:
+        """Learn from right decisions in games without feedback, and act; see Decider."""
+        if not self.seat.settings.feedback:
             self._learn_from_success(seen)
-        self.hear(seen)
-        stimuli = self.numbers_of(seen)
-        feedback = np.flatnonzero(seen.feedback)
-        self.memory.bind(feedback, stimuli[feedback, 0], self.sentence()[feedback])
-        deciding = np.flatnonzero(seen.may_decide)
-        decision = np.zeros(self.seat.episodes, dtype=np.int64)
-        if len(deciding):
-            decision[deciding] = self._decide(deciding, stimuli[deciding])
-            self.own[deciding], self.last_decision[deciding] = stimuli[deciding], decision[deciding]
-        return Action(decision=decision)
+        return super().acting(seen)
+
+    def decide(self, seen: Seen) -> Decisions:
+        """Return the most likely decisions."""
+        rows, decision = np.flatnonzero(seen.may_decide), np.zeros(self.seat.episodes, dtype=np.int64)
+        stimuli = self.numbers_of(seen)[rows]
+        decision[rows] = self._decide(rows, stimuli)
+        self.own[rows], self.last_decision[rows] = stimuli, decision[rows]
+        return decision
 
     def _learn_from_success(self, seen: Seen) -> None:
         """Remember the stimuli of right decisions, for games without feedback."""
@@ -112,11 +118,10 @@ class Memory:
         self.section = np.full((*shape, vocab_size + 1), -1)  # section of a token; -1 if unknown
         self.initial = {n: v.flat[0] for n, v in vars(self).items() if isinstance(v, np.ndarray) and n != "counts"}
 
-    def forget(self, rows: Rows) -> None:
-        """Clear the memory of the episodes `rows`."""
-        if len(rows):
-            for name, value in self.initial.items():
-                getattr(self, name)[rows] = value
+    def forget(self, which: Which) -> None:
+        """Clear the memory of the episodes in the mask `which`."""
+        for name, value in self.initial.items():
+            getattr(self, name)[which] = value
 
     def see(self, rows: Rows, numbers: Numbers) -> None:
         """Remember numbers [n, N] of the episodes `rows` [n]. Repeated numbers have no effect."""

@@ -16,7 +16,7 @@ from icy.s2b.targets import Spaces, query_meanings
 
 from .binding import BindingListener, Rows
 from .interface import Action, Decisions, Player, Seat
-from .listeners import Decider
+from .listeners import Decider, Which
 
 SlotMask = Bool[NDArray[np.bool_], "some slot"]
 OfSlots = Int64[Wholes, "some slot"]
@@ -33,14 +33,15 @@ class NoveltyListener(Decider):
         super().begin(seat)
         self.before: list[set[bytes]] = [set() for _ in range(seat.episodes)]
 
-    def acting(self, seen: Seen) -> Action:
-        """Decide, and remember the targets that the feedback shows."""
-        for episode in np.flatnonzero(seen.fresh):
+    def forget(self, which: Which) -> None:
+        """Forget the targets of earlier episodes."""
+        for episode in np.flatnonzero(which):
             self.before[episode].clear()
-        decision = np.where(seen.may_decide, self.decide(seen), 0)
+
+    def learn(self, seen: Seen) -> None:
+        """Remember the targets."""
         for episode in np.flatnonzero(seen.feedback):
             self.before[episode].add(seen.stimulus[episode, 0].tobytes())
-        return Action(decision=decision)
 
     def decide(self, seen: Seen) -> Decisions:
         """Return the first slot with a new stimulus, or "none"."""
@@ -96,16 +97,19 @@ class MeaningNoveltyListener(ValuesListener):
         self.known: list[set[int]] = [set() for _ in range(seat.episodes)]  # inferred meanings of these targets
         self.known_sizes = np.zeros((seat.episodes, seat.settings.dimensions), dtype=np.int64)  # sizes behind these
 
-    def acting(self, seen: Seen) -> Action:
-        """Act, and remember the targets that the feedback shows."""
-        for episode in np.flatnonzero(seen.fresh).tolist():
+    def forget(self, which: Which) -> None:
+        """Forget the targets of earlier episodes."""
+        super().forget(which)
+        for episode in np.flatnonzero(which).tolist():
             self.targets[episode], self.known[episode] = [], set()
-        action = super().acting(seen)
+
+    def learn(self, seen: Seen) -> None:
+        """Remember the targets and their meanings."""
+        super().learn(seen)
         numbers = self.numbers_of(seen)
         for episode in np.flatnonzero(seen.feedback).tolist():
             self.targets[episode].append(numbers[episode, 0])
             self._learn(episode, self.targets[episode][-1:])
-        return action
 
     def candidates(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> SlotMask:
         """Return a mask of the slots with a new meaning, [n, slots]."""

@@ -1,7 +1,8 @@
 """Listeners that do not learn: references for speakers and for other listeners."""
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64
+from numpy.typing import NDArray
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER, SPEAKER
@@ -11,9 +12,13 @@ from icy.s2b.game import Seen
 from .interface import Action, Decisions, Player, Seat
 from .speakers import check_digital, digits
 
+Which = Bool[NDArray[np.bool_], " batch"]
+
 
 class Decider(Player):
     """Base class of listeners that send no messages; a subclass implements `decide`.
+
+    A subclass with a memory of the episode also implements `forget`, and `learn` if it remembers targets.
 
     Attributes:
         learns_from_feedback: whether the game must have feedback, because the listener learns targets from it.
@@ -32,10 +37,23 @@ class Decider(Player):
         """Return decisions, [B]. The attribute `words` has the messages of the game so far, [B, rounds * L]."""
         raise NotImplementedError
 
+    def forget(self, which: Which) -> None:
+        """Forget earlier episodes: new ones begin in the mask `which`."""
+
+    def learn(self, seen: Seen) -> None:
+        """Learn the targets that feedback shows in some of the episodes."""
+
     def acting(self, seen: Seen) -> Action:
-        """Record the message, and decide in the episodes where a decision counts."""
+        """Record the message, decide in the episodes where a decision counts, and learn from feedback."""
+        if seen.fresh.any():
+            self.forget(seen.fresh)
         self.hear(seen)
-        return Action(decision=np.where(seen.may_decide, self.decide(seen), 0))
+        decision = np.zeros(self.seat.episodes, dtype=np.int64)
+        if seen.may_decide.any():
+            decision = np.where(seen.may_decide, self.decide(seen), decision)
+        if seen.feedback.any():
+            self.learn(seen)
+        return Action(decision=decision)
 
     def hear(self, seen: Seen) -> None:
         """Append the message of this round to the earlier messages of the game."""
@@ -164,20 +182,17 @@ class NearestListener(Decider):
         self.numbers = np.full((seat.episodes, 0, settings.dimensions), np.nan)
         self.tokens = np.zeros((seat.episodes, 0, settings.dimensions), dtype=np.int64)
 
-    def acting(self, seen: Seen) -> Action:
-        """Record the message, remember the target at the end of a game, and decide."""
-        if seen.fresh.any():
-            self.numbers[seen.fresh] = np.nan
-            used = ~np.isnan(self.numbers).all((0, 2))
-            self.numbers, self.tokens = self.numbers[:, used], self.tokens[:, used]
-        self.hear(seen)
-        if seen.feedback.any():
-            shown = np.where(seen.feedback[:, None], self.numbers_of(seen)[:, 0], np.nan)
-            self.numbers = np.concatenate([self.numbers, shown[:, None]], axis=1)
-            self.tokens = np.concatenate([self.tokens, self.sentence()[:, None]], axis=1)
-        if not seen.may_decide.any():
-            return Action(decision=np.zeros(self.seat.episodes, dtype=np.int64))
-        return Action(decision=np.where(seen.may_decide, self.decide(seen), 0))
+    def forget(self, which: Which) -> None:
+        """Forget the numbers of earlier episodes."""
+        self.numbers[which] = np.nan
+        used = ~np.isnan(self.numbers).all((0, 2))
+        self.numbers, self.tokens = self.numbers[:, used], self.tokens[:, used]
+
+    def learn(self, seen: Seen) -> None:
+        """Remember the target's numbers with their tokens."""
+        shown = np.where(seen.feedback[:, None], self.numbers_of(seen)[:, 0], np.nan)
+        self.numbers = np.concatenate([self.numbers, shown[:, None]], axis=1)
+        self.tokens = np.concatenate([self.tokens, self.sentence()[:, None]], axis=1)
 
     def decide(self, seen: Seen) -> Decisions:
         """Return the slot with the most matching dimensions; in a descriptive game "none" unless all match."""

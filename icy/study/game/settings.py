@@ -66,14 +66,10 @@ class Dataset:
         """Return the dataset with other sizes; None keeps a size.
 
         Raises:
-            InvalidSettingError: a size is out of range, or would change the English words.
+            InvalidSettingError: a size would change the English words.
         """
-        checked = {
-            "values": values if values is None else whole_number("number of values", values, 2, len(COLOURS)),
-            "word_length": word_length if word_length is None else whole_number("word length", word_length, 1, 16),
-            "vocab_size": vocab_size if vocab_size is None else whole_number("vocabulary", vocab_size, 2, len(LETTERS)),
-        }
-        sizes: dict[str, Any] = {n: size for n, size in checked.items() if size not in (None, getattr(self, n))}
+        given = {"values": values, "word_length": word_length, "vocab_size": vocab_size}
+        sizes: dict[str, Any] = {n: size for n, size in given.items() if size not in (None, getattr(self, n))}
         if self.words is not None:
             if set(sizes) - {"values"}:
                 raise InvalidSettingError(
@@ -185,9 +181,9 @@ class StudyGameSettings:
 
     dataset: str = "synth"
     grammar: str = "concat"
-    values: int | None = None
-    word_length: int | None = None
-    vocab_size: int | None = None
+    values: int | None = setting(None, "number of values", least=2, most=len(COLOURS))
+    word_length: int | None = setting(None, "word length", least=1, most=16)
+    vocab_size: int | None = setting(None, "vocabulary", least=2, most=len(LETTERS))
     examples: int = setting(50, "number of examples", least=1, most=MOST_EXAMPLES)
     held_out_at: tuple[int, ...] = (29, 39, 49)
     start: int = 2

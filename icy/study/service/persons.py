@@ -100,21 +100,6 @@ class Person:
         return cls(row["id"], row["token"], row["stage"], row["attempts"], row["withdrawn"])
 
 
-@dataclass(frozen=True)
-class Arrival:
-    """A person who wants to take part.
-
-    Attributes:
-        visit: the visit.
-        device: kind of device.
-        first_seen: time when the person first saw the information page.
-    """
-
-    visit: Visit
-    device: str
-    first_seen: str
-
-
 # -- first and later visits --------------------------------------------------------------------------------------------
 
 
@@ -186,27 +171,33 @@ def refusal(connection: sqlite3.Connection, study: Study, visit: Visit) -> Refus
     return "full" if free_slot(connection, study) is None else None
 
 
-def enter(study: Study, arrival: Arrival) -> Person | Refusal:
+def enter(study: Study, visit: Visit, device: str, first_seen: str) -> Person | Refusal:
     """Enroll a person who agreed to take part: save the consent and assign a condition, in one transaction.
 
     A person who takes part already keeps the condition and the state of the game.
+
+    Args:
+        study: the study.
+        visit: the visit.
+        device: kind of device.
+        first_seen: time when the person first saw the information page.
     """
     with study.database.writing() as connection:
-        known = person_of_external(connection, study, arrival.visit.external)
+        known = person_of_external(connection, study, visit.external)
         if known is not None:
-            _save_visit(connection, known, arrival.visit)
+            _save_visit(connection, known, visit)
             return known
-        refused = refusal(connection, study, arrival.visit)
+        refused = refusal(connection, study, visit)
         slot = None if refused else free_slot(connection, study)
         if slot is None:
             return refused or "full"
-        person = _save_person(connection, study, arrival)
+        person = _save_person(connection, study, visit, device, first_seen)
         _save_game(connection, study, person, slot)
         return person
 
 
-def _save_person(connection: sqlite3.Connection, study: Study, arrival: Arrival) -> Person:
-    person, visit = new_token(), arrival.visit
+def _save_person(connection: sqlite3.Connection, study: Study, visit: Visit, device: str, first_seen: str) -> Person:
+    person = new_token()
     insert(
         connection,
         "person",
@@ -216,9 +207,9 @@ def _save_person(connection: sqlite3.Connection, study: Study, arrival: Arrival)
         pilot=study.is_pilot,
         platform=study.plan.platform.name,
         id_hash=hash_of(study, visit.external),
-        device=arrival.device,
+        device=device,
         stage="demographics",
-        first_seen=arrival.first_seen,
+        first_seen=first_seen,
         consent_version=study.plan.consent_version,
         consented=study.time,
     )

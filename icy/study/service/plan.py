@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from icy.core.errors import InvalidSettingError, StoreError, quoted, require_known, unknown
+from icy.core.errors import InvalidSettingError, StoreError, quoted, require_known
 from icy.core.files import write_atomically
 from icy.core.text import listed
 from icy.study.game import StudyGameSettings
@@ -349,8 +349,8 @@ def _checked(kind: type, table: object, where: str) -> dict[str, Any]:
         if isinstance(hint, type) and is_dataclass(hint):
             settings[name] = hint(**_checked(hint, value, f"[{name}] of {where}"))
             continue
-        if get_origin(hint) is Literal and value not in get_args(hint):
-            raise unknown(f"{name} in {where}", str(value), get_args(hint))
+        if get_origin(hint) is Literal:
+            require_known(f"{name} in {where}", value, get_args(hint))
         try:
             msgspec.convert(value, hint)
         except msgspec.ValidationError as error:
@@ -365,7 +365,7 @@ TEXTS = ("information", "debriefing")
 
 
 def languages() -> list[str]:
-    """Return the languages with templates."""
+    """Return the languages of templates and pages."""
     return sorted(path.suffixes[0][1:] for path in DOCUMENTS.glob("information.*.md"))
 
 
@@ -385,8 +385,7 @@ def new_study(study: str | Path, platform: str = "link", language: str = "en") -
     path = path if path.suffix == ".toml" else path.with_name(f"{path.name}.toml")
     name = checked_name(path.stem)
     require_known("platform", platform, PLATFORMS)
-    if language not in languages():
-        raise unknown("language of the texts", language, languages())
+    require_known("language of the texts", language, languages())
     if not path.absolute().parent.is_dir():
         raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
     template = (DOCUMENTS / "study.toml").read_text(encoding="utf-8")

@@ -331,9 +331,8 @@ def open_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Study:
     plan.check_ready()
     if not plan.database_path.parent.is_dir():
         raise StoreError(f"The folder {plan.database_path.parent} does not exist.")
-    key = Key.of_file(
-        plan.database_path.with_suffix(KEY_SUFFIX), make=not plan.database_path.exists()
-    )  # the key must exist before the database
+    # The key must exist before the database.
+    key = Key.of_file(plan.database_path.with_suffix(KEY_SUFFIX), make=not plan.database_path.exists())
     database = Database(plan.database_path, make=True)
     with database.writing() as connection:
         number = _save_settings(connection, plan, stamp(now()))

@@ -209,7 +209,7 @@ def test_the_memory_infers_the_number_of_values_and_tokens() -> None:
     memory.bind(rows, np.array([[-0.9]]), np.array([[3]]))
     assert memory.ratio(rows, np.array([[-0.9]]), np.array([[3]]))[0] > 100
     assert memory.ratio(rows, np.array([[-0.4]]), np.array([[3]]))[0] < 1e-9
-    memory.forget(rows)
+    memory.forget(np.ones(1, dtype=bool))
     assert memory.seen[0, 0] == 0
     assert np.isnan(memory.numbers).all()
 

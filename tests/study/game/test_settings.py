@@ -55,7 +55,7 @@ def test_sizes_can_be_others() -> None:
 )
 def test_invalid_sizes_are_refused(name: str, sizes: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidSettingError, match=message):
-        dataset(name).changed(**sizes)
+        StudyGameSettings(dataset=name, **sizes)  # type: ignore[arg-type]
 
 
 def test_unknown_datasets_get_the_nearest_name() -> None:

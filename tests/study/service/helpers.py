@@ -10,7 +10,7 @@ from typing import Any
 
 from icy.study.game import Event
 from icy.study.service import Study, StudyPlan, open_study
-from icy.study.service.persons import Arrival, Person, enter
+from icy.study.service.persons import Person, enter
 from icy.study.service.plan import plan_of
 from icy.study.service.platforms import Visit
 from icy.study.service.play import EventResult, SavedGame, act, load
@@ -58,14 +58,14 @@ def pid(number: int) -> str:
     return f"5f{number:022x}"
 
 
-def arrival(external: str = "", device: str = "computer") -> Arrival:
+def arrival(external: str = "", device: str = "computer") -> tuple[Visit, str, str]:
     """A person who wants to take part."""
-    return Arrival(Visit(external), device, "2026-11-23T08:59:00.000Z")
+    return Visit(external), device, "2026-11-23T08:59:00.000Z"
 
 
 def person(of: Study, external: str = "") -> Person:
     """A person who has agreed to take part."""
-    found = enter(of, arrival(external))
+    found = enter(of, *arrival(external))
     assert isinstance(found, Person), found
     return found
 

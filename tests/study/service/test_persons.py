@@ -16,7 +16,6 @@ from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.study.service import Study
 from icy.study.service.export import audit
 from icy.study.service.persons import (
-    Arrival,
     Person,
     come_again,
     delete_old_ids,
@@ -72,7 +71,7 @@ def test_single_conditions_can_have_other_quotas() -> None:
 
 def test_people_who_enter_at_once_get_different_places(tmp_path: Path) -> None:
     of = study(tmp_path, conditions={"quota": 6})
-    at_once([partial(enter, of, arrival(f"id{n}")) for n in range(15)])
+    at_once([partial(enter, of, *arrival(f"id{n}")) for n in range(15)])
     assert sorted(row["slot"] for row in rows(of, "SELECT slot FROM game")) == list(range(12))
     games = Counter((row["grammar"], row["instance"]) for row in rows(of, "SELECT * FROM game"))
     assert games == {(grammar, n): 1 for grammar in ("concat", "perm") for n in range(6)}
@@ -82,7 +81,7 @@ def test_the_place_of_an_inactive_person_becomes_free(tmp_path: Path) -> None:
     clock = Clock()
     of = study(tmp_path, clock)
     slow, gone, done, last = (started(of, name) for name in "abcd")
-    assert enter(of, arrival("e")) == "full"
+    assert enter(of, *arrival("e")) == "full"
     withdraw(of, gone, delete=False)
     finish(of, done)
     assert rows(of, "SELECT slot FROM game WHERE person = ?", person(of, "e").id) == [{"slot": 1}]
@@ -103,7 +102,7 @@ def test_the_place_of_an_inactive_person_becomes_free(tmp_path: Path) -> None:
 def test_the_pilot_does_not_take_places_of_the_study(tmp_path: Path) -> None:
     for name in "abcd":
         finish(study(tmp_path), started(study(tmp_path), name))
-    assert enter(study(tmp_path), arrival("e")) == "full"
+    assert enter(study(tmp_path), *arrival("e")) == "full"
     assert person(study(tmp_path, state="open"), "e").stage == "demographics"
     assert plan(tmp_path).state == "pilot"
 
@@ -144,7 +143,7 @@ def came(of: Study, assignment: str, **more: str) -> Person:
     parameters = {"assignment": assignment, "hit": f"hit of {assignment}", **more} if assignment else more
     visit = Visit("A1", parameters)
     known = come_again(of, visit)
-    found = known or enter(of, Arrival(visit, "computer", "2026-11-23T08:59:00.000Z"))
+    found = known or enter(of, visit, "computer", "2026-11-23T08:59:00.000Z")
     assert isinstance(found, Person)
     return found
 
@@ -175,7 +174,7 @@ def test_the_assignment_of_the_last_visit_counts(
 def test_agreeing_again_replaces_the_assignment(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "mturk"})
     for assignment in ("A", "B"):
-        enter(of, Arrival(Visit("A1", {"assignment": assignment}), "computer", "2026-11-23T08:59:00.000Z"))
+        enter(of, Visit("A1", {"assignment": assignment}), "computer", "2026-11-23T08:59:00.000Z")
     (row,) = rows(of, "SELECT kept_json FROM external_id")
     assert json.loads(row["kept_json"]) == {"assignment": "B", "earlier": ["A"]}
 
@@ -199,7 +198,7 @@ def test_ids_are_stored_separately_and_hashed_with_the_key(tmp_path: Path) -> No
 
 def test_an_earlier_study_can_be_excluded(tmp_path: Path) -> None:
     person(study(tmp_path, name="first"), WORKER)
-    assert enter(study(tmp_path, name="second", exclude=["first"]), arrival(WORKER)) == "excluded"
+    assert enter(study(tmp_path, name="second", exclude=["first"]), *arrival(WORKER)) == "excluded"
     assert person(study(tmp_path, name="second", exclude=["first"]), "another").stage == "demographics"
     assert person(study(tmp_path, name="third"), WORKER).stage == "demographics"
 
@@ -207,7 +206,7 @@ def test_an_earlier_study_can_be_excluded(tmp_path: Path) -> None:
 def test_a_closed_study_refuses_new_people(tmp_path: Path) -> None:
     known = person(study(tmp_path, state="open"), WORKER)
     closed = study(tmp_path, state="closed")
-    assert enter(closed, arrival("another")) == "closed"
+    assert enter(closed, *arrival("another")) == "closed"
     assert person(closed, WORKER).id == known.id
 
 
@@ -216,9 +215,9 @@ def test_paying_platforms_need_an_id_in_an_open_study(tmp_path: Path) -> None:
     assert person(study(tmp_path, platform=platform)).stage == "demographics"
     for fault in ("placeholder", "malformed"):  # also in a pilot
         visit = Visit(fault=fault)  # type: ignore[arg-type]
-        assert enter(study(tmp_path, platform=platform), Arrival(visit, "computer", "")) == fault
-    assert enter(study(tmp_path, platform=platform, state="open"), arrival()) == "no_id"
-    assert enter(study(tmp_path, state="open"), arrival()) != "no_id"
+        assert enter(study(tmp_path, platform=platform), visit, "computer", "") == fault
+    assert enter(study(tmp_path, platform=platform, state="open"), *arrival()) == "no_id"
+    assert enter(study(tmp_path, state="open"), *arrival()) != "no_id"
 
 
 def test_a_link_belongs_to_one_study(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from icy.core.errors import InvalidSettingError, StoreError, UnknownNameError
 from icy.study.game import Event
 from icy.study.service import Study
-from icy.study.service.persons import Arrival, Person, enter
+from icy.study.service.persons import Person, enter
 from icy.study.service.platforms import Visit
 from icy.study.service.play import act
 from icy.study.service.review import APPROVE, REJECT, bonus_cents, decide, export_payments, money, review_games
@@ -109,7 +109,7 @@ def decided(folder: Path, platform: str, **kept: str) -> Study:
     """A study of a platform with one approved and one rejected game."""
     of = study(folder, platform={"name": platform}, people={"most_bonus_cents": 100, "base_cents": 250})
     for name, decision in (("W-good", APPROVE), ("W-bad", REJECT)):
-        who = enter(of, Arrival(Visit(name, kept), "computer", "2026-11-23T08:59:00.000Z"))
+        who = enter(of, Visit(name, kept), "computer", "2026-11-23T08:59:00.000Z")
         assert isinstance(who, Person)
         write(of, "UPDATE person SET stage = 'game'")
         act(of, who.id, Event("start"))

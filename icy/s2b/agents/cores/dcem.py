@@ -13,12 +13,13 @@ from torch.nn import functional as F
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 
-from .core import CAPACITY, Device, Inputs, Parts, Resets, SequenceCore, State, Traced
-from .entries import MemoryView, appended, remembered, view
+from .core import CAPACITY, Device, Inputs, Parts, Resets, State, Traced
+from .entries import MemoryView, RememberingCore, appended, remembered, view
 from .lstm import LSTMStack
 
 EPSILON = 1e-8  # keeps weights finite
 RANKED = 1e5  # cosines that agree to 5 digits count as equal, and the newest of them is first
+Near = Float[Tensor, "batch step head near"]
 
 
 class Reader(nn.Module):
@@ -47,9 +48,8 @@ class Reader(nn.Module):
     ) -> Float[Tensor, "step batch read"]:
         """Read from keys and values [B, C + T, ...] for inputs [T, B, key], and return [T, B, heads * value]."""
         query = self.query(inputs.transpose(0, 1)).unflatten(-1, (self.heads, -1))  # [B, T, heads, key]
-        cosines = (F.normalize(query, dim=-1).flatten(1, 2) @ F.normalize(keys, dim=-1).mT).unflatten(
-            1, query.shape[1:3]
-        )
+        cosines = F.normalize(query, dim=-1).flatten(1, 2) @ F.normalize(keys, dim=-1).mT
+        cosines = cosines.unflatten(1, query.shape[1:3])
         near, which, there = nearest(cosines, seen.earlier[:, :, None], self.nearest)
         rows = torch.arange(len(values), device=values.device).view(-1, 1, 1, 1)
         weighted = values[rows, which] * weights(near, there)[..., None]
@@ -67,9 +67,7 @@ class Reader(nn.Module):
 
 def nearest(
     cosines: Float[Tensor, "batch step head entry"], earlier: Bool[Tensor, "batch step #head entry"], count: int
-) -> tuple[
-    Float[Tensor, "batch step head near"], Int[Tensor, "batch step head near"], Bool[Tensor, "batch step head near"]
-]:
+) -> tuple[Near, Int[Tensor, "batch step head near"], Bool[Tensor, "batch step head near"]]:
     """Return the `count` largest cosines of earlier entries, their positions, and a mask of existing entries.
 
     Equal cosines are common because messages repeat. Among equal cosines, the newest entries come first.
@@ -87,7 +85,7 @@ def weights(cosines: Float[Tensor, "*lead near"], there: Bool[Tensor, "*lead nea
     return inverse / inverse.sum(-1, keepdim=True).clamp(min=EPSILON)
 
 
-class DCEM(SequenceCore):
+class DCEM(RememberingCore):
     """LSTM with two memories, of stimuli and of messages: similar stimuli retrieve messages, and vice versa.
 
     Entries include the flags. The retrieved entries, the LSTM's output and the input pass through an output LSTM and
@@ -120,17 +118,16 @@ class DCEM(SequenceCore):
     ) -> None:
         self_parts = parts or Parts.halves(whole_number("width of an input", width, least=2))
         vision, language = self_parts.vision + self_parts.flags, self_parts.language + self_parts.flags
-        super().__init__(width, output, hidden + heads * (vision + language))
+        super().__init__(width, output, hidden + heads * (vision + language), capacity)
         if self_parts.width > width or not vision * language:
             raise InvalidSettingError(f"{self_parts} does not fit an input of {width} numbers.")
-        self.parts, self.capacity = self_parts, whole_number("capacity", capacity)
+        self.parts, self.entries = self_parts, (vision, language)  # widths of the entries of both memories
         self.seen_by_heard = Reader(language, vision, heads, whole_number("nearest", nearest), query)
         self.heard_by_seen = Reader(vision, language, heads, nearest, query)
         self.reads = heads * (vision + language)
         self.below = LSTMStack(self.width, [hidden])
         self.above = LSTMStack(self.reads + hidden + self.width, [hidden])
-        layers = [nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, output), nn.ReLU()]
-        self.answer = nn.Sequential(*layers)
+        self.answer = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, output), nn.ReLU())
 
     def split(
         self, xs: Float[Tensor, "*lead width"]
@@ -142,9 +139,8 @@ class DCEM(SequenceCore):
     def start(self, episodes: int, device: Device = None) -> State:
         """Return the initial state: zeros for both LSTMs and the retrieved entries, and empty memories."""
         like = self.zeros(episodes, self.width, device=device)
-        memories = (like.new_zeros(episodes, self.capacity, part.shape[-1]) for part in self.split(like))
-        count = torch.zeros(episodes, dtype=torch.int64, device=like.device)
-        return *self.below.start(like), *self.above.start(like), like.new_zeros(episodes, self.reads), *memories, count
+        memories = self.empty(episodes, self.entries, device)
+        return *self.below.start(like), *self.above.start(like), like.new_zeros(episodes, self.reads), *memories
 
     def latent(self, state: State) -> Float[Tensor, "batch latent"]:
         """Return the LSTM's hidden state and the retrieved entries."""

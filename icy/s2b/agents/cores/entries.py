@@ -5,11 +5,16 @@ step appends an entry at the end and drops the first. A sequence of T steps appe
 [B, C + T, ...]. Masks then hide entries from a step that are too old, not written yet, or from another episode.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+from icy.core.checks import whole_number
+
+from .core import Device, SequenceCore, State
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,3 +72,23 @@ def remembered(entries: Float[Tensor, "batch both *entry"], seen: MemoryView) ->
     """Return the last C of the entries [B, C + T, ...]: the memory after the last step. Empty positions are zero."""
     last, occupied = entries[:, entries.shape[1] - seen.capacity :], seen.occupied
     return last if occupied is None else last * occupied.view(*occupied.shape, *[1] * (last.dim() - 2))
+
+
+class RememberingCore(SequenceCore):
+    """Base class of cores that remember an entry per step.
+
+    Args:
+        width: width of an input.
+        output: width of an output.
+        latent_width: width of the output of `latent`.
+        capacity: capacity of the memory in steps; new steps replace the oldest.
+    """
+
+    def __init__(self, width: int, output: int, latent_width: int, capacity: int) -> None:
+        super().__init__(width, output, latent_width)
+        self.capacity = whole_number("capacity", capacity)
+
+    def empty(self, episodes: int, widths: Iterable[int], device: Device) -> State:
+        """Return empty memories with entries of these widths, and the number of steps so far."""
+        memories = [self.zeros(episodes, self.capacity, width, device=device) for width in widths]
+        return *memories, torch.zeros(episodes, dtype=torch.int64, device=memories[0].device)

@@ -4,7 +4,6 @@ The memory holds a pair for each step: the input as value, and a key from the co
 with earlier values and retrieves their keys, which the controller reads.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -13,9 +12,11 @@ from torch import Tensor, nn
 
 from icy.core.checks import whole_number
 
-from .core import CAPACITY, Device, Inputs, Resets, SequenceCore, State, Traced, beginnings, begun
-from .entries import MemoryView, appended, remembered, view
+from .core import CAPACITY, Device, Inputs, Resets, State, Traced, beginnings, begun
+from .entries import MemoryView, RememberingCore, appended, remembered, view
 from .lstm import LSTMStack
+
+Input = Float[Tensor, "batch width"]
 
 
 @dataclass(eq=False)
@@ -70,30 +71,44 @@ class Binding(nn.Module):
         return Reads(weights, weights[:, :, : keys.shape[1]] @ keys, confidence, keys.shape[1], [])
 
 
-class _Bindings(SequenceCore):
+class _Bindings(RememberingCore):
     """Shared code of both versions: a loop over steps in which the controller reads and produces keys."""
 
     def __init__(self, width: int, output: int, latent: int, capacity: int, key: int, value: int) -> None:
-        super().__init__(width, output, latent)
-        self.capacity, self.key = whole_number("capacity", capacity), whole_number("width of a key", key)
-        self.value = value
+        super().__init__(width, output, latent, capacity)
+        self.key, self.value = whole_number("width of a key", key), value
         self.binding = Binding()
 
-    def nothing(self, episodes: int, device: Device) -> State:
-        """Return an empty memory: keys, values, and the number of steps so far."""
-        empty = (self.zeros(episodes, self.capacity, width, device=device) for width in (self.key, self.value))
-        keys, values = empty
-        return keys, values, torch.zeros(episodes, dtype=torch.int64, device=keys.device)
+    def control(self, x: Input, controller: State, reads: Reads, step: int) -> State:
+        """Run a step of the controller, add its key to `reads`, and return the controller's new state."""
+        raise NotImplementedError
 
-    def bound(self, values: Tensor, memory: State, resets: Tensor | None, run: Callable[[Reads], None]) -> State:
-        """Call `run` with the reads of values [T, B, v], to which it appends keys, and return the new memory."""
+    def bound(
+        self, xs: Inputs, values: Tensor, controller: State, memory: State, resets: Resets | None
+    ) -> tuple[Tensor, State]:
+        """Run the controller step by step; only it needs a loop over steps.
+
+        Args:
+            xs: inputs, [T, B, D].
+            values: the values of the inputs, [T, B, v].
+            controller: state of the controller, with which the core's state begins.
+            memory: keys, values, and the number of steps so far.
+            resets: see `trace`.
+
+        Returns:
+            The latents after each step, and the state of the controller and the memory after the last.
+        """
         keys, old, count = memory
-        seen = view(count, resets, len(values), self.capacity)
-        entries = appended(old, values)
-        reads = self.binding(values, entries, keys, seen)
-        run(reads)
+        seen, entries = view(count, resets, len(values), self.capacity), appended(old, values)
+        reads, latents = self.binding(values, entries, keys, seen), []
+        for t, begin in enumerate(beginnings(resets, len(xs))):
+            if begin and resets is not None:
+                controller = begun(controller, self.start(xs.shape[1], xs.device)[: len(controller)], resets[t])
+            controller = self.control(xs[t], controller, reads, t)
+            latents.append(self.latent(controller))
         all_keys = appended(keys, torch.stack(reads.keys))
-        return remembered(all_keys, seen), remembered(entries, seen), seen.count
+        after = (*controller, remembered(all_keys, seen), remembered(entries, seen), seen.count)
+        return torch.stack(latents), after
 
 
 class StrictESBN(_Bindings):
@@ -123,29 +138,23 @@ class StrictESBN(_Bindings):
     def start(self, episodes: int, device: Device = None) -> State:
         """Return the initial state: the controller's state after a read of zeros, and an empty memory."""
         h, c = self.controller(self.zeros(episodes, self.key + 1, device=device))
-        return h, c, *self.nothing(episodes, device)
+        return h, c, *self.empty(episodes, (self.key, self.value), device)
 
     def latent(self, state: State) -> Float[Tensor, "batch latent"]:
         """Return the controller's hidden state."""
         return state[0]
 
+    def control(self, x: Input, controller: State, reads: Reads, step: int) -> State:
+        """Read a key, and produce the key of this step from the state before it."""
+        h, c = controller
+        read = self.gate(h).sigmoid() * reads.at(step)
+        reads.keys.append(self.to_key(h).relu())
+        return tuple(self.controller(read, (h, c)))
+
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read T inputs; only the controller needs a loop over steps."""
-        h, c, *memory = state
-        begins, ys = beginnings(resets, len(xs)), []
-
-        def run(reads: Reads) -> None:
-            nonlocal h, c
-            for t, begin in enumerate(begins):
-                if begin and resets is not None:
-                    h, c = begun((h, c), self.start(len(h), xs.device)[:2], resets[t])
-                read = self.gate(h).sigmoid() * reads.at(t)
-                reads.keys.append(self.to_key(h).relu())
-                h, c = self.controller(read, (h, c))
-                ys.append(h)
-
-        memory_after = self.bound(self.embed(xs), tuple(memory), resets, run)
-        return torch.stack(ys), torch.stack(ys), (h, c, *memory_after)
+        """Read T inputs; see Core."""
+        ys, state = self.bound(xs, self.embed(xs), state[:2], state[2:], resets)
+        return ys, ys, state
 
 
 class ESBN(_Bindings):
@@ -182,28 +191,23 @@ class ESBN(_Bindings):
         """Return the initial state: zeros for the controller, its last read and the output LSTM; an empty memory."""
         like = self.zeros(episodes, 1, device=device)
         controller = [like.new_zeros(episodes, size) for size in 2 * [self.controller.hidden_size] + [self.key + 1]]
-        return *controller, *self.above.start(like), *self.nothing(episodes, device)
+        memory = self.empty(episodes, (self.key, self.value), device)
+        return *controller, *self.above.start(like), *memory
 
     def latent(self, state: State) -> Float[Tensor, "batch latent"]:
         """Return the controller's hidden state, and the retrieved key."""
         return torch.cat([state[0], state[2]], -1)
 
+    def control(self, x: Input, controller: State, reads: Reads, step: int) -> State:
+        """Run the controller on the input and the last read, then read a key and produce the key of this step."""
+        h, c, read = controller
+        h, c = self.controller(torch.cat([x, read], -1), (h, c))
+        read = self.gate(h).sigmoid() * reads.at(step)
+        reads.keys.append(self.to_key(h))
+        return h, c, read
+
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read T inputs; only the controller needs a loop over steps."""
-        (h, c, read), above, memory = state[:3], state[3:5], state[5:]
-        begins, latents = beginnings(resets, len(xs)), []
-
-        def run(reads: Reads) -> None:
-            nonlocal h, c, read
-            for t, begin in enumerate(begins):
-                if begin and resets is not None:
-                    h, c, read = begun((h, c, read), self.start(len(h), xs.device)[:3], resets[t])
-                h, c = self.controller(torch.cat([xs[t], read], -1), (h, c))
-                read = self.gate(h).sigmoid() * reads.at(t)
-                reads.keys.append(self.to_key(h))
-                latents.append(torch.cat([h, read], -1))
-
-        memory = self.bound(xs, memory, resets, run)
-        latent = torch.stack(latents)
-        ys, _, above = self.above(torch.cat([xs, latent], -1), above, resets)
+        """Read T inputs; see Core."""
+        latent, (h, c, read, *memory) = self.bound(xs, xs, state[:3], state[5:], resets)
+        ys, _, above = self.above(torch.cat([xs, latent], -1), state[3:5], resets)
         return self.answer(ys), latent, (h, c, read, *above, *memory)

@@ -10,22 +10,14 @@ from torch import Tensor, nn
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
-from icy.s2b.agents.memories.attention import (
-    NUMBER,
-    TOKEN,
-    Lookup,
-    MemorySettings,
-    by_dimension,
-    features,
-    odds_of_all,
-    paired,
-)
+from icy.s2b.agents.memories import attention
+from icy.s2b.agents.memories.attention import NUMBER, TOKEN, Lookup, MemorySettings
 
-from .core import CAPACITY, Device, Inputs, Parts, Resets, SequenceCore, State, Traced
-from .entries import appended, remembered, view
+from .core import CAPACITY, Device, Inputs, Parts, Resets, State, Traced
+from .entries import RememberingCore, appended, remembered, view
 
 
-class PairMemory(SequenceCore):
+class PairMemory(RememberingCore):
     """Attention over earlier pairs of a number and a token, shared by all dimensions and positions.
 
     The alignment of positions with dimensions is learned. An entry also holds the flags, which distinguish steps at the
@@ -58,12 +50,12 @@ class PairMemory(SequenceCore):
         output: int = 64,
     ) -> None:
         parts = parts or Parts.halves(whole_number("width of an input", width, least=2))
-        super().__init__(width, output, output)
+        super().__init__(width, output, output, capacity)
         self.dimensions, left = divmod(parts.vision, parts.stimuli)
         token, left_over = divmod(parts.language, parts.tokens)
         if left or left_over or not self.dimensions * token or parts.width > width:
             raise InvalidSettingError(f"{parts} does not fit an input of {width} numbers.")
-        self.parts, self.capacity = parts, whole_number("capacity", capacity)
+        self.parts = parts
         self.embedding = nn.Linear(token, TOKEN, bias=False)
         self.lookup = Lookup(NUMBER + TOKEN + parts.flags, MemorySettings(heads=heads, width=size, hidden=hidden))
         if parts.tokens > 1:
@@ -74,9 +66,8 @@ class PairMemory(SequenceCore):
     def start(self, episodes: int, device: Device = None) -> State:
         """Return the initial state: an empty memory, a step count of 0, and zeros for the last message and output."""
         held = self.dimensions + self.parts.language + self.parts.flags
-        memory = self.zeros(episodes, self.capacity, held, device=device)
-        count = torch.zeros(episodes, dtype=torch.int64, device=memory.device)
-        return memory, count, memory.new_zeros(episodes, self.parts.language), memory.new_zeros(episodes, self.output)
+        last = (self.zeros(episodes, width, device=device) for width in (self.parts.language, self.output))
+        return *self.empty(episodes, [held], device), *last
 
     def latent(self, state: State) -> Float[Tensor, "batch latent"]:
         """Return the last output."""
@@ -97,7 +88,7 @@ class PairMemory(SequenceCore):
             self._agreement(each.transpose(0, 1), words.transpose(0, 1), flags.transpose(0, 1), stored, seen.earlier)
             for each in stimuli.unbind(-2)
         ], -1)  # [B, dimensions, T, stimuli]  # fmt: skip
-        read = torch.cat([odds_of_all(agree).transpose(0, 1), agree.permute(2, 0, 1, 3).flatten(-2)], -1)
+        read = torch.cat([attention.odds_of_all(agree).transpose(0, 1), agree.permute(2, 0, 1, 3).flatten(-2)], -1)
         ys = self.answer(torch.cat([read, xs], -1))
         return ys, ys, (remembered(entries, seen), seen.count, words[-1], ys[-1])
 
@@ -108,9 +99,9 @@ class PairMemory(SequenceCore):
         scores: Tensor = self.lookup(self._pairs(stimuli, words, flags), stored, earlier[:, None])
         if self.parts.tokens == 1:
             return scores
-        return by_dimension(scores, self.alignment.softmax(1))
+        return attention.by_dimension(scores, self.alignment.softmax(1))
 
     def _pairs(self, stimuli: Tensor, words: Tensor, flags: Tensor) -> Float[Tensor, "batch pair step entry"]:
         """Create an entry for each pair of a dimension and a token, from stimuli [B, T, dimensions]."""
         tokens = self.embedding(words.unflatten(-1, (self.parts.tokens, -1)))
-        return paired(features(stimuli), tokens, flags).transpose(1, 2)
+        return attention.paired(attention.features(stimuli), tokens, flags).transpose(1, 2)

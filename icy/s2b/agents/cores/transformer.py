@@ -8,8 +8,8 @@ from torch.nn import functional as F
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 
-from .core import CAPACITY, Device, Inputs, Resets, SequenceCore, State, Traced
-from .entries import MemoryView, appended, remembered, view
+from .core import CAPACITY, Device, Inputs, Resets, State, Traced
+from .entries import MemoryView, RememberingCore, appended, remembered, view
 
 SLOWEST = 10_000.0  # steps per radian of the slowest rotation (Su et al. 2021)
 
@@ -62,7 +62,7 @@ def rotations(ages: Int[Tensor, "*lead"], size: int) -> Float[Tensor, "*lead hal
     return ages[..., None] * speed
 
 
-class TransformerCore(SequenceCore):
+class TransformerCore(RememberingCore):
     """Causal Transformer: a step attends to itself and to the last `capacity` steps of its episode.
 
     Positions are encoded as rotations (Su et al. 2021), so only distances between steps matter. The state caches keys
@@ -80,8 +80,8 @@ class TransformerCore(SequenceCore):
     """
 
     def __init__(self, width: int, capacity: int = CAPACITY, size: int = 128, layers: int = 2, heads: int = 4) -> None:
-        super().__init__(width, size, size)
-        self.capacity, self.size = whole_number("capacity", capacity), size
+        super().__init__(width, size, size, capacity)
+        self.size = size
         if whole_number("size of a layer", size) % (2 * whole_number("number of heads", heads)):
             raise InvalidSettingError(f"The size of a layer must be a multiple of 2 * {heads} (heads), not {size}.")
         self.embed, self.last = nn.Linear(self.width, size), nn.LayerNorm(size)
@@ -89,9 +89,8 @@ class TransformerCore(SequenceCore):
 
     def start(self, episodes: int, device: Device = None) -> State:
         """Return the initial state: empty caches, a step count of 0, and zeros for the last output."""
-        windows = [self.zeros(episodes, self.capacity, 2 * self.size, device=device) for _ in self.layers]
-        count = torch.zeros(episodes, dtype=torch.int64, device=windows[0].device)
-        return *windows, count, self.zeros(episodes, self.size, device=device)
+        caches = self.empty(episodes, [2 * self.size] * len(self.layers), device)
+        return *caches, self.zeros(episodes, self.size, device=device)
 
     def latent(self, state: State) -> Float[Tensor, "batch latent"]:
         """Return the last output."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -19,13 +18,14 @@ from icy.core.errors import IncompatibleError
 from icy.core.fields import check_fields, setting
 from icy.s2b.agents.dealt import DealtGames
 from icy.s2b.game import Seen
-from icy.s2b.players.interface import Action, Decisions, Seat
-from icy.s2b.players.listeners import Decider
+from icy.s2b.players.interface import Decisions, Seat
+from icy.s2b.players.listeners import Decider, Which
 from icy.s2b.settings import GameSettings
 
 OCTAVES = 6  # number of frequencies of a number's sines and cosines
 TOKEN = 16  # width of a token's embedding
 NUMBER = 1 + 2 * OCTAVES  # width of a number's features
+Pairs = Float[Tensor, "*lead pair entry"]
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,7 @@ class MemoryListener(nn.Module):
         else:
             self.lookup = Lookup(self.dimensions * number + self.tokens * TOKEN, self.settings)
 
-    def entries(
-        self, stimuli: Float[Tensor, "*lead dimension"], messages: Shaped[Tensor, "*said"]
-    ) -> Float[Tensor, "*lead pair entry"]:
+    def entries(self, stimuli: Float[Tensor, "*lead dimension"], messages: Shaped[Tensor, "*said"]) -> Pairs:
         """Create memory entries from stimuli and messages: one per pair of dimension and token, or one per game.
 
         Messages may also be one-hots over 0..V, [..., token, V + 1], through which gradients pass.
@@ -196,7 +194,7 @@ def paired(
     numbers: Float[Tensor, "*lead dimension feature"],
     tokens: Float[Tensor, "*lead token embedding"],
     flags: Float[Tensor, "*lead flag"] | None = None,
-) -> Float[Tensor, "*lead pair entry"]:
+) -> Pairs:
     """Create an entry for every pair of a dimension and a token: the features of both, and the flags."""
     of_pair = (*numbers.shape[:-1], tokens.shape[-2])
     parts = [numbers.unsqueeze(-2).expand(*of_pair, -1), tokens.unsqueeze(-3).expand(*of_pair, -1)]
@@ -228,8 +226,6 @@ def pick(chances: Float[Tensor, "*lead choice"], uniform: Float[Tensor, "*lead"]
 
 # -- the player --------------------------------------------------------------------------------------------------------
 
-Which = Bool[NDArray[np.bool_], " batch"]
-
 
 class EpisodeMemory:
     """The earlier games of B episodes, each with a stimulus and a message.
@@ -247,24 +243,17 @@ class EpisodeMemory:
 
     def forget(self, which: Which) -> None:
         """Remove the games of the episodes in the mask `which`."""
-        if which.any():
-            self.known[torch.as_tensor(which)] = False
-            some = self.known.any(0)
-            self.stimuli, self.messages, self.known = (
-                part[:, some] for part in (self.stimuli, self.messages, self.known)
-            )
+        self.known[torch.as_tensor(which)] = False
+        some = self.known.any(0)
+        self.stimuli, self.messages, self.known = self.stimuli[:, some], self.messages[:, some], self.known[:, some]
 
     def add(
-        self,
-        stimuli: Float[Tensor, "batch dimension"],
-        messages: Int[Tensor, "batch token"],
-        which: Which,
+        self, stimuli: Float[Tensor, "batch dimension"], messages: Int[Tensor, "batch token"], which: Which
     ) -> None:
         """Add a game to the episodes in the mask `which`."""
-        if which.any():
-            self.stimuli = torch.cat([self.stimuli, stimuli[:, None]], 1)
-            self.messages = torch.cat([self.messages, messages[:, None]], 1)
-            self.known = torch.cat([self.known, torch.as_tensor(which)[:, None]], 1)
+        self.stimuli = torch.cat([self.stimuli, stimuli[:, None]], 1)
+        self.messages = torch.cat([self.messages, messages[:, None]], 1)
+        self.known = torch.cat([self.known, torch.as_tensor(which)[:, None]], 1)
 
 
 class MemoryPlayer(Decider):
@@ -302,17 +291,16 @@ class MemoryPlayer(Decider):
     @torch.no_grad()
     def decide(self, seen: Seen) -> Decisions:
         """Return the memory's decisions; see Decider."""
-        if not seen.may_decide.any():
-            return np.zeros(self.seat.episodes, dtype=np.int64)
         model, memory, settings = self.model, self.memory, self.seat.settings
         stored = model.entries(memory.stimuli, memory.messages).transpose(1, 2)
         stimuli, words = torch.as_tensor(seen.stimulus)[:, None], torch.as_tensor(self.words)[:, None]
         logits = model.logits(stimuli, words, stored, memory.known[:, None, None], settings.descriptive)
         return np.asarray(logits[:, 0].argmax(-1))
 
-    def acting(self, seen: Seen) -> Action:
-        """Record the message, decide, and store the target at the end of a game; see Decider."""
-        self.memory.forget(seen.fresh)
-        action = super().acting(seen)
+    def forget(self, which: Which) -> None:
+        """Remove the games of earlier episodes; see Decider."""
+        self.memory.forget(which)
+
+    def learn(self, seen: Seen) -> None:
+        """Store the target at the end of a game; see Decider."""
         self.memory.add(torch.as_tensor(seen.stimulus[:, 0]), torch.as_tensor(self.words), seen.feedback)
-        return action

@@ -5,7 +5,7 @@ episode is one pass.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Self, cast
 
@@ -17,29 +17,9 @@ from torch.nn import functional as F
 from icy.core.errors import IncompatibleError
 from icy.core.fields import CheckedFields, setting
 from icy.core.streams import stream_key
-from icy.s2b.agents.dealt import (
-    DealtGames,
-    Games,
-    accuracies,
-    check_dealt,
-    deal_games,
-    decide,
-    entropy,
-    less_phase_mean,
-    log_of,
-    normalised,
-    phase_means,
-    rewards,
-)
-from icy.s2b.agents.training import (
-    DealtTraining,
-    EpisodeBatches,
-    GameTraining,
-    first_episode,
-    grouped,
-    practice,
-    rate_factor,
-)
+from icy.s2b.agents import dealt
+from icy.s2b.agents.dealt import DealtGames, Games, check_dealt, deal_games, decide
+from icy.s2b.agents.training import DealtTraining, GameTraining, practice
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings, Query
@@ -110,10 +90,6 @@ class DealtLearningSettings(CheckedFields):
         """
         return cls(entropy=0.1) if game.distractors else cls()
 
-    def rate(self, update: int) -> float:
-        """Return the learning rate of an update, counted from 0."""
-        return self.learning_rate * rate_factor(update, self.updates, self.warm_up, self.decay)
-
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
@@ -148,11 +124,9 @@ class EpisodeLearning(DealtTraining):
     settings: DealtLearningSettings
 
     def __init__(self, model: nn.Module, game: Any, settings: DealtLearningSettings, seed: int) -> None:
-        self.model, self.game, self.practice, self.settings, self.seed = model, game, game, settings, seed
-        times = {ALIGNMENT: settings.alignment_rate}
-        self.optimizer = torch.optim.Adam(grouped(model.named_parameters(), times), settings.learning_rate)
+        super().__init__(game, settings, seed, model.named_parameters(), {ALIGNMENT: settings.alignment_rate})
+        self.model, self.practice = model, game
         self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
-        self._batches = EpisodeBatches(first_episode(seed), settings.episodes, self._deal)
 
     def _weights(self) -> dict[str, nn.Module]:
         return {"model": self.model}
@@ -163,30 +137,15 @@ class EpisodeLearning(DealtTraining):
 
     def update(self) -> float:
         """Train on a batch of new episodes, and return the mean loss of the optimizer's steps."""
-        losses = list(self._steps())
-        return sum(losses) / len(losses)
-
-    def _steps(self) -> Iterator[float]:
-        """Make the optimizer's steps of an update, and yield the loss of each."""
-        batch = self._batches[self.updates]
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.rate(self.updates) * group["times"]
-        sampled = self._sample(batch) if self.settings.learner == "ppo" else None
-        for _ in range(self.settings.epochs if sampled else 1):
-            for rows in torch.randperm(len(batch), generator=self.random, device="cpu").split(self.settings.minibatch):
+        settings, batch, losses = self.settings, self.batch(self.updates), []
+        sampled = self._sample(batch) if settings.learner == "ppo" else None
+        for _ in range(settings.epochs if sampled else 1):
+            for rows in torch.randperm(len(batch), generator=self.random, device="cpu").split(settings.minibatch):
                 some = batch[rows]
                 loss = self._loss(some, None if sampled is None else sampled.take(rows, some))
-                self.optimizer.zero_grad()
-                loss.backward()
-                nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
-                self.optimizer.step()
-                yield float(loss.detach())
-        self.updates += 1
-        self._observations += int(batch.there.sum()) * self.steps_of_game
-
-    @abstractmethod
-    def _deal(self, seeds: range) -> Games:
-        """Deal one episode per seed."""
+                losses.append(self._step(loss, settings.warm_up, settings.clip_norm))
+        self._end_update(batch)
+        return sum(losses) / len(losses)
 
     @abstractmethod
     def _sample(self, games: Any) -> Sampled:
@@ -197,10 +156,10 @@ class EpisodeLearning(DealtTraining):
         """Return the loss: PPO's for sampled decisions, otherwise the supervised loss."""
 
     def _ppo(self, games: Games, logs: Tensor, sampled: Sampled) -> Tensor:
-        ratio = (log_of(logs, sampled.drawn) - sampled.log).exp()
+        ratio = (dealt.log_of(logs, sampled.drawn) - sampled.log).exp()
         clipped = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
         objective = torch.minimum(ratio * sampled.gain, clipped * sampled.gain)
-        return -(objective + self.settings.entropy * entropy(logs))[games.there].mean()
+        return -(objective + self.settings.entropy * dealt.entropy(logs))[games.there].mean()
 
 
 class DealtLearning(EpisodeLearning, GameTraining):
@@ -257,8 +216,8 @@ class DealtLearning(EpisodeLearning, GameTraining):
     @torch.no_grad()
     def _sample(self, games: DealtGames) -> Sampled:
         logs, drawn = self._drawn(games)
-        gain = less_phase_mean(rewards(drawn == games.answers, games), games)
-        return Sampled(drawn, log_of(logs, drawn), normalised(gain, games))
+        gain = dealt.less_phase_mean(dealt.rewards(drawn == games.answers, games), games)
+        return Sampled(drawn, dealt.log_of(logs, drawn), dealt.normalised(gain, games))
 
     def _drawn(self, games: DealtGames) -> tuple[Tensor, Tensor]:
         """Sample decisions; return the log-probabilities of all decisions, and the sampled decisions."""
@@ -283,9 +242,8 @@ def read(
     Returns:
         The accuracies `zsct`, in the query, and `support`.
     """
-    dealt = deal_games(game, episode_seeds(seed, episodes), speaker)
-    parts = []
-    for rows in torch.arange(len(dealt), device="cpu").split(READ_AT_ONCE):
-        some = dealt[rows]
-        parts.append(phase_means(decide(model, some).argmax(-1) == some.answers, some))
-    return accuracies(torch.cat(parts, 1))
+    games, parts = deal_games(game, episode_seeds(seed, episodes), speaker), []
+    for rows in torch.arange(len(games), device="cpu").split(READ_AT_ONCE):
+        some = games[rows]
+        parts.append(dealt.phase_means(decide(model, some).argmax(-1) == some.answers, some))
+    return dealt.accuracies(torch.cat(parts, 1))

@@ -17,39 +17,20 @@ from torch.nn import functional as F
 from icy.core.checks import LARGEST_SEED
 from icy.core.errors import IncompatibleError
 from icy.core.fields import CheckedFields, setting
-from icy.s2b.agents.dealt import (
-    DealtGames,
-    accuracies,
-    advantages,
-    check_dealt,
-    deal_games,
-    decide,
-    entropy,
-    less_phase_mean,
-    log_of,
-    phase_means,
-    returns,
-    rewards,
-)
-from icy.s2b.agents.training import (
-    DealtTraining,
-    EpisodeBatches,
-    GameTraining,
-    first_episode,
-    grouped,
-    practice,
-    rate_factor,
-)
+from icy.s2b.agents import dealt
+from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_games, decide
+from icy.s2b.agents.training import DealtTraining, GameTraining, practice
 from icy.s2b.episode_streams import SavedState
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings, Query
 
 from .attention import MemoryListener, MemoryPlayer, MemorySettings, pick
-from .speaker import MemorySpeaker, SpeakerSettings, TrainedSpeaker
+from .speaker import MemorySpeaker, OfTokens, SpeakerSettings, Tokens, TrainedSpeaker
 
 SHARP = ("sharpness", "new")  # parameters of the speaker that determine which numbers it treats as equal
 EVALUATED_AT_ONCE = 4_000_000  # limit of pairs of games in a batch of the evaluation
+Heard = Int[Tensor, "batch vocab"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,41 +95,30 @@ class PairLearning(DealtTraining, GameTraining):
 
     def __init__(self, game: GameSettings, settings: PairSettings | None = None) -> None:
         check_dealt(game)
-        self.game, self.settings = game, settings or PairSettings()
+        settings = settings or PairSettings()
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.settings.seed)
-            self.speaking = MemorySpeaker(game, self.settings.speaker)
-            self.listening = MemoryListener(game, self.settings.listener)
-        self.random = torch.Generator().manual_seed(self.settings.seed)
-        self.practice = practice(game, self.settings.query)
-        first = first_episode(self.settings.seed)
-        self._batches = EpisodeBatches(
-            first, self.settings.episodes, lambda seeds: deal_games(self.practice, seeds, None)
-        )
-        times = dict.fromkeys(("alignment", "listener.alignment"), self.settings.alignment_rate)
-        times |= dict.fromkeys(SHARP, self.settings.memory_rate)
+            torch.manual_seed(settings.seed)
+            self.speaking = MemorySpeaker(game, settings.speaker)
+            self.listening = MemoryListener(game, settings.listener)
+        self.random = torch.Generator().manual_seed(settings.seed)
+        self.practice = practice(game, settings.query)
+        times = dict.fromkeys(("alignment", "listener.alignment"), settings.alignment_rate)
+        times |= dict.fromkeys(SHARP, settings.memory_rate)
         named = [*self.speaking.named_parameters(), *self.listening.named_parameters(prefix="listener")]
-        self.optimizer = torch.optim.Adam(grouped(named, times), self.settings.learning_rate)
+        super().__init__(game, settings, settings.seed, named, times)
+
+    def _deal(self, seeds: range) -> DealtGames:
+        return deal_games(self.practice, seeds, None)
 
     # -- training ------------------------------------------------------------------------------------------------------
 
     def update(self) -> float:
         """Train on a batch of new episodes, and return the loss."""
-        settings = self.settings
-        games = self._batches[self.updates]
+        settings, games = self.settings, self.batch(self.updates)
         learn = self._straight if settings.estimator == "gumbel" else self._reinforced
-        loss = learn(games)
-        self.optimizer.zero_grad()
-        loss.backward()
-        for player in (self.speaking, self.listening):
-            torch.nn.utils.clip_grad_norm_(player.parameters(), settings.max_grad_norm)
-        factor = rate_factor(self.updates, settings.updates, settings.warmup, settings.decay)
-        for group in self.optimizer.param_groups:
-            group["lr"] = settings.learning_rate * factor * group["times"]
-        self.optimizer.step()
-        self.updates += 1
-        self._observations += int(games.there.sum()) * self.steps_of_game
-        return float(loss.detach())
+        loss = self._step(learn(games), settings.warmup, settings.max_grad_norm)
+        self._end_update(games)
+        return loss
 
     def _uniform(self, *shape: int) -> Tensor:
         return torch.rand(shape, generator=self.random, dtype=torch.float32, device="cpu")
@@ -162,16 +132,16 @@ class PairLearning(DealtTraining, GameTraining):
         tokens = self.speaking.speak(recall, self._uniform(batch, self.speaking.positions, count))
         decisions = self._heard(games, hear(tokens, games.heard))
         chosen = pick(decisions.detach().exp(), self._uniform(batch, count))
-        reward = rewards(chosen == games.answers, games)
+        reward = dealt.rewards(chosen == games.answers, games)
         said = self.speaking.log_chances(recall, tokens)
-        log_said = log_of(said, tokens).sum(1)
-        log_chosen = log_of(decisions, chosen)
-        better = advantages(returns(reward, settings.discount), games, settings.discount)
-        own = less_phase_mean(reward, games)
+        log_said = dealt.log_of(said, tokens).sum(1)
+        log_chosen = dealt.log_of(decisions, chosen)
+        better = dealt.advantages(dealt.returns(reward, settings.discount), games, settings.discount)
+        own = dealt.less_phase_mean(reward, games)
         of_episode = (better * there).sum(1) / there.sum(1)
         speaking = (better * log_said)[there].mean()
         aligning = (of_episode * self.speaking.dimension_log_chances(dimensions)).mean()
-        surprise = entropy(said).sum(1)[there].mean() + entropy(decisions)[there].mean()
+        surprise = dealt.entropy(said).sum(1)[there].mean() + dealt.entropy(decisions)[there].mean()
         listening = (own * log_chosen)[there].mean()
         return -(listening + settings.speaker_weight * (speaking + aligning) + settings.entropy * surprise)
 
@@ -185,11 +155,11 @@ class PairLearning(DealtTraining, GameTraining):
         recall = self.speaking.recall(games.shown, dimensions)
         said, logs = self.speaking.speak_straight(recall, noise, settings.temperature)
         decisions = self._heard(games, hear_straight(said, games.heard))
-        right = log_of(decisions, games.answers)
+        right = dealt.log_of(decisions, games.answers)
         of_episode = (right.detach() * there).sum(1) / there.sum(1)
         better = (of_episode - of_episode.mean()) / (of_episode.std() + 1e-6)
         aligning = (better * self.speaking.dimension_log_chances(dimensions)).mean()
-        surprise = entropy(logs).sum(1)[there].mean()
+        surprise = dealt.entropy(logs).sum(1)[there].mean()
         return -(right[there].mean() + settings.speaker_weight * aligning + settings.entropy * surprise)
 
     def _heard(self, games: DealtGames, messages: Tensor) -> Tensor:
@@ -221,8 +191,8 @@ class PairLearning(DealtTraining, GameTraining):
             dimensions = self.speaking.likeliest_dimensions(len(rows))
             messages = hear(self.speaking.speak(self.speaking.recall(some.shown, dimensions)), some.heard)
             right = self.listening(replace(some, messages=messages)).argmax(-1) == some.answers
-            means.append(phase_means(right, some))
-        return accuracies(torch.cat(means, 1))
+            means.append(dealt.phase_means(right, some))
+        return dealt.accuracies(torch.cat(means, 1))
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
@@ -247,17 +217,13 @@ class PairLearning(DealtTraining, GameTraining):
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-def hear(
-    tokens: Int[Tensor, "batch position game"], heard: Int[Tensor, "batch vocab"]
-) -> Int[Tensor, "batch game position"]:
+def hear(tokens: Tokens, heard: Heard) -> Int[Tensor, "batch game position"]:
     """Return the messages that the listener receives, for the speaker's tokens without the end token, from 0."""
     said = tokens.mT + 1
     return heard[:, None].expand(-1, said.shape[1], -1).gather(2, said)
 
 
-def hear_straight(
-    said: Float[Tensor, "batch position game token"], heard: Int[Tensor, "batch vocab"]
-) -> Float[Tensor, "batch game position vocab"]:
+def hear_straight(said: OfTokens, heard: Heard) -> Float[Tensor, "batch game position vocab"]:
     """Return the messages that the listener receives, as one-hots over 0..V through which gradients pass."""
     renamed = F.one_hot(heard[:, 1:], heard.shape[1]).to(said.dtype)
     return torch.einsum("blgv,bvw->bglw", said, renamed)

@@ -29,6 +29,11 @@ NEW = {"distance": -2.0, "near": -2.0, "square": -5.0, "dot": -2.0}  # initial s
 FRESH = 2.0  # weight of a token's earlier use in the choice of a new token
 FRESH_WIDTH = 32  # hidden width of the network that scores earlier use
 SLIP = 1e-4  # lower bound of the odds of a token
+Shown = Float[Tensor, "batch game dimension"]
+Dimensions = Int[Tensor, "batch position"]
+Tokens = Int[Tensor, "batch position game"]
+OfTokens = Float[Tensor, "batch position game token"]
+Choice = Float[Tensor, "*lead token"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ class Recall(NamedTuple):
     """
 
     weights: Float[Tensor, "batch position game stored"]
-    guess: Float[Tensor, "batch position game token"]
+    guess: OfTokens
 
 
 class MemorySpeaker(nn.Module):
@@ -122,29 +127,25 @@ class MemorySpeaker(nn.Module):
 
     # -- inputs of a position ------------------------------------------------------------------------------------------
 
-    def draw_dimensions(self, uniform: Float[Tensor, "batch position"]) -> Int[Tensor, "batch position"]:
+    def draw_dimensions(self, uniform: Float[Tensor, "batch position"]) -> Dimensions:
         """Sample the dimension that each position describes in an episode, with uniform random numbers."""
         if self.settings.alignment == "fixed":
             return (torch.arange(self.positions, device="cpu") % self.dimensions).expand(len(uniform), -1)
         return pick(self.alignment.detach().softmax(1).expand(len(uniform), -1, -1), uniform)
 
-    def likeliest_dimensions(self, batch: int) -> Int[Tensor, "batch position"]:
+    def likeliest_dimensions(self, batch: int) -> Dimensions:
         """Return the most likely dimension of each position, for `batch` episodes."""
         if self.settings.alignment == "fixed":
             return self.draw_dimensions(torch.zeros(batch, self.positions, dtype=torch.float32, device="cpu"))
         return self.alignment.argmax(1).expand(batch, -1)
 
-    def see(
-        self, stimuli: Float[Tensor, "batch game dimension"], dimensions: Int[Tensor, "batch position"]
-    ) -> Float[Tensor, "batch position game feature"]:
+    def see(self, stimuli: Shown, dimensions: Dimensions) -> Float[Tensor, "batch position game feature"]:
         """Compute the input features of each position."""
         batch, games = stimuli.shape[:2]
         if self.settings.kind == "whole":
             seen = features(stimuli).flatten(-2)[:, None].expand(-1, self.positions, -1, -1)
-            which = torch.eye(self.positions, dtype=torch.float32, device="cpu")[None, :, None].expand(
-                batch, -1, games, -1
-            )
-            return torch.cat([seen, which], -1)
+            which = torch.eye(self.positions, dtype=torch.float32, device="cpu")[None, :, None]
+            return torch.cat([seen, which.expand(batch, -1, games, -1)], -1)
         if self.settings.alignment == "soft":
             return features(torch.einsum("bgn,ln->blg", stimuli, self.alignment.softmax(1)))
         return features(stimuli.mT.gather(1, dimensions[..., None].expand(-1, -1, games)))
@@ -186,12 +187,8 @@ class MemorySpeaker(nn.Module):
         return heads
 
     def chances(
-        self,
-        read: Float[Tensor, "*lead token"],
-        used: Float[Tensor, "*#lead token"],
-        attended: Float[Tensor, "*lead"],
-        guess: Float[Tensor, "*lead token"],
-    ) -> Float[Tensor, "*lead token"]:
+        self, read: Choice, used: Float[Tensor, "*#lead token"], attended: Float[Tensor, "*lead"], guess: Choice
+    ) -> Choice:
         """Compute the probability of every token.
 
         Args:
@@ -210,9 +207,7 @@ class MemorySpeaker(nn.Module):
 
     # -- whole episodes ------------------------------------------------------------------------------------------------
 
-    def recall(
-        self, stimuli: Float[Tensor, "batch game dimension"], dimensions: Int[Tensor, "batch position"]
-    ) -> Recall:
+    def recall(self, stimuli: Shown, dimensions: Dimensions) -> Recall:
         """Compute the attention weights and token scores of whole episodes. They do not depend on tokens."""
         seen = self.see(stimuli, dimensions)
         games = seen.shape[2]
@@ -222,9 +217,7 @@ class MemorySpeaker(nn.Module):
         return Recall(self.attend(seen, seen, earlier), self.guess(seen))
 
     @torch.no_grad()
-    def speak(
-        self, recall: Recall, uniform: Float[Tensor, "batch position game"] | None = None
-    ) -> Int[Tensor, "batch position game"]:
+    def speak(self, recall: Recall, uniform: Float[Tensor, "batch position game"] | None = None) -> Tokens:
         """Choose the tokens of whole episodes: sampled with `uniform` random numbers, or the most likely if None."""
         weights, guess = recall
         attended, said = weights.sum(-1), torch.zeros_like(guess)
@@ -237,18 +230,14 @@ class MemorySpeaker(nn.Module):
             tokens[:, :, now], used = token, torch.maximum(used, said[:, :, now])
         return tokens
 
-    def log_chances(
-        self, recall: Recall, tokens: Int[Tensor, "batch position game"]
-    ) -> Float[Tensor, "batch position game token"]:
+    def log_chances(self, recall: Recall, tokens: Tokens) -> OfTokens:
         """Return the log-probability of every token in each game, given the earlier tokens of the episode."""
         weights, guess = recall
         said = F.one_hot(tokens, self.vocab).to(guess.dtype)
         used = ((said.cumsum(2) - said) > 0).to(guess.dtype)
         return self.chances(weights @ said, used, weights.sum(-1), guess).log()
 
-    def speak_straight(
-        self, recall: Recall, noise: Float[Tensor, "batch position game token"], temperature: float = 1.0
-    ) -> tuple[Float[Tensor, "batch position game token"], Float[Tensor, "batch position game token"]]:
+    def speak_straight(self, recall: Recall, noise: OfTokens, temperature: float = 1.0) -> tuple[OfTokens, OfTokens]:
         """Sample tokens as one-hots through which gradients pass; also return the log-probabilities of all tokens.
 
         Args:
@@ -272,7 +261,7 @@ class MemorySpeaker(nn.Module):
             used = used + (1 - used) * said[-1]
         return torch.stack(said, 2), torch.stack(logs, 2)
 
-    def dimension_log_chances(self, dimensions: Int[Tensor, "batch position"]) -> Float[Tensor, " batch"]:
+    def dimension_log_chances(self, dimensions: Dimensions) -> Float[Tensor, " batch"]:
         """Return the log-probability that the positions of an episode describe these dimensions."""
         if self.settings.alignment != "drawn":
             return torch.zeros(len(dimensions), dtype=torch.float32, device="cpu")

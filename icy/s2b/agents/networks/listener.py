@@ -164,9 +164,8 @@ class _Part:
         """Return the parts of an observation that depend on the listener's own decisions."""
         known = torch.full_like(games.answers, NEVER) if games.decided is None else games.decided
         decided, right = self.before(known, NEVER), 1 * self.before(known == games.answers)
-        reward = torch.tensor(REWARDS, dtype=torch.float32, device="cpu")[1 * self.before(games.query), right] * (
-            decided != NEVER
-        )
+        pay = torch.tensor(REWARDS, dtype=torch.float32, device="cpu")
+        reward = pay[1 * self.before(games.query), right] * (decided != NEVER)
         result = (1 + right) * (decided != NEVER)
         previous = self.spread(decided, torch.full_like(decided, none))
         if self.first == 0:

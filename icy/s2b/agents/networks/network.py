@@ -1,6 +1,6 @@
 """The networks of the papers: an encoder of observations, a core and heads. Players with a network act greedily."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -329,8 +329,16 @@ class ReconstructionHead(nn.Module):
 # -- players with a network, which act greedily, step by step ----------------------------------------------------------
 
 
-# Settings of a game that determine the sizes of a network.
-LOOKS = ("width", "slots", "length", "rounds", "decisions", "representation", "listener_messages")
+# Settings of a game that determine the sizes of a network, and texts that describe them.
+LOOKS: Mapping[str, Callable[[GameSettings | Sizes], str]] = {
+    "width": lambda game: f"stimuli of {counted(game.width, 'number')}",
+    "slots": lambda game: counted(game.slots, "slot"),
+    "length": lambda game: f"messages of {counted(game.length, 'token')}",
+    "rounds": lambda game: counted(game.rounds, "round"),
+    "decisions": lambda game: counted(game.decisions, "decision"),
+    "representation": lambda game: f"representation '{game.representation}'",
+    "listener_messages": lambda game: f"{'' if game.listener_messages else 'no '}messages of the listener",
+}
 
 
 class NetworkPlayer(Player):
@@ -347,11 +355,7 @@ class NetworkPlayer(Player):
     """
 
     def __init__(
-        self,
-        network: Network,
-        role: str = LISTENER,
-        reconstruction: ReconstructionHead | None = None,
-        own: bool = True,
+        self, network: Network, role: str = LISTENER, reconstruction: ReconstructionHead | None = None, own: bool = True
     ) -> None:
         self.network, self.role, self.reconstruction, self.own = network, role, reconstruction, own
         self.partner: NetworkPlayer | None = None
@@ -425,23 +429,19 @@ class NetworkPlayer(Player):
         earned = torch.as_tensor(seen.reward).float() * self.decided
         last_message = self.last_message if self.network.settings.hold else None
         previous = self.choices[self.steps - 1]
-        observed = observe(
-            seen, self.role, self.network.actions, previous, earned, self._partner_choice(), last_message=last_message
-        )
+        given = previous, earned, self._partner_choice(), last_message
+        observed = observe(seen, self.role, self.network.actions, *given)
         return observed if self.own else observed.without_own()
 
     def _partner_choice(self) -> Float[Tensor, "batch shared"] | None:
         """Return the encoded choice of the partner at the previous step; None if this network does not see it."""
-        if not self.network.settings.extra:
+        partner, width = self.partner, self.network.settings.extra
+        if not width:
             return None
-        partner = self.partner
+        acts = -1 if partner is None else partner.acts - self.acts_of_partner
         # A partner in another game has not acted since this player took its seat.
-        if (
-            partner is None
-            or self.steps == 1
-            or partner.acts - self.acts_of_partner not in (self.steps - 1, self.steps)
-        ):
-            return torch.zeros(len(self.decided), self.network.settings.extra, dtype=torch.float32, device="cpu")
+        if partner is None or self.steps == 1 or acts not in (self.steps - 1, self.steps):
+            return torch.zeros(len(self.decided), width, dtype=torch.float32, device="cpu")
         return partner.network.actions.shared(partner.choices[self.steps - 1])
 
     @property
@@ -473,28 +473,13 @@ def check_game(actions: Actions, game: GameSettings, role: str) -> None:
         IncompatibleError: the sizes differ.
     """
     own = actions.game
-    differences = [name for name in LOOKS if getattr(own, name) != getattr(game, name)]
+    differences = [text for name, text in LOOKS.items() if getattr(own, name) != getattr(game, name)]
     if differences:
-        raise IncompatibleError(
-            f"This network was created for {_describe(own, differences)}, and the game has "
-            f"{_describe(game, differences)}."
-        )
+        mine, other = (listed([text(one) for text in differences]) for one in (own, game))
+        raise IncompatibleError(f"This network was created for {mine}, and the game has {other}.")
     fewer = role == LISTENER and actions.form == "decision"
     if game.vocab_size != own.vocab_size and not (fewer and game.vocab_size < own.vocab_size):
         raise IncompatibleError(
             f"This network was created for {counted(own.vocab_size, 'token')}, and the game has {game.vocab_size}; "
             "give both the same vocab_size. It can be larger than `most`."
         )
-
-
-def _describe(game: GameSettings | Sizes, names: Sequence[str]) -> str:
-    words = {
-        "width": f"stimuli of {counted(game.width, 'number')}",
-        "slots": counted(game.slots, "slot"),
-        "length": f"messages of {counted(game.length, 'token')}",
-        "rounds": counted(game.rounds, "round"),
-        "decisions": counted(game.decisions, "decision"),
-        "representation": f"representation '{game.representation}'",
-        "listener_messages": "messages of the listener" if game.listener_messages else "no messages of the listener",
-    }
-    return listed([words[name] for name in names])

@@ -23,6 +23,8 @@ Form = Literal["decision", "sentence", "both"]
 FORMS: tuple[str, ...] = get_args(Form)
 NEVER = -1  # value of the previous choice at the beginning of an episode
 OTHER = (0.0, 1.0)  # one-hot code of "the other player made this choice"
+Legal = Bool[Tensor, "*lead option"]
+Chosen = Int[Tensor, "*lead 1"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Actions:
     def _sentences(self) -> int:
         return 1 if self.form == "decision" else sentence_count(self.game.vocab_size, self.game.length)
 
-    def legal_where(self, speak: Bool[Tensor, "*lead"], decide: Bool[Tensor, "*lead"]) -> Bool[Tensor, "*lead option"]:
+    def legal_where(self, speak: Bool[Tensor, "*lead"], decide: Bool[Tensor, "*lead"]) -> Legal:
         """Return the mask of legal options, given masks of expected messages (`speak`) and decisions (`decide`)."""
         speak, decide = speak[..., None], decide[..., None]
         expected = {"decision": decide, "sentence": speak}.get(self.form, decide | speak)
@@ -87,7 +89,7 @@ class Actions:
             return None, decision
         return sentences(self.game.vocab_size, self.game.length)[option % self._sentences], decision
 
-    def one_hot(self, chosen: Int[Tensor, "*lead 1"]) -> Float[Tensor, "*lead option"]:
+    def one_hot(self, chosen: Chosen) -> Float[Tensor, "*lead option"]:
         """Encode choices as one-hot blocks; NEVER becomes a block of zeros."""
         return one_hot(chosen[..., 0], self.width)
 
@@ -96,15 +98,13 @@ class Actions:
         """Width of a choice as the other player sees it (simplified action decoder; Hu and Foerster 2019)."""
         return self.width + len(OTHER)
 
-    def shared(self, chosen: Int[Tensor, "*lead 1"]) -> Float[Tensor, "*lead shared"]:
+    def shared(self, chosen: Chosen) -> Float[Tensor, "*lead shared"]:
         """Encode a greedy choice as the other player sees it: one-hot, then `OTHER`; zeros if none was made."""
         block = self.one_hot(chosen)
         there = block.any(-1, keepdim=True)
         return torch.cat([block, there * torch.tensor(OTHER, device=block.device, dtype=torch.float32)], -1)
 
-    def best(
-        self, scores: Float[Tensor, "*lead option"], legal: Bool[Tensor, "*lead option"]
-    ) -> Int[Tensor, "*lead 1"]:
+    def best(self, scores: Float[Tensor, "*lead option"], legal: Legal) -> Chosen:
         """Return the legal option with the highest score."""
         return scores.masked_fill(~legal, torch.finfo(scores.dtype).min).argmax(-1, keepdim=True)
 
@@ -144,8 +144,8 @@ class Observation:
     result: Int[Tensor, "*lead"]
     reward: Float[Tensor, "*lead"]
     earned: Float[Tensor, "*lead"]
-    previous: Int[Tensor, "*lead 1"]
-    legal: Bool[Tensor, "*lead option"]
+    previous: Chosen
+    legal: Legal
     extra: Float[Tensor, "*lead extra"]
     fresh: Bool[Tensor, "*lead"]
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import SPEAKER
 from icy.s2b.agents.cores.core import State, begun
-from icy.s2b.agents.networks.network import Network
+from icy.s2b.agents.networks.network import Network, ReconstructionHead
 from icy.s2b.agents.networks.observations import NEVER, Actions, Observation, observe
 from icy.s2b.episode_streams import SavedState
 from icy.s2b.game import Turn
@@ -27,6 +27,8 @@ from icy.s2b.recall import RecallTurn
 LEAST = 1e-6  # lowest priority; a positive value lets every sequence be drawn
 
 OfActors = Mapping[str, Shaped[Tensor, "actor ..."]]
+OfSteps = Float[Tensor, "step batch"]
+Flags = Bool[Tensor, "step batch"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +86,8 @@ class Replay:
         self.count = 0
         self._steps: dict[str, Tensor] = {}
         self._states: dict[str, Tensor] = {}
-        self._chances = torch.zeros(
-            self.steps_per_actor // self.stride, actors, dtype=torch.float64, device="cpu"
-        )  # priorities to the power `priority`
+        # Priorities to the power `priority`.
+        self._chances = torch.zeros(self.steps_per_actor // self.stride, actors, dtype=torch.float64, device="cpu")
         self._highest = 1.0  # highest priority so far
 
     @property
@@ -145,25 +146,17 @@ class Replay:
         self._chances.view(-1)[places] = clipped**self.priority
 
     def state(self) -> SavedState:
-        """Return the content and the priorities, for `load`."""
-        return {
-            "count": self.count,
-            "highest": self._highest,
-            "chances": self._chances.clone(),
-            "steps": {name: value.clone() for name, value in self._steps.items()},
-            "states": {name: value.clone() for name, value in self._states.items()},
-        }
+        """Return the content and the priorities, for `load`. They are not copied."""
+        held = {"chances": self._chances, "steps": self._steps, "states": self._states}
+        return {"count": self.count, "highest": self._highest, **held}
 
     def load(self, state: SavedState) -> None:
         """Load the state of a replay buffer with the same settings."""
         self.count, self._highest = state["count"], state["highest"]
-        self._chances = state["chances"].clone()
-        self._steps, self._states = ({n: v.clone() for n, v in state[part].items()} for part in ("steps", "states"))
+        self._chances, self._steps, self._states = (deepcopy(state[name]) for name in ("chances", "steps", "states"))
 
 
-def mixed_priority(
-    errors: Float[Tensor, "step batch"], counted: Bool[Tensor, "step batch"], eta: float
-) -> Float[Tensor, " batch"]:
+def mixed_priority(errors: OfSteps, counted: Flags, eta: float) -> Float[Tensor, " batch"]:
     """Return the priorities of sequences: eta * highest error + (1 - eta) * mean error (Kapturowski et al. 2019).
 
     Args:
@@ -184,23 +177,6 @@ Recorded = Mapping[str, Shaped[Tensor, "..."]]
 Choices = Mapping[str, Int[Tensor, "episode 1"]]  # by role
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
-    """An agent's choices at a step, and the data for the replay buffer.
-
-    Attributes:
-        chosen: the choices that are played, by role.
-        greedy: the best options, by role.
-        recorded: data of the step for the replay buffer, by name.
-        states: the core's states before the step, by name; empty unless requested.
-    """
-
-    chosen: dict[str, Int[Tensor, "episode 1"]]
-    greedy: dict[str, Int[Tensor, "episode 1"]]
-    recorded: dict[str, Shaped[Tensor, "episode ..."]]
-    states: dict[str, Shaped[Tensor, "episode ..."]]
-
-
 class Agent:
     """A network that plays one or both roles in a batch of E episodes, and its target network.
 
@@ -212,7 +188,14 @@ class Agent:
         episodes: number of episodes, E.
         partner: for each role, the actions of the other role, if the network sees the other's greedy choices (SAD);
             otherwise empty.
+
+    Attributes:
+        chosen: the choices of the last step, by role.
+        greedy: the best options at the last step, by role.
+        predictor: head that reconstructs stimuli, if the training has this loss.
     """
+
+    predictor: ReconstructionHead | None = None
 
     def __init__(self, network: Network, roles: Sequence[str], episodes: int, partner: Mapping[str, Actions]) -> None:
         self.network, self.roles, self.episodes, self.partner = network, tuple(roles), episodes, partner
@@ -220,10 +203,10 @@ class Agent:
         self.actions = network.actions
         self.device = network.core.device  # of the networks; recorded data is on the CPU
         self.state = network.start(episodes * len(self.roles))
-        self.chosen = dict.fromkeys(self.roles, self._never())
-        self.last_messages = {
-            role: torch.zeros(episodes, self.actions.game.length, dtype=torch.long, device="cpu") for role in self.roles
-        }
+        self.chosen: Choices = dict.fromkeys(self.roles, self._never())
+        self.greedy: Choices = {}
+        silent = torch.zeros(episodes, self.actions.game.length, dtype=torch.long, device="cpu")
+        self.last_messages = dict.fromkeys(self.roles, silent)
 
     def _never(self) -> Tensor:
         return torch.full((self.episodes, 1), NEVER, dtype=torch.int64, device="cpu")
@@ -238,15 +221,17 @@ class Agent:
         explores: Bool[Tensor, "role episode"],
         random: torch.Generator,
         keep: bool,
-    ) -> Step:
+    ) -> tuple[Recorded, Recorded]:
         """Choose an option for every role and episode: the best, or a random legal option to explore.
+
+        Return the data of the step for the replay buffer, and the core's states before the step, by name.
 
         Args:
             turn: the observations.
             greedy: the greedy choices of the previous step, by role.
             explores: mask of exploring choices, [roles, E].
             random: generator for exploration.
-            keep: whether to return the core's states before the step.
+            keep: whether to return these states; otherwise they are empty.
         """
         by_role = {role: self._observe(turn, role, greedy) for role in self.roles}
         seen = _side_by_side(list(by_role.values()))
@@ -265,16 +250,14 @@ class Agent:
         for role, own in by_role.items():
             recorded |= {f"{role}.{name}": getattr(own, name) for name in RECORDED_FIELDS}
             at = turn.seen_by(role)
-            recorded |= {
-                f"{role}.speak": torch.as_tensor(at.may_speak),
-                f"{role}.decide": torch.as_tensor(at.may_decide),
-            }
+            legal = {"speak": at.may_speak, "decide": at.may_decide}
+            recorded |= {f"{role}.{name}": torch.as_tensor(mask) for name, mask in legal.items()}
             if self.partner:
                 recorded[f"{role}.told"] = self._partner_choice(role, greedy).masked_fill(own.fresh[:, None], NEVER)
-        self.chosen = self._by_role(chosen)
+        self.chosen, self.greedy = self._by_role(chosen), self._by_role(best)
         self.last_messages = {role: own.message for role, own in by_role.items()}
         recorded |= {f"{role}.chosen": value for role, value in self.chosen.items()}
-        return Step(self.chosen, self._by_role(best), recorded, states)
+        return recorded, states
 
     def _observe(self, turn: Turn | RecallTurn, role: str, greedy: Choices) -> Observation:
         extra = self.partner[role].shared(self._partner_choice(role, greedy)) if self.partner else None
@@ -299,15 +282,11 @@ class Agent:
 
     def _recorded(self, steps: Recorded, role: str) -> Observation:
         here = {name: steps[f"{role}.{name}"] for name in RECORDED_FIELDS}
-        fresh = here["fresh"]
-        return Observation(
-            **here,
-            speaks=torch.full_like(fresh, role == SPEAKER),
-            legal=self.actions.legal_where(steps[f"{role}.speak"], steps[f"{role}.decide"]),
-            extra=self.partner[role].shared(steps[f"{role}.told"])
-            if self.partner
-            else torch.zeros(*fresh.shape, 0, dtype=torch.float32, device="cpu"),
-        )
+        extra = torch.zeros(*here["fresh"].shape, 0, dtype=torch.float32, device="cpu")
+        if self.partner:
+            extra = self.partner[role].shared(steps[f"{role}.told"])
+        legal = self.actions.legal_where(steps[f"{role}.speak"], steps[f"{role}.decide"])
+        return Observation(**here, speaks=torch.full_like(here["fresh"], role == SPEAKER), legal=legal, extra=extra)
 
     def choices(self, steps: Recorded) -> Int[Tensor, "step batch 1"]:
         """Return the choices of recorded steps, with the roles concatenated, [T, roles * B, 1]."""
@@ -321,11 +300,11 @@ class Agent:
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def saved_state(self) -> SavedState:
-        """Return the state for `load`."""
+        """Return the state for `load`. It is not copied."""
         return {
-            "network": _copied(self.network.state_dict()),
-            "target": _copied(self.target.state_dict()),
-            "state": [part.clone() for part in self.state],
+            "network": self.network.state_dict(),
+            "target": self.target.state_dict(),
+            "state": list(self.state),
             "chosen": dict(self.chosen),
             "heard": dict(self.last_messages),
         }
@@ -336,10 +315,6 @@ class Agent:
         self.target.load_state_dict(saved["target"])
         self.state = tuple(part.to(self.device) for part in saved["state"])
         self.chosen, self.last_messages = dict(saved["chosen"]), dict(saved["heard"])
-
-
-def _copied(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: weight.clone() for name, weight in weights.items()}
 
 
 def _side_by_side(parts: Sequence[Observation]) -> Observation:

@@ -6,12 +6,13 @@ If both players learn, their values are summed (VDN; Sunehag et al. 2018), and e
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from icy.core.errors import IncompatibleError, InvalidSettingError, require_known
@@ -35,7 +36,7 @@ from icy.s2b.game import BatchedGame, Turn
 from icy.s2b.players.interface import Player, seated
 from icy.s2b.settings import GameSettings, Sizes
 
-from .agent import Agent, Replay, Sequences, Step, mixed_priority
+from .agent import Agent, Flags, OfSteps, Replay, Sequences, mixed_priority
 
 # -- settings of R2D2: how an agent plays, stores and learns, with the presets of the papers ---------------------------
 
@@ -186,10 +187,6 @@ PRESETS: Mapping[str, R2D2Settings] = {
 }
 
 
-OfSteps = Float[Tensor, "step batch"]
-Flags = Bool[Tensor, "step batch"]
-
-
 class R2D2(AgentTraining):
     """Training by R2D2 from any source of turns. A subclass creates the source, and plays and evaluates it.
 
@@ -217,21 +214,15 @@ class R2D2(AgentTraining):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(stream_key(seed, "weights") % 2**63)
             self.agents = self._agents(device)
-            self.predictors = [
-                ReconstructionHead(agent.network.core.latent_width, sizes, s.reconstruction).to(device)
-                if s.reconstruction is not None
-                else None
-                for agent in self.agents
-            ]
-        self.players = [
-            NetworkPlayer(agent.network, role, predictor)
-            for agent, predictor in zip(self.agents, self.predictors, strict=True)
-            for role in agent.roles
-        ]
+            if s.reconstruction is not None:
+                for agent in self.agents:
+                    width = agent.network.core.latent_width
+                    agent.predictor = ReconstructionHead(width, sizes, s.reconstruction).to(device)
+        self.players = [NetworkPlayer(a.network, role, a.predictor) for a in self.agents for role in a.roles]
         if len(self.players) == 2:
             linked(*self.players)
         self.weights = [w for a in self.agents for w in a.network.parameters()]
-        self.weights += [w for p in self.predictors if p is not None for w in p.parameters()]
+        self.weights += [w for a in self.agents if a.predictor is not None for w in a.predictor.parameters()]
         self.optimizer = torch.optim.Adam(self.weights, s.learning_rate, eps=s.adam_epsilon)
         self.random = torch.Generator().manual_seed(stream_key(seed, "choices") % 2**63)
         self.replay = Replay(s.actors, s.capacity, s.length, s.overlap, s.priority, s.importance)
@@ -247,7 +238,7 @@ class R2D2(AgentTraining):
         """Create the source of turns, with autoreset."""
 
     @abstractmethod
-    def _play(self, turn: Any, done: list[tuple[Agent, Step]]) -> Any:
+    def _play(self, turn: Any) -> Any:
         """Play the agents' choices at a turn, and return the next turn."""
 
     def _agents(self, device: Device) -> list[Agent]:
@@ -282,18 +273,19 @@ class R2D2(AgentTraining):
 
     def state(self) -> SavedState:
         """Return the state to resume from: weights, optimizer, replay buffer, counters, generators and games."""
-        return {
+        state = {
             "settings": self._describe(),
             "updates": self.updates,
             "steps": self._steps,
             "agents": [agent.saved_state() for agent in self.agents],
-            "predictors": [{} if p is None else p.state_dict() for p in self.predictors],
+            "predictors": [{} if a.predictor is None else a.predictor.state_dict() for a in self.agents],
             "optimiser": self.optimizer.state_dict(),
             "replay": self.replay.state(),
             "random": self.random.get_state(),
             "greedy": dict(self._greedy),
             "game": self._batched.state(),
         }
+        return deepcopy(state)  # which does not change when training continues
 
     def load(self, state: SavedState) -> None:
         """Resume from the state of a training with the same settings.
@@ -304,11 +296,10 @@ class R2D2(AgentTraining):
         if state["settings"] != self._describe():
             raise IncompatibleError("The state is from a training with other settings; this training cannot resume it.")
         self.updates, self._steps = state["updates"], state["steps"]
-        for agent, saved in zip(self.agents, state["agents"], strict=True):
+        for agent, saved, weights in zip(self.agents, state["agents"], state["predictors"], strict=True):
             agent.load(saved)
-        for predictor, weights in zip(self.predictors, state["predictors"], strict=True):
-            if predictor is not None:
-                predictor.load_state_dict(weights)
+            if agent.predictor is not None:
+                agent.predictor.load_state_dict(weights)
         self.optimizer.load_state_dict(state["optimiser"])
         self.replay.load(state["replay"])
         self.random.set_state(state["random"])
@@ -325,22 +316,20 @@ class R2D2(AgentTraining):
         turn, keep = self._turn, self.replay.begins
         shape = len(self.settings.roles), self.settings.actors
         explores = torch.rand(shape, generator=self.random, dtype=torch.float32, device="cpu") < self._exploring
-        by_agent = explores.split([len(agent.roles) for agent in self.agents])
-        done = [
-            (agent, agent.act(turn, self._greedy, some, self.random, keep))
-            for agent, some in zip(self.agents, by_agent, strict=True)
-        ]
+        recorded: dict[str, Tensor] = {}
+        states: dict[str, Tensor] = {}
+        for agent, some in zip(self.agents, explores.split([len(a.roles) for a in self.agents]), strict=True):
+            step, before = agent.act(turn, self._greedy, some, self.random, keep)
+            recorded, states = {**recorded, **step}, {**states, **before}
         if self.settings.sad:
-            self._greedy = {role: choice for _, step in done for role, choice in step.greedy.items()}
-        self._turn = self._play(turn, done)
+            self._greedy = {role: choice for agent in self.agents for role, choice in agent.greedy.items()}
+        self._turn = self._play(turn)
         self._steps += 1
-        recorded = {name: value for _, step in done for name, value in step.recorded.items()}
         recorded |= {
             "gained": torch.as_tensor(self._turn.reward),
             "ends": torch.as_tensor(self._turn.done | turn.done),
             "counts": torch.as_tensor(~turn.done),  # the game ignores choices after the end of an episode
         }
-        states = {name: value for _, step in done for name, value in step.states.items()}
         self.replay.add(recorded, states if keep else None)
 
     # -- learning ------------------------------------------------------------------------------------------------------
@@ -360,13 +349,14 @@ class R2D2(AgentTraining):
         self._follow()
         return float(loss.detach())
 
-    def _errors(self, drawn: Sequences) -> tuple[Float[Tensor, "step batch"], Bool[Tensor, "step batch"], list[Tensor]]:
+    def _errors(self, drawn: Sequences) -> tuple[OfSteps, Flags, list[Tensor]]:
         """Return the TD errors of the players' summed values, a mask of the errors that count, and other losses."""
         s, burn = self.settings, self.settings.burn_in
         device = self.agents[0].device
         gained, ends, counts = (drawn.steps[name][burn:].to(device) for name in ("gained", "ends", "counts"))
         values, worth, others = torch.zeros_like(gained), torch.zeros_like(gained), []
-        for agent, predictor in zip(self.agents, self.predictors, strict=True):
+        for agent in self.agents:
+            predictor = agent.predictor
             seen, scores, latents, targets = self._unroll(agent, drawn)
             chosen = agent.choices(drawn.steps)[burn:]
             values = values + _summed(agent, scores.gather(-1, chosen)[..., 0])
@@ -437,10 +427,8 @@ class R2D2Learning(R2D2, GameTraining):
     def _make_source(self) -> BatchedGame:
         return BatchedGame(self.game, episodes=self.settings.actors, autoreset=True)
 
-    def _play(self, turn: Turn, done: list[tuple[Agent, Step]]) -> Turn:
-        taken = {
-            role: agent.actions.taken(chosen.numpy()) for agent, step in done for role, chosen in step.chosen.items()
-        }
+    def _play(self, turn: Turn) -> Turn:
+        taken = {role: a.actions.taken(chosen.numpy()) for a in self.agents for role, chosen in a.chosen.items()}
         answered, decided = taken[LISTENER]
         said = taken[SPEAKER][0] if self._beside is None else self._beside.act(turn.speaker).message
         turn = self._batched.step(said, decided, answered if self.game.listener_messages else None)
@@ -478,7 +466,7 @@ class R2D2Learning(R2D2, GameTraining):
             self._beside.steps = state["beside"]
 
 
-def _summed(agent: Agent, values: Float[Tensor, "step rows"]) -> Float[Tensor, "step batch"]:
+def _summed(agent: Agent, values: Float[Tensor, "step rows"]) -> OfSteps:
     """Sum values over the roles of an agent."""
     by_role: Tensor = values.unflatten(1, (len(agent.roles), -1))
     return by_role.sum(1)

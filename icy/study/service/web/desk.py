@@ -19,8 +19,9 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.study.service.network import Serving, site_of
+from icy.study.service.plan import languages
 from icy.study.service.review import money
 from icy.study.service.studies import Study, before
 
@@ -155,11 +156,6 @@ FOLDER = Path(__file__).with_name("texts")
 MARKDOWN = MarkdownIt("commonmark", {"html": False})  # HTML tags are escaped
 
 
-def languages() -> list[str]:
-    """Return the languages of the pages."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
-
-
 @cache
 def words(language: str) -> SimpleNamespace:
     """Return the texts of a language, by nested names, as in `words("en").game.send`.
@@ -167,8 +163,7 @@ def words(language: str) -> SimpleNamespace:
     Raises:
         UnknownNameError: there are no texts in this language.
     """
-    if language not in languages():
-        raise unknown("language of the pages", language, languages())
+    require_known("language of the pages", language, languages())
     found = tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
     texts: SimpleNamespace = json.loads(json.dumps(found), object_hook=lambda table: SimpleNamespace(**table))
     return texts

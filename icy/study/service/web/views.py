@@ -13,7 +13,7 @@ from icy.core.checks import parse_whole
 from icy.study.game import COLOURS, Event
 from icy.study.game.state import EventKind
 from icy.study.service import links, persons, play
-from icy.study.service.persons import Arrival, Person
+from icy.study.service.persons import Person
 from icy.study.service.platforms import Visit
 from icy.study.service.play import act, set_display
 from icy.study.service.studies import Study, minutes_between
@@ -127,7 +127,7 @@ def enter(desk: Desk, request: Request, form: Form) -> Response:
     device, came = device_of(request.headers.get("user-agent", "")), study.plan.platform.visit(form)
     if device not in study.plan.people.devices:
         return refused_page(desk, "device", device)
-    found = "no_id" if came.preview else persons.enter(study, Arrival(came, device, seen))
+    found = "no_id" if came.preview else persons.enter(study, came, device, seen)
     return refused_page(desk, found) if isinstance(found, str) else RedirectResponse(desk.private(found.token), 303)
 
 

@@ -13,7 +13,7 @@ from icy.s2b import Action, BatchedGame, GameSettings, evaluate, play
 from icy.s2b.agents.dealt import deal_games, decide, generalized_advantages
 from icy.s2b.agents.memories.attention import MemoryListener, MemoryPlayer, MemorySettings
 from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, read
-from icy.s2b.agents.training import TRAINING, first_episode, practice
+from icy.s2b.agents.training import TRAINING, first_episode, practice, rate_factor
 from icy.s2b.evaluation import episode_seeds
 
 # -- attention memories ------------------------------------------------------------------------------------------------
@@ -201,20 +201,19 @@ def test_resumed_equals_uninterrupted(learner: str) -> None:
 
 def test_the_episodes_of_an_update_do_not_depend_on_earlier_updates() -> None:
     one, other = learning(), learning()
-    one._batches[0], one._batches[1]
+    one.batch(0), one.batch(1)
     for field in ("stimuli", "messages", "answers"):
-        assert torch.equal(getattr(one._batches[200], field), getattr(other._batches[200], field))
-    assert not torch.equal(one._batches[200].answers[:, :10], one._batches[201].answers[:, :10])
+        assert torch.equal(getattr(one.batch(200), field), getattr(other.batch(200), field))
+    assert not torch.equal(one.batch(200).answers[:, :10], one.batch(201).answers[:, :10])
 
 
 def test_the_learning_rate_rises_and_falls() -> None:
-    settings = DealtLearningSettings(updates=100, warm_up=10, decay=0.5, learning_rate=1.0)
-    assert [settings.rate(n) for n in (0, 9, 50, 75, 99)] == [0.1, 1.0, 1.0, 0.5, 0.02]
+    assert [rate_factor(n, 100, warm_up=10, decay=0.5) for n in (0, 9, 50, 75, 99)] == [0.1, 1.0, 1.0, 0.5, 0.02]
 
 
 def test_advantages_are_centered_per_phase_and_zero_in_padding() -> None:
     found = learning()
-    games = found._batches[0]
+    games = found.batch(0)
     sampled = found._sample(games)
     right = sampled.drawn == games.answers
     for phase in (games.there & games.query, games.there & ~games.query):
@@ -232,7 +231,7 @@ def test_advantages_are_centered_per_phase_and_zero_in_padding() -> None:
 
 def test_the_clipped_objective_equals_hand_computed_values() -> None:
     found = learning(entropy=0.0)
-    games = found._batches[0]
+    games = found.batch(0)
     sampled = found._sample(games)
     with torch.no_grad():
         moved = found.model(games).log_softmax(-1) + 0.5  # every ratio is e^0.5

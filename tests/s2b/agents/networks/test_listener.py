@@ -204,7 +204,7 @@ def test_core_learning_without_own_decisions_equals_dealt_learning(learner: str)
     if learner == "supervised":
         assert plain.run(4) == pytest.approx(cores.run(4), abs=1e-6)
     else:
-        games = plain._batches[0]
+        games = plain.batch(0)
         one, other = plain._sample(games), cores._sample(games)
         assert torch.equal(one.drawn[games.there], other.drawn[games.there])
         assert torch.allclose(one.log[games.there], other.log[games.there], atol=1e-6)
@@ -213,7 +213,7 @@ def test_core_learning_without_own_decisions_equals_dealt_learning(learner: str)
 @pytest.mark.parametrize("own", [False, True])
 def test_values_are_learned_and_subtracted_from_returns(own: bool) -> None:
     found = learning(own, baseline="value", entropy=0.0, discount=0.5, trace=1.0)
-    games = found._batches[0]
+    games = found.batch(0)
     sampled = found._sample(games)
     with torch.no_grad():
         values = found.model.scored(replace(games, decided=sampled.drawn))[..., -1]

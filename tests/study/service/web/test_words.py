@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from icy.core.errors import UnknownNameError
-from icy.study.service import plan
-from icy.study.service.web.desk import FOLDER, HERE, block, counted, inline, languages, words
+from icy.study.service.plan import languages
+from icy.study.service.web.desk import FOLDER, HERE, block, counted, inline, words
 
 
 def texts(found: Any, name: str = "") -> Iterator[tuple[str, str]]:
@@ -49,8 +49,8 @@ def test_every_text_is_used() -> None:
         assert re.search(rf"\b{named}\b", source), name
 
 
-def test_documents_are_in_the_same_languages() -> None:
-    assert plan.languages() == languages()
+def test_pages_and_documents_are_in_the_same_languages() -> None:
+    assert sorted(path.stem for path in FOLDER.glob("*.toml")) == languages()
 
 
 def test_unknown_languages_are_refused() -> None:
