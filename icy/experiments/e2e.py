@@ -248,6 +248,12 @@ def _train(job: PairJob, report: Report | None = None) -> Iterator[Outcome]:
     return train_pairs(job, report)
 
 
+def _rehearse(job: PairJob, updates: int) -> float:
+    from icy.training.pair_training import rehearse  # imports torch
+
+    return rehearse(job, updates)
+
+
 def _model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
     from icy.training.task_models import saved_pair  # imports torch
 
@@ -265,6 +271,7 @@ END_TO_END = JobKind(
     request=EndToEndRequest,
     jobs=pair_jobs,
     train=_train,
+    rehearse=_rehearse,
     result=EndToEndResult,
     table=_table,
     noun="pairs",

@@ -47,9 +47,9 @@ def _train(job: Job, report: Any = None) -> Any:
 
 
 def _rehearse(job: Job, updates: int) -> float:
-    from .game_stack import seconds_per_update
+    from .game_stack import rehearse
 
-    return seconds_per_update(job, updates)
+    return rehearse(job, updates)
 
 
 def _model(record: Any, weights: Any) -> Any:

@@ -468,11 +468,11 @@ def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
     return agent_run.train(job, report)
 
 
-def seconds_per_update(job: Job, updates: int) -> float:
+def rehearse(job: Job, updates: int) -> float:
     """Return the seconds of an update of all agents, which train one after another, with its share of evaluations."""
     from . import agent_run
 
-    return agent_run.seconds_per_update(job, updates)
+    return agent_run.rehearse(job, updates)
 
 
 def kept_networks(record: Record, weights: Any) -> "nn.Module":
@@ -503,7 +503,7 @@ S2B = JobKind(
     settings=AgentSettings,
     rows=agent_rows,
     train=train,
-    rehearse=seconds_per_update,
+    rehearse=rehearse,
     table="icy.analysis.tables.s2b:training_table",
     measures=(
         *("support", "floor", "constant_floor", "observations", "cpu_seconds", "topsim", "posdis", "bosdis"),
@@ -523,7 +523,7 @@ RECALL = JobKind(
     settings=RecallAgentSettings,
     rows=recall_rows,
     train=train,
-    rehearse=seconds_per_update,
+    rehearse=rehearse,
     table="icy.analysis.tables.s2b:recall_table",
     measures=("first_shot", "chance", "no_memory", "one_game", "reconstructed", "observations", "cpu_seconds"),
     curve=("steps", "accuracy", "first_shot", "observations", "reconstructed"),
