@@ -10,13 +10,10 @@ Example:
     (270,)
 """
 
-from typing import Any
-
 import lazy_loader
 
 from icy.core.importing import renamed
 from icy.records.kinds import JobKind, register_job_kind
-from icy.training.job import Job
 
 from . import perception as _perception  # noqa: F401  registers the perceptions
 from . import worlds as _worlds  # noqa: F401  registers the worlds
@@ -25,50 +22,16 @@ from .settings import MEASURES, GamesRequest, GamesSettings, game_conventions
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __getattr__ = renamed(__name__, {"LearningSettings": "GamesLearningSettings"}, _load)
 
-# The functions of the kind import torch, which `icy --help` does not need.
-
-
-def _rows(request: GamesRequest) -> list[Job]:
-    from .jobs import rows
-
-    return rows(request)
-
-
-def _behavior(job: Job) -> Any:
-    from .model import behaviors
-
-    return behaviors(job.settings)
-
-
-def _train(job: Job, report: Any = None) -> Any:
-    from .game_stack import train
-
-    return train(job, report)
-
-
-def _rehearse(job: Job, updates: int) -> float:
-    from .game_stack import rehearse
-
-    return rehearse(job, updates)
-
-
-def _model(record: Any, weights: Any) -> Any:
-    from .playing import load_game_model
-
-    setup = GamesSettings.of_setup(record["config"]["settings"]["setup"])
-    return load_game_model(setup, record["seed"], dict(weights))
-
-
 register_job_kind(
     JobKind(
         "games",
         "Train agents of multi-target games.",
         request=GamesRequest,
         settings=GamesSettings,
-        rows=_rows,
-        behavior=_behavior,
-        train=_train,
-        rehearse=_rehearse,
+        rows="icy.games.jobs:rows",
+        behavior="icy.games.model:behaviors",
+        train="icy.games.game_stack:train",
+        rehearse="icy.games.game_stack:rehearse",
         source="CBM24; MuGoodman21; icy",
         table="icy.analysis.tables.games:games_table",
         measures=(
@@ -77,7 +40,7 @@ register_job_kind(
         ),
         curve=("steps", "accuracy", "loss", "cbm", "topsim", "words"),
         noun="agents",
-        model=_model,
+        model="icy.games.playing:game_model",
         command="games train",
         conventions=game_conventions,
         evaluates="games eval",

@@ -23,6 +23,7 @@ from icy.core.representations import Representation, get_representation
 from icy.core.streams import stream_key
 from icy.languages.meanings import MeaningSpace
 from icy.models.creation import create
+from icy.training.job import Job
 from icy.training.task_models import ROWS, Behavior, behavior_of, fixed_randomness, sums_of
 
 from .settings import GamesSettings
@@ -178,8 +179,9 @@ def make_game_model(settings: GamesSettings, seed: int) -> GameModel:
     )
 
 
-def behaviors(settings: GamesSettings) -> dict[str, Behavior]:
+def behaviors(job: Job) -> dict[str, Behavior]:
     """Return the behavior of the world and of the parts of the agents that are code of users, by qualified name."""
+    settings: GamesSettings = job.settings
     world, model = settings.made_world, make_game_model(settings, FIRST_SEED)
     with fixed_randomness():
         objects = torch.as_tensor(world.space.meanings(np.linspace(0, world.objects - 1, ROWS).round().astype(int)))

@@ -18,7 +18,7 @@ from icy.core.machine import git_revision, software
 from icy.core.noise import counter_hash
 from icy.core.streams import stream_key
 from icy.core.surroundings import standard_state
-from icy.records.record import LANGUAGES, as_json
+from icy.records.record import LANGUAGES, Record, as_json
 from icy.training.job import Job
 from icy.training.lockstep import Progress
 from icy.training.weights import SavedModel, code_for_card, pack_weights, restore
@@ -238,6 +238,12 @@ def _objects(agents: Agents, turns: Turns, setup: GamesSettings) -> NDArray[np.f
         targets = objects[0, 0, :, : setup.turns.targets].cpu() + first
         vectors.append(torch.nn.functional.one_hot(targets, len(world.concepts)).double().sum(2).mean(1))
     return torch.cat(vectors).double().cpu().numpy()
+
+
+def game_model(record: Record, weights: Mapping[str, Tensor]) -> GameModel:
+    """Return the trained agents of a record. Errors as for `icy.training.weights.restore`."""
+    setup = GamesSettings.of_setup(record["config"]["settings"]["setup"])
+    return load_game_model(setup, record["seed"], dict(weights))
 
 
 def load_game_model(setup: GamesSettings, seed: int, weights: dict[str, Tensor]) -> GameModel:

@@ -131,7 +131,7 @@ class PairGame(Course[Players]):
     """Joint training of several pairs or populations.
 
     A population has as many rows of the stack as its larger side has agents: row k has sender k and receiver k (see
-    `icy.training.population_game`). A pair is a population of one row.
+    `icy.training.population_learner`). A pair is a population of one row.
     """
 
     saved = ("steps", "before", "curve", "seconds", "baseline")

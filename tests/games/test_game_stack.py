@@ -13,14 +13,14 @@ import icy
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
 from icy.games.comparison import GameOverrides, compare
-from icy.games.game_stack import GameStack
+from icy.games.game_stack import Games
 from icy.games.playing import kept_agents
 from icy.games.settings import GamesRequest
 from icy.metrics import cbm
 from icy.records.store import CHECKPOINTS
 from icy.training.gradient import GradientLearner
 from icy.training.job import Replicate
-from icy.training.lockstep import Checkpoints
+from icy.training.lockstep import Checkpoints, Lockstep
 from icy.training.native import NativeStack
 from icy.training.weights import card_of
 from tests.cores import FASTEST, NO_NATIVE, both_engines
@@ -42,7 +42,7 @@ def learned(
     course = course_of(engine, **given, settings=FEW, seeds=seeds, distractor_kind=kinds)
     job = course.job
     course.advance(job.settings.updates)
-    return {runner.replicate: course.learner.weights(place) for place, runner in enumerate(course.runners)}
+    return {runner.replicate: course.learner.weights(place) for place, runner in enumerate(course.active)}
 
 
 @both_engines
@@ -140,10 +140,11 @@ def interrupted(out: Path, seeds: list[int], until: int) -> None:
     """Train seeds as one stack for some updates, and keep their checkpoints."""
     given = {**TINY, "settings": FEW, "seeds": seeds, "out": str(out), "steps": 12}
     (row,) = make_plan(GamesRequest.asked(**given)).rows
-    course = GameStack(row.job, row.job.replicates, Checkpoints(row.job))
-    course._evaluate(None)
-    course.advance(until)
-    course.save()
+    checkpoints = Checkpoints(row.job)
+    loop = Lockstep(Games(row.job), checkpoints)
+    loop.course.read()
+    loop.advance(until)
+    checkpoints.save(loop.course)
 
 
 @pytest.mark.slow
@@ -153,13 +154,13 @@ def test_replicates_at_different_steps_resume_in_separate_stacks(
     interrupted(tmp_path, [123, 124], 4)
     interrupted(tmp_path, [125], 5)
     begun: list[tuple[int, int]] = []
-    real = GameStack.outcomes
+    real = Lockstep.outcomes
 
-    def outcomes(self: Any, report: Any) -> Any:
-        begun.append((self.updates, len(self.runners)))
-        return real(self, report)
+    def outcomes(loop: Lockstep, report: Any) -> Any:
+        begun.append((loop.course.updates, len(loop.course.active)))
+        return real(loop, report)
 
-    monkeypatch.setattr(GameStack, "outcomes", outcomes)
+    monkeypatch.setattr(Lockstep, "outcomes", outcomes)
     train(tmp_path, seeds=4)
     assert begun == [(5, 1), (4, 2), (0, 1)]
     train(tmp_path / "whole", seeds=4)

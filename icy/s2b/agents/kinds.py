@@ -1,6 +1,6 @@
 """The kinds of jobs that train agents: "s2b", in the referential game, and "recall", in the recall task."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import cache, partial
 from types import MappingProxyType
@@ -18,13 +18,12 @@ from icy.core.registry import SPEAKER, registry
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.records.kinds import JobKind
-from icy.records.record import Record
 from icy.s2b.recall import RecallSettings
 from icy.s2b.settings import GameSettings, WithCompat
-from icy.training.job import Job, Outcome, Replicate, Report
+from icy.training.job import Job, Replicate
 
 if TYPE_CHECKING:
-    from torch import nn
+    pass
 
 
 # -- agents in the referential game ------------------------------------------------------------------------------------
@@ -461,27 +460,6 @@ def recall_rows(request: Any) -> list[Job]:
 # -- the kinds of jobs -------------------------------------------------------------------------------------------------
 
 
-def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
-    """Train the replicates of a job one after the other; see Job.train."""
-    from . import agent_run
-
-    return agent_run.train(job, report)
-
-
-def rehearse(job: Job, updates: int) -> float:
-    """Return the seconds of an update of all agents, which train one after another, with its share of evaluations."""
-    from . import agent_run
-
-    return agent_run.rehearse(job, updates)
-
-
-def kept_networks(record: Record, weights: Any) -> "nn.Module":
-    """Load the trained networks of a record."""
-    from . import saved_networks
-
-    return saved_networks.kept_networks(record, weights)
-
-
 def language_conventions(config: Fields) -> dict[str, dict[str, Any]]:
     """Return the conventions of each language metric in records of trained agents, which are icy's defaults."""
     return {
@@ -502,8 +480,8 @@ S2B = JobKind(
     request=AgentRequest,
     settings=AgentSettings,
     rows=agent_rows,
-    train=train,
-    rehearse=rehearse,
+    train="icy.s2b.agents.agent_run:train",
+    rehearse="icy.s2b.agents.agent_run:rehearse",
     table="icy.analysis.tables.s2b:training_table",
     measures=(
         *("support", "floor", "constant_floor", "observations", "cpu_seconds", "topsim", "posdis", "bosdis"),
@@ -511,7 +489,7 @@ S2B = JobKind(
     ),
     curve=("steps", "accuracy", "support", "observations", "reconstructed"),
     noun="agents",
-    model=kept_networks,
+    model="icy.s2b.agents.saved_networks:kept_networks",
     command="s2b train",
     conventions=language_conventions,
     evaluates="s2b eval --listener",
@@ -522,12 +500,12 @@ RECALL = JobKind(
     request=RecallRequest,
     settings=RecallAgentSettings,
     rows=recall_rows,
-    train=train,
-    rehearse=rehearse,
+    train="icy.s2b.agents.agent_run:train",
+    rehearse="icy.s2b.agents.agent_run:rehearse",
     table="icy.analysis.tables.s2b:recall_table",
     measures=("first_shot", "chance", "no_memory", "one_game", "reconstructed", "observations", "cpu_seconds"),
     curve=("steps", "accuracy", "first_shot", "observations", "reconstructed"),
     noun="agents",
-    model=kept_networks,
+    model="icy.s2b.agents.saved_networks:kept_networks",
     command="s2b recall",
 )
