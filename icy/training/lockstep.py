@@ -73,25 +73,18 @@ class Checkpoint:
     def __init__(self, folder: str | Path, key: str, label: str, used: bool = True) -> None:
         self.path = Path(folder) / CHECKPOINTS / f"{key}.pt"
         self.label, self.used = label, used
-        self._pace = Pace()
-
-    @property
-    def due(self) -> bool:
-        """Whether a checkpoint is due: twice a minute, or less often if saving takes long."""
-        return self.used and self._pace.due()
 
     def save(self, state: State) -> None:
         """Save a state of tensors, numbers, text, and lists and dicts of these. The file is written atomically.
 
         If the file cannot be written, a warning is logged.
         """
-        with self._pace.saving():
-            buffer = io.BytesIO()
-            torch.save(state, buffer)
-            try:
-                write_atomically(self.path, buffer.getbuffer())
-            except StoreError as error:
-                log.warning("No checkpoint of %s was saved: %s", self.label, error)
+        buffer = io.BytesIO()
+        torch.save(state, buffer)
+        try:
+            write_atomically(self.path, buffer.getbuffer())
+        except StoreError as error:
+            log.warning("No checkpoint of %s was saved: %s", self.label, error)
 
     def load(self) -> State | None:
         """Return the saved state, with its tensors on the CPU; None if there is no readable checkpoint."""

@@ -37,7 +37,15 @@ def jobs(**given: Any) -> list[Job]:
     return list(jobs_of(job_kind("games"), GamesRequest.asked(**given)))
 
 
-def course_of(engine: str = "auto", **given: Any) -> Games:
+class Advancing(Games):
+    """The training of a row, with the method of its loop that makes updates."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.advance = Lockstep(self).advance
+
+
+def course_of(engine: str = "auto", **given: Any) -> Advancing:
     """Return the training of a row by an engine, with the tiny sizes where no others are given."""
     (job,) = jobs(**{**TINY, **given})
-    return Lockstep(Games(replace(job, engine=engine))).course
+    return Advancing(replace(job, engine=engine))

@@ -18,7 +18,7 @@ from icy.records.store import CHECKPOINTS, RECORDS
 from icy.training import lockstep
 from icy.training.engine import Probes, train
 from icy.training.gradient import GradientLearner
-from icy.training.lockstep import Checkpoint, Lockstep, sweep_checkpoints
+from icy.training.lockstep import Checkpoint, Checkpoints, Lockstep, sweep_checkpoints
 from icy.training.native import NativeLearner
 from tests.cores import needs_native
 from tests.helpers import all_numbers
@@ -225,13 +225,16 @@ def test_unused_missing_and_damaged_checkpoints_are_not_resumed(
 
 def test_when_one_is_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After some seconds, or more where they take long, so that they take no more than their share of the time."""
-    assert not Checkpoint(tmp_path, "key", "a training").due
+    of = job("sender/FC2L", [("concat", 1)], folder=str(tmp_path))
+    one = Checkpoints(of)
+    assert not one.due
     monkeypatch.setattr(lockstep, "SECONDS", 0.0)
-    one = Checkpoint(tmp_path, "key", "a training")
     assert one.due
-    assert not Checkpoint(tmp_path, "key", "a training", used=False).due
+    assert not Checkpoints(of.for_travel()).due
     monkeypatch.setattr(lockstep, "SHARE", 1e-9)
-    one.save(STATE)
+    course = Probes(of)
+    one.resume(course)
+    one.save(course)
     assert not one.due
     monkeypatch.setattr(lockstep, "SHARE", math.inf)
     assert one.due

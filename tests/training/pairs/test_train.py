@@ -139,7 +139,7 @@ def test_accuracies_of_a_pair_are_of_single_values_and_tokens(tmp_path: Path, mo
         pair_job(tmp_path, [replicate], task), [Players(replicate, steps=12, models=[make_pair(task, 1, SETTINGS)])]
     )
 
-    def scores(meanings: Tensor, messages: Tensor) -> list[Tensor]:
+    def scores(meanings: Tensor, messages: Tensor, *_: Any) -> list[Tensor]:
         return [wrong_at([2], messages, 5), wrong_at([1], meanings, 3), wrong_at([], meanings, 3)]
 
     monkeypatch.setattr(game, "_scores", scores)
