@@ -192,14 +192,16 @@ class Probes(Course[ProbeProgress]):
 
     def _measure(self, places: list[int]) -> list[dict[str, float]]:
         """Return the measured values for the records of some models, on held-out meanings if there are any."""
-        size, last = self.settings.evaluation_size, [self.active[i].curve[-1][1] for i in places]
-        stopping = None if self.settings.fresh_reading and self.has_baseline else last
-        if not self.protocol.holds_out or not self.has_baseline:
+        last = [self.active[i].curve[-1][1] for i in places]
+        if not self.has_baseline:
+            return [{"accuracy": one} for one in last]
+        size, stopping = self.settings.evaluation_size, None if self.settings.fresh_reading else last
+        if not self.protocol.holds_out:
             read = {"accuracy": stopping or self._read("report", size, places)}
         else:
             trained = stopping or self._read("report on training", size, places)
             read = {"accuracy": self._read("report", size, places), "train_accuracy": trained}
-        if self.job.frequencies is not None and self.has_baseline:
+        if self.job.frequencies is not None:
             read["unweighted_accuracy"] = self._read(EQUALLY, size, places)
         return [dict(zip(read, of_one, strict=True)) for of_one in zip(*read.values(), strict=True)]
 

@@ -21,7 +21,7 @@ from icy.experiments.e2e import pair_jobs
 from icy.experiments.plan import make_plan
 from icy.experiments.probe import probe_jobs
 from icy.languages.meanings import MeaningSpace
-from icy.training.engine import Probes, train
+from icy.training.engine import Probes
 from icy.training.language_job import LanguageJob
 from icy.training.learners import accuracy, supervised_loss
 from icy.training.lockstep import Lockstep
@@ -31,7 +31,6 @@ from icy.training.task_models import make_model
 from tests.cores import needs_native
 from tests.helpers import mark_others
 from tests.training.helpers import job, outcomes
-from tests.training.resuming import killed, numbers, resumed
 
 # -- training on messages of different lengths: what follows the end token does not count ------------------------------
 
@@ -121,13 +120,6 @@ def test_alone_equals_in_a_stack() -> None:
             together[key].curve,
             together[key].steps,
         )
-
-
-def test_a_killed_training_resumes_to_the_same_bits(tmp_path: Path) -> None:
-    of = ending("sender/FC2L", [("concat", 1), ("rot", 1)], keep_models=True, folder=str(tmp_path))
-    ended = killed(of, 7)
-    whole = train(replace(of, folder=str(tmp_path / "whole")))
-    assert numbers(resumed(of, ended)) == numbers(list(whole))
 
 
 # -- senders that are restricted to the vocabulary, and keys of results that are not -----------------------------------

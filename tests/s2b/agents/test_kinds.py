@@ -269,19 +269,6 @@ def load_records_or_none(folder: Path) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_a_training_with_a_damaged_checkpoint_starts_again(tmp_path: Path) -> None:
-    spec = AgentRequest.asked(out=str(tmp_path), settings=FEW, **{n: v for n, v in TINY.items() if n != "progress"})
-    job = make_plan(spec).rows[0].job
-    path = tmp_path / CHECKPOINTS / f"{job.key(job.replicates[0])}.pt"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"no checkpoint")
-    train(tmp_path)
-    train(tmp_path / "whole")
-    assert all_numbers(tmp_path) == all_numbers(tmp_path / "whole")
-    assert not path.exists()
-
-
-@pytest.mark.slow
 def test_a_training_that_cannot_save_a_checkpoint_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
