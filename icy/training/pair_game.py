@@ -333,7 +333,7 @@ class PairGame(Course[Players]):
 
     def keep(self, staying: list[int]) -> None:
         """Keep only the batches and counts of these replicates."""
-        rows = [place * self.population.size + k for place in staying for k in range(self.population.size)]
+        rows = self.population.rows(staying)
         self.draws.keep(rows)
         self.tally.keep(rows)
 

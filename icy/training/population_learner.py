@@ -6,7 +6,7 @@ the parameters of sender i (with its representation) and of receiver j, and grad
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
 from typing import Any
@@ -70,14 +70,10 @@ class PopulationLearner(GradientLearner):
                 if name in weights:
                     view[row].zero_()
 
-    def rows_of(self, which: Iterable[int]) -> list[int]:
-        """Return the rows of some populations."""
-        size = self._population.size
-        return [place * size + k for place in which for k in range(size)]
-
     def weights(self, place: int) -> dict[str, Tensor]:
         """Return the weights of a population, as the state of a ModuleList of pairs (see `saved_pair`)."""
-        rows, population = self.rows_of([place]), self._population
+        population = self._population
+        rows = population.rows([place])
         found: dict[str, Tensor] = {}
         for k in range(population.size):
             senders = super().weights(rows[k % population.senders])
@@ -92,7 +88,7 @@ class PopulationLearner(GradientLearner):
 
     def state(self, place: int) -> State:
         """Return a copy of the training state of a population, for `resume`."""
-        return {"rows": [super(PopulationLearner, self).state(row) for row in self.rows_of([place])]}
+        return {"rows": [super(PopulationLearner, self).state(row) for row in self._population.rows([place])]}
 
     def resume(self, states: Sequence[State]) -> None:
         """Resume from the `state` of each population; all states have the same number of updates."""
@@ -100,7 +96,7 @@ class PopulationLearner(GradientLearner):
 
     def keep(self, which: list[int]) -> None:
         """Keep only these populations."""
-        super().keep(self.rows_of(which))
+        super().keep(self._population.rows(which))
 
 
 def agreement(words: Tensor) -> float | None:
