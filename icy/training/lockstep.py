@@ -378,7 +378,7 @@ class Lockstep:
             if ended := course.ended():
                 yield from course.outcomes(ended)
                 self._retire(ended)
-            if course.active:
+            if course.active and course.updates:
                 self.save_if_due()
 
     def advance(self, until: int) -> None:
