@@ -10,7 +10,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import bound, floors
-from benchmarks.courses import stack_of
+from benchmarks.courses import advancing, stack_of
 from benchmarks.harness import Where, fastest, matching, rate, waiting
 from icy.core.machine import device_name
 from icy.core.text import markdown_table
@@ -38,15 +38,16 @@ def profiled(
     model: str, device: str, engine: str, replicates: int, updates: int
 ) -> tuple[float, list[tuple[str, float, float]]]:
     """Return the seconds of an update, and the name, launches and microseconds per update of its kernels."""
-    run, wait = stack_of(model, Where(device, engine, replicates)), waiting(device)
-    run.rehearse(WARM_UP + 1, look=False)
-    run.rehearse(updates, look=False)
+    wait = waiting(device)
+    advance = advancing(stack_of(model, Where(device, engine, replicates)), replicates).update
+    advance(WARM_UP + 1)
+    advance(updates)
     wait()
-    _, seconds = fastest(lambda: (run.rehearse(updates, look=False), wait()))
+    _, seconds = fastest(lambda: (advance(updates), wait()))
     seconds /= updates
     on_cpu = device == "cpu"
     with profile(activities=[ProfilerActivity.CPU if on_cpu else ProfilerActivity.CUDA]) as found:
-        run.rehearse(updates, look=False)
+        advance(updates)
         wait()
     kernels = [
         (

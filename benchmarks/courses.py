@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from benchmarks.harness import Where
 
 if TYPE_CHECKING:  # set the number of threads before importing PyTorch
-    from icy.training.engine import Run
     from icy.training.lockstep import Lockstep
 
 GRAMMARS = ("concat", "perm", "proj", "pairsum", "rot", "shufdet", "hol")
@@ -58,42 +57,48 @@ def make_course(model: str, where: Where, place: int = 0, seeds: int = SEEDS) ->
         return Course(training.run, 1, "pytorch")
     if is_probe(model):
         stack: Lockstep = stack_of(model, where, place)
-        return Course(lambda count: stack.advance(stack.updates + count), where.stack, stack.learner.engine)
+        return advancing(stack, where.stack)
     first = FIRST_SEED + place * seeds
     how = {"seeds": list(range(first, first + seeds)), "device": where.device, "engine": where.engine}
     stack = (pair_stack if kind == "pair" else game_stack)(*rest.split("/"), how)
-    return Course(lambda count: stack.advance(stack.updates + count), seeds, stack.learner.engine)
+    return advancing(stack, seeds)
 
 
-def stack_of(model: str, where: Where, place: int = 0) -> Run:
-    """Return the run of one process's stack of probes, which cycle through the grammars."""
-    from icy.training.engine import Run
+def advancing(stack: Lockstep, replicates: int) -> Course:
+    """Return a training that advances a stack."""
+    course = stack.course
+    return Course(lambda count: stack.advance(course.updates + count), replicates, course.learner.engine)
+
+
+def stack_of(model: str, where: Where, place: int = 0) -> Lockstep:
+    """Return the training of one process's stack of probes, which cycle through the grammars."""
+    from icy.training.engine import Probes
     from icy.training.job import Replicate
+    from icy.training.lockstep import Lockstep
 
     numbers = range(place * where.stack, (place + 1) * where.stack)
     replicates = tuple(Replicate(GRAMMARS[n % len(GRAMMARS)], n // len(GRAMMARS)) for n in numbers)
     some = sorted({r.condition for r in replicates})
     job = make_job("probe", model=model, grammar=some, meanings=SPACE, device=where.device, engine=where.engine)
-    return Run(replace(job, replicates=replicates, baselines={r.seed: 1 for r in replicates}))
+    return Lockstep(Probes(replace(job, replicates=replicates, baselines={r.seed: 1 for r in replicates})))
 
 
 def pair_stack(representation: str, pair: str, how: dict[str, Any]) -> Lockstep:
     """Return the training of pairs from scratch."""
-    from icy.training.pair_game import PairStack, PlayingPair
-    from icy.training.task_models import make_pair
+    from icy.training.lockstep import Lockstep
+    from icy.training.pair_game import PairGame, new_players
 
     sender, receiver = pair.split("+")
     job = make_job("e2e", sender=sender, receiver=receiver, representation=representation, meanings=SPACE, **how)
-    players = [PlayingPair(r, 10**9, make_pair(job.settings, r.seed, job.training)) for r in job.replicates]
-    return PairStack(job, players)
+    return Lockstep(PairGame(job, [new_players(job, replicate) for replicate in job.replicates]))
 
 
 def game_stack(representation: str, concepts: str, how: dict[str, Any]) -> Lockstep:
     """Return the training of the agents of a game in the world Thing."""
-    from icy.games.game_stack import GameStack
+    from icy.games.game_stack import Games
+    from icy.training.lockstep import Lockstep
 
-    job = game_job(representation, concepts, **how)
-    return GameStack(job, job.replicates)
+    return Lockstep(Games(game_job(representation, concepts, **how)))
 
 
 def game_job(representation: str, concepts: str, **how: Any) -> Any:

@@ -131,13 +131,14 @@ class FixedJob(LanguageJob):
 
     def train(self, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
         """Train as `icy probe` does, but as if the target were reached at the last check."""
-        from icy.training.engine import Run
+        from icy.training.engine import ProbeProgress, Probes
+        from icy.training.lockstep import Lockstep
 
-        class Fixed(Run):
-            def _reached(self, reading: Reading) -> float | None:
-                return float(reading.steps) if reading.steps >= self.settings.max_steps else None
+        class Fixed(Probes):
+            def _reached(self, one: ProbeProgress) -> float | None:
+                return float(self.updates) if self.updates >= self.settings.max_steps else None
 
-        yield from Fixed(self).go(report)
+        yield from Lockstep(Fixed(self)).outcomes(report)
 
 
 def train_row(row: Row, where: Where) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -20,9 +20,8 @@ from icy.grammars import expand_grammars
 from icy.languages.frequencies import EQUAL, Frequencies
 from icy.models.creation import cannot_use
 from icy.records.kinds import JobKind
-from icy.records.record import Record
 from icy.training.combinations import jobs_of_each
-from icy.training.job import Outcome, Replicate, Report
+from icy.training.job import Replicate
 from icy.training.language_job import PairJob
 from icy.training.pair_settings import EndToEndRequest, EndToEndSettings, pair_conventions
 
@@ -34,7 +33,6 @@ from .user_languages import UserGrammars, with_space
 
 if TYPE_CHECKING:
     import pandas as pd
-    from torch import Tensor, nn
 
     from icy.analysis.tables.printed_table import BiasTable
 
@@ -242,18 +240,6 @@ def pair_parameter_counts(settings: EndToEndSettings) -> dict[str, int]:
     return {name: sum(agents * count[name] for agents, count in counts) for name in ("true", "published")}
 
 
-def _train(job: PairJob, report: Report | None = None) -> Iterator[Outcome]:
-    from icy.training.pair_training import train_pairs  # imports torch
-
-    return train_pairs(job, report)
-
-
-def _model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
-    from icy.training.task_models import saved_pair  # imports torch
-
-    return saved_pair(record, weights)
-
-
 def _table(long: pd.DataFrame, spread: str = "sd", **more: Any) -> BiasTable:
     from icy.analysis.tables.e2e import end_to_end_table  # imports pandas
 
@@ -264,12 +250,13 @@ END_TO_END = JobKind(
     "e2e",
     request=EndToEndRequest,
     jobs=pair_jobs,
-    train=_train,
+    train="icy.training.pair_training:train_pairs",
+    rehearse="icy.training.pair_training:rehearse",
     result=EndToEndResult,
     table=_table,
     noun="pairs",
     plot="e2e",
-    model=_model,
+    model="icy.training.task_models:saved_pair",
     measures=(
         *("sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim"),
         *("worst_accuracy", "sender_agreement", "mean_length", "length_by_rank"),

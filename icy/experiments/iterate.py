@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -20,7 +19,7 @@ from icy.models.creation import cannot_use
 from icy.records.kinds import JobKind
 from icy.training.chain_settings import ChainRequest, ChainSettings, bottleneck_share, chain_conventions
 from icy.training.combinations import jobs_of_each
-from icy.training.job import Outcome, Replicate, Report
+from icy.training.job import Replicate
 from icy.training.language_job import LanguageJob
 
 from .display import run_request
@@ -124,24 +123,12 @@ def _models(request: Any, representation: str) -> list[dict[str, str]]:
     return [{"model": entry.qualified} for entry in entries]
 
 
-def _train(job: LanguageJob, report: Report | None = None) -> Iterator[Outcome]:
-    from icy.training.chain_training import train_chains  # imports torch
-
-    return train_chains(job, report)
-
-
-def _rehearse(job: LanguageJob, updates: int) -> float:
-    from icy.training.chain_training import rehearse  # imports torch
-
-    return rehearse(job, updates)
-
-
 CHAIN = JobKind(
     "chain",
     request=ChainRequest,
     jobs=chain_jobs,
-    train=_train,
-    rehearse=_rehearse,
+    train="icy.training.chain_training:train_chains",
+    rehearse="icy.training.chain_training:rehearse",
     conventions=chain_conventions,
     noun="chains",
     baseline=False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -21,9 +21,8 @@ from icy.core.types import Choices
 from icy.grammars import expand_grammars
 from icy.models.creation import cannot_use, count_parameters
 from icy.records.kinds import JobKind
-from icy.records.record import Record
 from icy.training.combinations import jobs_of_each
-from icy.training.job import Outcome, Replicate, Report
+from icy.training.job import Replicate
 from icy.training.language_job import LanguageJob
 from icy.training.probe_settings import ProbeRequest, ProbeSettings
 
@@ -33,8 +32,6 @@ from .results import ProbeResult
 from .user_languages import UserGrammars, with_space
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
-
     from .user_models import Models
 
 J = TypeVar("J", bound=LanguageJob)
@@ -184,30 +181,12 @@ def parameter_counts(settings: ProbeSettings) -> dict[str, int]:
     return count_parameters(make_model(settings, FIRST_SEED, settings_for("default")))
 
 
-def _train(job: LanguageJob, report: Report | None = None) -> Iterator[Outcome]:
-    from icy.training.engine import train  # imports torch
-
-    return train(job, report)
-
-
-def _rehearse(job: LanguageJob, updates: int) -> float:
-    from icy.training.engine import rehearse  # imports torch
-
-    return rehearse(job, updates)
-
-
-def _model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
-    from icy.training.task_models import probe_model  # imports torch
-
-    return probe_model(record, weights)
-
-
 PROBE = JobKind(
     "probe",
     request=ProbeRequest,
     jobs=probe_jobs,
-    train=_train,
-    rehearse=_rehearse,
+    train="icy.training.engine:train",
+    rehearse="icy.training.engine:rehearse",
     measures=("train_accuracy",),
-    model=_model,
+    model="icy.training.task_models:probe_model",
 )

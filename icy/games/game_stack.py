@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import cast
@@ -14,24 +13,21 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from icy.config.settings import TrainingSettings
-from icy.core.gpu import make_current
 from icy.core.machine import require_allocation
 from icy.core.noise import counter_hash
 from icy.core.streams import stream_key
-from icy.core.types import State
 from icy.training.gradient import GradientLearner
-from icy.training.job import Job, Outcome, Reading, Replicate, Report
+from icy.training.job import Job, Outcome, Reading, Report
 from icy.training.learners import Learner, make_learner
-from icy.training.lockstep import Checkpoints, Lockstep, in_groups
+from icy.training.lockstep import Course, seconds_of_update, train_courses
 
-from .evaluation import matching, similarity
+from .evaluation import Spoken, matching, similarity
 from .model import GameModel, game_loss, make_game_model
 from .native_game import NativeGame
-from .playing import GameProgress, evaluate_replicate, make_spoken, observe_objects, pack_objects
+from .playing import GameProgress, final_results, make_spoken, observe_objects, pack_objects
 from .settings import GamesSettings
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
-RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # replicate's fields in a checkpoint
 NUMBERS = 340  # numbers in memory at the peak of an update, per pixel of each perceived image; measured with conv4
 FINAL_PLAYS = 3  # evaluations of the final weights: held-out rules, seen rules, and relaxed messages
 SCORING = 2e-3  # seconds to score a turn of the last evaluation, on one core of a server
@@ -42,33 +38,28 @@ TURNS_AT_ONCE = 128
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
     """Train the replicates of a job as a stack, or as one stack per step of their checkpoints."""
-    make_current(job.device)
-    return in_groups(job, lambda part, checkpoints: GameStack(part, part.replicates, checkpoints).outcomes(report))
+    return train_courses(job, Games, report)
 
 
-class GameStack(Lockstep):
-    """Training of a stack of replicates, from the beginning or from the last checkpoint.
+class Games(Course[GameProgress]):
+    """Training of the agents of games.
 
     Args:
         job: the job of the replicates.
-        replicates: the replicates to train. Their checkpoints, if any, must be of the same step.
-        checkpoints: checkpoints of the job.
     """
 
+    saved = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")
     learner: GradientLearner  # or a NativeGame, which has the methods that are called here
 
-    def __init__(self, job: Job, replicates: Sequence[Replicate], checkpoints: Checkpoints | None = None) -> None:
-        super().__init__(checkpoints)
-        settings: GamesSettings = job.settings
-        self.job, self.settings = job, settings
-        self.world, self.device = settings.made_world, torch.device(job.device)
-        self.runners = [GameProgress(replicate) for replicate in replicates]
-        seeds = [r.seed for r in replicates]
-        self.turns = Turns(self.world, [settings.of_turns(r.condition) for r in replicates], seeds, self.device)
+    def __init__(self, job: Job) -> None:
+        super().__init__(job, [GameProgress(replicate) for replicate in job.replicates])
+        self.settings: GamesSettings = job.settings
+        self.world, seeds = self.settings.made_world, [r.seed for r in job.replicates]
+        kinds = [self.settings.of_turns(r.condition) for r in job.replicates]
+        self.turns = Turns(self.world, kinds, seeds, self.device)
         keys = [stream_key(seed, "games", "noise") for seed in seeds]
         self.keys = torch.tensor(keys, device=self.device, dtype=torch.int64)
         self._require_memory(len(seeds))
-        self._resume()
 
     def _require_memory(self, replicates: int) -> None:
         """Check that updates of conv4 fit in memory, because otherwise a CPU process would be killed."""
@@ -81,8 +72,9 @@ class GameStack(Lockstep):
             "take a smaller batch (--set batch_size=8), fewer targets, a smaller canvas, or a GPU",
         )
 
-    def _make_learner(self) -> GradientLearner:
-        seeds = [runner.replicate.seed for runner in self.runners]
+    def make_learner(self) -> GradientLearner:
+        """Make the learner of the agents."""
+        seeds = [runner.replicate.seed for runner in self.active]
         learning = self.settings.learning
         training = TrainingSettings(
             batch_size=learning.batch_size,
@@ -105,27 +97,20 @@ class GameStack(Lockstep):
 
     # -- training ------------------------------------------------------------------------------------------------------
 
-    def outcomes(self, report: Report | None) -> Iterator[Outcome]:
-        """Train to the end, and yield the outcome of each replicate when it ends."""
-        if not self.updates:
-            self._evaluate(report)
-        epoch = self.settings.learning.epoch
-        while self.runners and self.updates < self.settings.updates:
-            self.advance(min(self.settings.updates, (self.updates // epoch + 1) * epoch))
-            yield from self._diverged()
-            if self.runners:
-                self._evaluate(report)
-                self.save_if_due()
-        for runner in self.runners:
-            yield evaluate_replicate(self.job, runner, self.learner.engine, self.updates)
+    def next_check(self) -> int | None:
+        """Return the number of updates at the next evaluation; None if all updates were made."""
+        epoch, last = self.settings.learning.epoch, self.settings.updates
+        if not self.active[0].curve:
+            return 0
+        return min(last, (self.updates // epoch + 1) * epoch) if self.updates < last else None
 
-    def _update(self, count: int) -> None:
+    def update(self, count: int) -> None:
+        """Make some updates."""
         size = self.settings.learning.batch_size
         objects = self._objects(TRAINING, self.updates, count, size)
         steps = torch.arange(self.updates, self.updates + count, device=self.device)
         keys = counter_hash(self.keys, steps[:, None])
-        self.learner.train(objects, self.labels(size).expand(count, len(self.runners), -1, -1), keys)
-        self.updates += count
+        self.learner.train(objects, self.labels(size).expand(count, len(self.active), -1, -1), keys)
 
     def labels(self, size: int) -> Float[Tensor, "turn candidate"]:
         """Return the labels of the candidates, 1 for targets and 0 for distractors."""
@@ -133,27 +118,32 @@ class GameStack(Lockstep):
         targets = torch.arange(turns.targets + turns.distractors, device=self.device) < turns.targets
         return targets.float().expand(size, -1)
 
-    def _share(self, seconds: float) -> None:
-        for runner in self.runners:
-            runner.seconds += seconds / len(self.runners)
-
     # -- evaluations ---------------------------------------------------------------------------------------------------
 
-    def _evaluate(self, report: Report | None) -> None:
-        """Evaluate every replicate, and store the weights with the best accuracy so far."""
-        selected_on = TEST if self.settings.learning.selected_on == "test" else VALIDATION
-        with self.timed():
-            read = zip(self.runners, *self._read(selected_on), strict=True)
-            for place, (runner, accuracy, language) in enumerate(read):
-                runner.curve.append([self.updates, accuracy, runner.loss, *language])
-                if accuracy > runner.best:
-                    runner.best, runner.best_step = accuracy, self.updates
-                    runner.weights = self.learner.weights(place)
-        if report is not None:
-            report([Reading(r.replicate, self.updates, r.curve[-1][1]) for r in self.runners])
+    def read(self) -> list[Reading]:
+        """Evaluate every replicate that has not diverged, and store the weights with the best accuracy so far."""
+        if self.updates:
+            for runner, loss in zip(self.active, cast(Tensor, self.learner.losses()).tolist(), strict=True):
+                runner.loss = loss
+        readings = []
+        for place, (runner, accuracy, said) in enumerate(zip(self.active, *self._read(), strict=True)):
+            if self._lost(runner):
+                continue
+            language = matching(said).value, similarity(said).value, said.unique_words
+            runner.curve.append([self.updates, accuracy, runner.loss, *language])
+            if accuracy > runner.best:
+                runner.best, runner.best_step = accuracy, self.updates
+                runner.weights = self.learner.weights(place)
+            readings.append(Reading(runner.replicate, self.updates, accuracy))
+        return readings
 
-    def _read(self, purpose: str) -> tuple[list[float], list[list[float]]]:
-        """Return the accuracy of each replicate, and its language's CBM, topsim and number of different words."""
+    def _lost(self, runner: GameProgress) -> bool:
+        """Return whether the last loss of a replicate is not finite."""
+        return self.updates > 0 and not math.isfinite(runner.loss)
+
+    def _read(self) -> tuple[list[float], list[Spoken]]:
+        """Return the accuracy and the messages of each replicate in an evaluation."""
+        purpose = TEST if self.settings.learning.selected_on == "test" else VALIDATION
         size, turns = self.settings.learning.batch_size, self.settings.learning.turns
         right: list[Tensor] = []
         words: list[Tensor] = []
@@ -171,38 +161,26 @@ class GameStack(Lockstep):
         total = sum(len(n[0]) for n in numbers) * self.labels(1).shape[-1]
         accuracy = (torch.stack(right).sum(0).double() / total).tolist()
         rows = zip(torch.cat(numbers, 1), torch.cat(words, 1), strict=True)
-        spoken = [make_spoken(self.turns, *row) for row in rows]
-        return accuracy, [[matching(one).value, similarity(one).value, one.unique_words] for one in spoken]
+        return accuracy, [make_spoken(self.turns, *row) for row in rows]
 
-    def _diverged(self) -> Iterator[Outcome]:
-        """Remove replicates with an infinite or NaN loss from the stack, and yield their outcomes."""
-        for runner, loss in zip(self.runners, cast(Tensor, self.learner.losses()).tolist(), strict=True):
-            runner.loss = loss
-        lost = [not math.isfinite(runner.loss) for runner in self.runners]
-        if not any(lost):
-            return
-        ended = [r for r, is_lost in zip(self.runners, lost, strict=True) if is_lost]
-        staying = [i for i, is_lost in enumerate(lost) if not is_lost]
-        self.runners = [self.runners[i] for i in staying]
-        if staying:
-            self.learner.keep(staying)
-            self.turns.keep(staying)
-            self.keys = self.keys[staying]
-        for runner in ended:
-            about = self.learner.engine, runner.seconds
-            yield Outcome(runner.replicate, "diverged", self.updates, math.nan, runner.curve, *about)
+    # -- results -------------------------------------------------------------------------------------------------------
 
-    # -- checkpoints ---------------------------------------------------------------------------------------------------
+    def ended(self) -> dict[int, str]:
+        """Return the replicates that diverged, and at the end all."""
+        over = self.updates >= self.settings.updates
+        lost = [self._lost(runner) for runner in self.active]
+        return {i: "diverged" if is_lost else "steps" for i, is_lost in enumerate(lost) if is_lost or over}
 
-    def _own(self) -> dict[Replicate, State]:
-        return {r.replicate: {name: getattr(r, name) for name in RESUMED} for r in self.runners}
+    def outcomes(self, ended: Mapping[int, str]) -> Iterator[Outcome]:
+        """Yield the outcomes of some replicates, evaluated with their best weights outside the stack."""
+        for place, reason in ended.items():
+            found = {} if reason == "diverged" else final_results(self.job, self.active[place], self.updates)
+            yield self.outcome(place, reason, **{"accuracy": math.nan, **found})
 
-    def _resume(self) -> None:
-        """Create the learner, and load the checkpoints, if any."""
-        replicates = [runner.replicate for runner in self.runners]
-        self.learner, self.updates, owns = self.checkpoints.resumed(replicates, self._make_learner, RESUMED)
-        if owns:
-            self.runners = [GameProgress(r.replicate, **own) for r, own in zip(self.runners, owns, strict=True)]
+    def keep(self, staying: list[int]) -> None:
+        """Keep only the turns and noise of these replicates."""
+        self.turns.keep(staying)
+        self.keys = self.keys[staying]
 
 
 def _as_one(batches: Shaped[Tensor, "step replicate turn *rest"]) -> Shaped[Tensor, "replicate turns *rest"]:
@@ -210,14 +188,10 @@ def _as_one(batches: Shaped[Tensor, "step replicate turn *rest"]) -> Shaped[Tens
     return batches.transpose(0, 1).flatten(1, 2)
 
 
-def seconds_per_update(job: Job, updates: int) -> float:
+def rehearse(job: Job, updates: int) -> float:
     """Measure the seconds per update for all replicates, including an update's share of the evaluations."""
-    course = GameStack(job, job.replicates)
-    course.advance(1)
-    began = time.perf_counter()
-    course.advance(1 + max(updates, 1))
-    update = (time.perf_counter() - began) / max(updates, 1)
-    learning, steps = course.settings.learning, course.settings.updates
+    update = seconds_of_update(Games(job), updates)
+    learning, steps = job.settings.learning, job.settings.updates
     scoring = SCORING * learning.turns * len(job.replicates)
     plays = steps / learning.epoch + FINAL_PLAYS
     evaluations = plays * learning.turns / learning.batch_size * FORWARD  # in updates; they have only forward passes

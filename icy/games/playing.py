@@ -18,8 +18,9 @@ from icy.core.machine import git_revision, software
 from icy.core.noise import counter_hash
 from icy.core.streams import stream_key
 from icy.core.surroundings import standard_state
-from icy.records.record import LANGUAGES, as_json
-from icy.training.job import Job, Outcome, Replicate
+from icy.records.record import LANGUAGES, Record, as_json
+from icy.training.job import Job
+from icy.training.lockstep import Progress
 from icy.training.weights import SavedModel, code_for_card, pack_weights, restore
 
 from .evaluation import Spoken, language_scores, matching
@@ -138,30 +139,24 @@ def make_spoken(turns: Turns, numbers: Integer[Tensor, " turn"], words: Integer[
 
 
 @dataclass
-class GameProgress:
+class GameProgress(Progress):
     """The progress of one replicate of a stack.
 
     Attributes:
-        replicate: the replicate: a seed and a kind of distractors.
-        curve: the learning curve: a point per evaluation, with the columns `JobKind.curve`.
         best: highest accuracy of an evaluation so far.
         best_step: number of updates before the best evaluation.
         weights: weights at the best evaluation.
         loss: loss of the last update before the latest evaluation.
-        seconds: the replicate's share of the training time, over all sessions.
     """
 
-    replicate: Replicate
-    curve: list[list[float]] = field(default_factory=list)
     best: float = -1.0
     best_step: int = 0
     weights: dict[str, Tensor] = field(default_factory=dict)
     loss: float = math.nan
-    seconds: float = 0.0
 
 
-def evaluate_replicate(job: Job, runner: GameProgress, engine: str, updates: int) -> Outcome:
-    """Evaluate a replicate with its best weights, outside the stack, and return the outcome."""
+def final_results(job: Job, runner: GameProgress, updates: int) -> dict[str, Any]:
+    """Evaluate a replicate with its best weights, outside the stack; return the accuracy, more numbers and files."""
     settings, replicate = job.settings, runner.replicate
     model = make_game_model(settings, replicate.seed)
     restore(model, {name: value.cpu() for name, value in runner.weights.items()}, settings.name)
@@ -174,8 +169,7 @@ def evaluate_replicate(job: Job, runner: GameProgress, engine: str, updates: int
     if job.keep_models:
         card = {"accuracy": accuracy, **scores, "best_step": runner.best_step}
         files[job.model_file(replicate)] = pack_model(job, runner, updates, card)
-    how = ("steps", updates, accuracy, runner.curve)
-    return Outcome(replicate, *how, engine=engine, seconds=runner.seconds, extra=extra, files=files)
+    return {"accuracy": accuracy, "extra": extra, "files": files}
 
 
 def pack_model(job: Job, runner: GameProgress, updates: int, scores: Mapping[str, object]) -> bytes:
@@ -244,6 +238,12 @@ def _objects(agents: Agents, turns: Turns, setup: GamesSettings) -> NDArray[np.f
         targets = objects[0, 0, :, : setup.turns.targets].cpu() + first
         vectors.append(torch.nn.functional.one_hot(targets, len(world.concepts)).double().sum(2).mean(1))
     return torch.cat(vectors).double().cpu().numpy()
+
+
+def game_model(record: Record, weights: Mapping[str, Tensor]) -> GameModel:
+    """Return the trained agents of a record. Errors as for `icy.training.weights.restore`."""
+    setup = GamesSettings.of_setup(record["config"]["settings"]["setup"])
+    return load_game_model(setup, record["seed"], dict(weights))
 
 
 def load_game_model(setup: GamesSettings, seed: int, weights: dict[str, Tensor]) -> GameModel:

@@ -19,7 +19,6 @@ from icy.config.settings import Departure, Numbers
 from icy.core.checks import real_number
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.fields import CheckedFields, changed_fields, check_fields, checked, setting, stored_names
-from icy.core.importing import load_object
 from icy.core.registry import PERCEPTION, SIDES, WORLD, Entry, registry, without_choices
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
@@ -529,10 +528,10 @@ GAMES = JobKind(
     "games",
     request=GamesRequest,
     settings=GamesSettings,
-    rows=lambda request: load_object("icy.games.jobs:rows")(request),
+    rows="icy.games.jobs:rows",
     behavior="icy.games.model:behaviors",
     train="icy.games.game_stack:train",
-    rehearse="icy.games.game_stack:seconds_per_update",
+    rehearse="icy.games.game_stack:rehearse",
     table="icy.analysis.tables.games:games_table",
     measures=(
         *("soft_accuracy", "seen_accuracy", "seen_cbm", *MEASURES),

@@ -12,7 +12,7 @@ Example:
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import InitVar, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
@@ -86,7 +86,7 @@ class JobKind:
     jobs: Lazy | None = None
     source: str = ""
     settings: type[Settings] | None = None
-    rows: Callable[..., Sequence[Any]] | None = None
+    rows: Lazy | None = None
     conditions: tuple[str, ...] = ()
     result: str | type | None = None
     table: Lazy | None = None
@@ -112,7 +112,7 @@ class JobKind:
             object.__setattr__(self, "request", spec)
 
     def function(self, name: str) -> Callable[..., Any]:
-        """Return a function of the kind: "jobs", "train", "behavior" or "rehearse"."""
+        """Return a function of the kind: "jobs", "rows", "train", "behavior" or "rehearse"."""
         return cast("Callable[..., Any]", load_object(getattr(self, name)))
 
     def conventions_of(self, config: Fields) -> dict[str, dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -18,7 +19,7 @@ from icy.config.protocols import Protocol
 from icy.core.errors import IncompatibleError
 from icy.core.representations import without_start
 from icy.core.streams import stream
-from icy.core.types import State
+from icy.core.types import Choices, State
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray
 from icy.languages.storage import IntegerArray
@@ -26,12 +27,23 @@ from icy.records.kinds import job_kind
 from icy.training.chain_settings import ChainSettings, language_path, learner_of
 from icy.training.language_job import LanguageJob, PairJob
 
-from . import engine
-from .engine import Run
+from .engine import Probes
 from .job import Outcome, Reading, Replicate, Report
 from .learners import accuracy, examples_at_once
-from .lockstep import FORMAT, Checkpoint, Checkpoints, Pace, checkpoint_of, read_state, sweep_checkpoints
-from .pair_game import PairStack, PlayingPair, Row, finite_mean
+from .lockstep import (
+    FORMAT,
+    Checkpoint,
+    Checkpoints,
+    Lockstep,
+    Pace,
+    checkpoint_of,
+    in_groups,
+    read_state,
+    seconds_of_update,
+    sweep_checkpoints,
+)
+from .pair_game import PairGame, Players, finite_mean
+from .probe_settings import ProbeSettings
 from .task_models import taught_pair
 
 # -- one generation ----------------------------------------------------------------------------------------------------
@@ -82,35 +94,23 @@ def tensor_of(language: Language) -> Tensor:
     return torch.from_numpy(language.messages.astype(np.int64))
 
 
-class LearnerRun(Run):
+class Learners(Probes):
     """Training of senders or receivers of one generation, each to the target or for the maximum number of updates.
 
     Args:
         job: the learners.
         passing: how languages are passed on.
-        checkpoints: the checkpoints to save and to resume from; by default none.
-
-    Attributes:
-        lessons: the results of the learners that have ended and did not diverge.
     """
 
-    needs_baseline = False
-
-    def __init__(self, job: LanguageJob, passing: ChainSettings, checkpoints: Checkpoints | None = None) -> None:
+    def __init__(self, job: LanguageJob, passing: ChainSettings) -> None:
+        super().__init__(job)
         self.passing = passing
-        self.lessons: dict[Replicate, Lesson] = {}
         self.seen = {learner: passing.seen(learner.seed) for learner in job.replicates}
         self._shown: dict[Replicate, tuple[Tensor, Tensor]] = {}
-        super().__init__(job, checkpoints)
-
-    def _verdict(self, reading: Reading, reached: float | None) -> str | None:
-        if reached is not None and self.passing.target is not None:
-            return "target"
-        return "budget" if reading.steps >= self.passing.updates else None
 
     def _read(self, purpose: str, size: int, which: list[int] | None = None) -> list[float]:
         """Return accuracies on all meanings seen, where they are few, and otherwise on a sample."""
-        learners = self.active if which is None else [self.active[i] for i in which]
+        learners = [self.active[i].replicate for i in (range(len(self.active)) if which is None else which)]
         if len(self.seen[learners[0]]) > MOST_READ:
             return super()._read("check", size, which)
         inputs, targets = map(torch.stack, zip(*map(self._examples, learners), strict=True))
@@ -126,25 +126,18 @@ class LearnerRun(Run):
             self._shown[learner] = (meanings, messages) if self.task.side == "sender" else (messages, meanings)
         return self._shown[learner]
 
-    def _measure(self, places: list[int]) -> list[dict[str, float]]:
-        return [{"accuracy": self.curves[self.active[i]][-1][1]} for i in places]
-
-    def _outcome(self, replicate: Replicate, reason: str, steps: int, accuracy: float, **extra: float) -> Outcome:
-        place, seconds = self.active.index(replicate), self.seconds[replicate]
-        outcome = super()._outcome(replicate, reason, steps, accuracy, **extra)
-        if reason != "diverged":
-            lesson = Lesson(steps, reason == "target", seconds, self.learner.engine)
-            if self.task.paired:
-                lesson = replace(lesson, weights=self.learner.weights(place))
-            elif self.task.side == "sender":
-                scores = self._scores_of(self.task.space.all(), place)
-                said = spoken(scores, self.job.language(replicate), replicate.seed, self.passing.transmission)
-                lesson = replace(lesson, language=said)
-            else:
-                language, communication = self._speak_as_obverter(place)
-                lesson = replace(lesson, language=language, communication=communication)
-            self.lessons[replicate] = lesson
-        return outcome
+    def lesson(self, outcome: Outcome) -> Lesson:
+        """Return the results of a learner that ends now and did not diverge."""
+        learner, place = outcome.replicate, self.place(outcome.replicate)
+        lesson = Lesson(outcome.steps, outcome.reason == "target", outcome.seconds, self.learner.engine)
+        if self.task.paired:
+            return replace(lesson, weights=self.learner.weights(place))
+        if self.task.side == "sender":
+            scores = self._scores_of(self.task.space.all(), place)
+            said = spoken(scores, self.job.language(learner), learner.seed, self.passing.transmission)
+            return replace(lesson, language=said)
+        language, communication = self._speak_as_obverter(place)
+        return replace(lesson, language=language, communication=communication)
 
     def _speak_as_obverter(self, place: int) -> tuple[Language, float]:
         """Return the language that a receiver passes on, and the share of its attribute values that it reads correctly.
@@ -152,7 +145,7 @@ class LearnerRun(Run):
         It sends each meaning by the message of its teacher's language that it most probably reads as this meaning; or
         it draws one of these messages in proportion to these probabilities.
         """
-        learner, space = self.active[place], self.task.space
+        learner, space = self.active[place].replicate, self.task.space
         taught = self.job.language(learner)
         messages = np.unique(taught.messages, axis=0)
         scores = torch.log_softmax(self._scores_of(messages, place).double(), -1).cpu().numpy()
@@ -171,45 +164,16 @@ class LearnerRun(Run):
         return torch.cat([self.learner.scores(part, [place])[0] for part in every.split(examples_at_once(every), 1)])
 
 
-def learner_job(job: LanguageJob, side: str, taught: Mapping[Replicate, Language]) -> LanguageJob:
-    """Return the senders or the receivers of one generation of some chains; arguments as for `learn`."""
-    own: ChainSettings = job.settings
+def learner_settings(own: ChainSettings, side: str) -> ProbeSettings:
+    """Return the settings of the senders or the receivers of a generation."""
     measure = "accuracy" if own.split() is None else "held_out"
-    return LanguageJob(
-        settings=own.learner(side, replace(LEARNING, target=own.target or 1.0, measure=measure)),
-        replicates=tuple(taught),
-        taught=taught,
-        device=job.device,
-        engine=job.engine,
-        checkpoints=job.checkpoints,
-    )
+    return own.learner(side, replace(LEARNING, target=own.target or math.inf, measure=measure))
 
 
-def learn(
-    job: LanguageJob,
-    side: str,
-    taught: Mapping[Replicate, Language],
-    files: Mapping[Replicate, Checkpoint],
-    report: Report | None,
-) -> dict[Replicate, Lesson]:
-    """Train the senders or the receivers of one generation; return their results, without diverged ones.
-
-    Args:
-        job: the chains.
-        side: "sender" or "receiver".
-        taught: the language of the teacher, by learner.
-        files: the checkpoint of each learner.
-        report: called with the readings of every evaluation.
-    """
-    learners = learner_job(job, side, taught)
-    checkpoints = Checkpoints(learners, files)
-    lessons: dict[Replicate, Lesson] = {}
-    for group in checkpoints.groups():
-        run = LearnerRun(replace(learners, replicates=group), job.settings, checkpoints)
-        for _ in run.go(report):
-            pass
-        lessons |= run.lessons
-    return lessons
+def _learning(job: LanguageJob, taught: Mapping[Replicate, Language]) -> Choices:
+    """Return the fields of a job that trains learners of some chains, except its settings."""
+    names = ("device", "engine", "checkpoints")
+    return {"replicates": tuple(taught), "taught": taught, **{name: getattr(job, name) for name in names}}
 
 
 def spoken(scores: Tensor, taught: Language, seed: int, transmission: str) -> Language:
@@ -233,106 +197,64 @@ def spoken(scores: Tensor, taught: Language, seed: int, transmission: str) -> La
 Sides = Mapping[str, Mapping[Replicate, Lesson]]  # results of senders and receivers, by side and learner
 
 
-class Interaction(PairStack):
+class Interaction(PairGame):
     """The pairs of one generation play, if there is an interaction phase. Then senders speak and receivers read this.
 
     Args:
         job: the pairs.
         passing: how languages are passed on.
         sides: the results of both sides.
-        checkpoints: the checkpoints to save and to resume from.
-
-    Attributes:
-        lessons: the results of the pairs that have ended and did not diverge.
     """
 
-    def __init__(self, job: PairJob, passing: ChainSettings, sides: Sides, checkpoints: Checkpoints) -> None:
+    def __init__(self, job: PairJob, passing: ChainSettings, sides: Sides) -> None:
         self.passing, self.sides = passing, sides
-        self.lessons: dict[Replicate, Lesson] = {}
         players = []
         for learner in job.replicates:
             weights = {side: of[learner].weights for side, of in sides.items()}
             pair = taught_pair(job.settings, learner.seed, job.training, weights)
-            players.append(PlayingPair(learner, passing.interaction, pair))
-        super().__init__(job, players, checkpoints)
+            players.append(Players(learner, steps=passing.interaction, models=[pair]))
+        super().__init__(job, players)
 
-    def run(self, report: Report | None) -> None:
-        """Play, and fill `lessons`."""
-        if not self.passing.interaction:
-            self._languages(range(len(self.players)))
-            return
-        for _ in self.play(report):
-            pass
+    def outcomes(self, ended: Mapping[int, str]) -> Iterator[Outcome]:
+        """Yield bare outcomes of some pairs, which have no records."""
+        self._lessons = self._speak()
+        return (self.outcome(place, reason, math.nan) for place, reason in ended.items())
 
-    def _languages(self, which: Sequence[int]) -> dict[int, Language]:
-        """Return the messages of some senders for all meanings, and fill `lessons`."""
-        space, device = self.job.settings.space, torch.device(self.job.device)
-        meanings = torch.from_numpy(space.all()).to(device).expand(len(self.players), -1, -1)
-        learners = [player.replicate for player in self.players]
+    def lesson(self, outcome: Outcome) -> Lesson:
+        """Return the results of a pair that ends now and did not diverge."""
+        return self._lessons[outcome.replicate]
+
+    def _speak(self) -> dict[Replicate, Lesson]:
+        """Return the results of all pairs in the stack, with the messages of their senders for all meanings."""
+        meanings = torch.from_numpy(self.job.settings.space.all()).to(self.device).expand(len(self.active), -1, -1)
+        learners = [one.replicate for one in self.active]
         taught = [self.job.language(learner) for learner in learners]
-        sent = self._scores(meanings, _tokens(taught, device))[0]
+        sent = self._scores(meanings, self._tokens(taught))[0]
         said = [
             spoken(scores, language, learner.seed, self.passing.transmission)
             for scores, language, learner in zip(sent, taught, learners, strict=True)
         ]
-        read = self._scores(meanings, _tokens(said, device))[2].argmax(-1) == meanings
+        read = self._scores(meanings, self._tokens(said))[2].argmax(-1) == meanings
         communication = read.double().mean((-2, -1)).tolist()
-        for place in which:
-            alone = [lessons[learners[place]] for lessons in self.sides.values()]
-            self.lessons[learners[place]] = Lesson(
+        found = {}
+        for place, learner in enumerate(learners):
+            alone = [lessons[learner] for lessons in self.sides.values()]
+            found[learner] = Lesson(
                 sum(lesson.updates for lesson in alone) + self.updates,
                 all(lesson.reached for lesson in alone),
-                sum(lesson.seconds for lesson in alone) + self.players[place].seconds,
+                sum(lesson.seconds for lesson in alone) + self.active[place].seconds,
                 self.learner.engine,
                 said[place],
                 communication[place],
             )
-        return {place: said[place] for place in which}
+        return found
 
-    def _outcome(
-        self, player: PlayingPair, final: Row, diverged: bool, language: Language, equally: float | None
-    ) -> Outcome:
-        if diverged:
-            del self.lessons[player.replicate]
-        return Outcome(player.replicate, "diverged" if diverged else "steps", self.updates, math.nan)
+    def _tokens(self, languages: Sequence[Language]) -> Tensor:
+        """Return the messages of some languages, [language, meaning, place]."""
+        return torch.stack([tensor_of(one) for one in languages]).to(self.device)
 
 
-def _tokens(languages: Sequence[Language], device: torch.device) -> torch.Tensor:
-    """Return the messages of some languages, [language, meaning, place]."""
-    return torch.stack([tensor_of(one) for one in languages]).to(device)
-
-
-def interact(
-    job: LanguageJob,
-    sides: Sides,
-    taught: Mapping[Replicate, Language],
-    files: Mapping[Replicate, Checkpoint],
-    report: Report | None,
-) -> dict[Replicate, Lesson]:
-    """Join the senders and receivers of one generation to pairs that play; return the results of the pairs.
-
-    Args:
-        job: the chains.
-        sides: the results of both sides, by side and learner.
-        taught: the language of the teacher, by learner.
-        files: the checkpoint of each learner.
-        report: called with the readings of every evaluation.
-    """
-    pairs = PairJob(
-        settings=job.settings.pair,
-        replicates=tuple(taught),
-        taught=taught,
-        device=job.device,
-        engine=job.engine,
-        checkpoints=job.checkpoints,
-    )
-    checkpoints = Checkpoints(pairs, files)
-    lessons: dict[Replicate, Lesson] = {}
-    for group in checkpoints.groups():
-        interaction = Interaction(replace(pairs, replicates=group), job.settings, sides, checkpoints)
-        interaction.run(report)
-        lessons |= interaction.lessons
-    return lessons
+# -- chains ------------------------------------------------------------------------------------------------------------
 
 
 SECONDS = 1.0  # chains save no checkpoint after generations that took less since the last one
@@ -464,6 +386,10 @@ class LearnerCheckpoint(Checkpoint):
         """Return the saved state; None if there is none."""
         return self.chain.running.get(self.name)
 
+    def forget(self) -> None:
+        """Remove the state from the chain."""
+        self.chain.running.pop(self.name, None)
+
 
 def measures(
     languages: Sequence[Language], lesson: Lesson | None = None, numbers: Sequence[int] | IntArray = ()
@@ -531,7 +457,10 @@ def train_chains(job: LanguageJob, report: Report | None = None) -> Iterator[Out
 def rehearse(job: LanguageJob, updates: int) -> float:
     """Return the seconds of one update of the first learners of all chains, which are discarded."""
     taught = {learner_of(replicate, 1): job.language(replicate) for replicate in job.replicates}
-    return fmean(engine.rehearse(learner_job(job, side, taught), updates) for side in job.settings.sides)
+    of_sides = [
+        LanguageJob(settings=learner_settings(job.settings, s), **_learning(job, taught)) for s in job.settings.sides
+    ]
+    return fmean(seconds_of_update(Probes(one), updates) for one in of_sides)
 
 
 def _save_if_due(job: LanguageJob, chains: Sequence[Chain], pace: Pace) -> None:
@@ -559,14 +488,23 @@ def _next_generation(job: LanguageJob, chains: Sequence[Chain], pace: Pace, repo
                 ]
             )
 
-    def train(part: str, function: Callable[..., dict[Replicate, Lesson]], *given: Any) -> dict[Replicate, Lesson]:
+    def train(
+        part: str, job_class: type[LanguageJob], settings: Any, course_of: Callable[[Any], Learners | Interaction]
+    ) -> dict[Replicate, Lesson]:
         """Train the learners that have not ended a part of the training; return the results of all learners."""
         names = {learner: f"{part} {learner.seed}" for learner in taught}
         left = {learner: taught[learner] for learner in taught if names[learner] not in chain_of[learner].finished}
+
+        def learn(some: LanguageJob, checkpoints: Checkpoints) -> Iterator[Outcome]:
+            course = course_of(some)
+            for outcome in Lockstep(course, checkpoints).outcomes(pass_on):
+                if outcome.reason != "diverged":
+                    chain_of[outcome.replicate].finished[names[outcome.replicate]] = course.lesson(outcome)
+                yield outcome
+
         files = {learner: LearnerCheckpoint(chain_of[learner], names[learner]) for learner in left}
-        for learner, lesson in function(job, *given, left, files, pass_on).items():
-            chain_of[learner].finished[names[learner]] = lesson
-            chain_of[learner].running.pop(names[learner], None)
+        for _ in in_groups(job_class(settings=settings, **_learning(job, left)), learn, files):
+            pass
         lessons = {
             learner: chain_of[learner].finished[name]
             for learner, name in names.items()
@@ -576,13 +514,14 @@ def _next_generation(job: LanguageJob, chains: Sequence[Chain], pace: Pace, repo
             updates[chain_of[learner].replicate] += lesson.updates
         return lessons
 
+    own: ChainSettings = job.settings
     sides: dict[str, dict[Replicate, Lesson]] = {}
-    for side in job.settings.sides:
-        lessons = sides[side] = train(side, learn, side)
+    for side in own.sides:
+        lessons = sides[side] = train(side, LanguageJob, learner_settings(own, side), partial(Learners, passing=own))
         taught = {learner: taught[learner] for learner in lessons}
         _save_if_due(job, chains, pace)
     if len(sides) > 1:
-        lessons = train("interaction", interact, sides)
+        lessons = train("interaction", PairJob, own.pair, partial(Interaction, passing=own, sides=sides))
     failed = {chain.replicate for learner, chain in chain_of.items() if learner not in lessons}
     for chain in chains:
         if chain.replicate not in failed:

@@ -143,7 +143,7 @@ def jobs_of(kind: JobKind, request: Any) -> Sequence[Job]:
     if kind.jobs is not None:
         jobs: Sequence[Job] = kind.function("jobs")(request)
         return jobs
-    return jobs_of_each(request, partial(_one_row, kind) if kind.rows is None else kind.rows)
+    return jobs_of_each(request, partial(_one_row, kind) if kind.rows is None else kind.function("rows"))
 
 
 def _one_row(kind: JobKind, request: Any) -> list[Job]:

@@ -1,15 +1,13 @@
 """The replicate engine: all grammars and seeds of one model, trained in lockstep as one batched program."""
 
 import math
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from icy.config.protocols import BASELINE, decide, reached_at
-from icy.core import gpu
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.representations.samples import UNCOUNTED, counted
 from icy.core.types import State
@@ -18,18 +16,30 @@ from icy.training.language_job import LanguageJob
 from icy.training.probe_settings import ProbeSettings
 
 from .batches import EQUALLY, Batches
-from .job import Outcome, Reading, Replicate
+from .job import Outcome, Reading, Replicate, Report
 from .learners import Learner, accuracy, make_learner, supervised_loss, warn_of_probabilities
-from .lockstep import Checkpoints, Lockstep, in_groups
+from .lockstep import Course, Progress, seconds_of_update, train_courses
 from .native import NativeLearner
-from .stack import WARM_UP
 from .task_models import make_model, representation_of
 from .weights import pack_weights
 
-RESUMED = ("curves", "seconds", "reached", "right")  # attributes of `Run` by replicate, saved in checkpoints
+
+@dataclass
+class ProbeProgress(Progress):
+    """The progress of one model.
+
+    Attributes:
+        checked: updates at the last check.
+        reached: updates at which it reached the target; None if it has not.
+        right: sum of the accuracies on training batches since the last check; None if there were none.
+    """
+
+    checked: int = 0
+    reached: float | None = None
+    right: float | None = None
 
 
-def train(job: LanguageJob, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
+def train(job: LanguageJob, report: Report | None = None) -> Iterator[Outcome]:
     """Train a job's replicates in lockstep; yield each when it finishes, and remove it from the stack.
 
     Replicates with checkpoints of different steps are trained as separate stacks.
@@ -42,52 +52,44 @@ def train(job: LanguageJob, report: Callable[[list[Reading]], None] | None = Non
         InvalidSettingError: a seed has no baseline.
         IncompatibleError: the scores of a model have the wrong shape.
     """
-    yield from in_groups(job, lambda part, checkpoints: Run(part, checkpoints).go(report))
+    return train_courses(job, Probes, report)
 
 
 def rehearse(job: LanguageJob, updates: int) -> float:
-    """Time some updates of a job's whole stack, and discard the results; see `Run.seconds_of_update`."""
-    return Run(replace(job, baselines={r.seed: 1 for r in job.replicates})).seconds_of_update(updates)
+    """Time some updates of a job's whole stack, and discard the results; see `seconds_of_update`."""
+    return seconds_of_update(Probes(replace(job, baselines={r.seed: 1 for r in job.replicates})), updates)
 
 
-class Run(Lockstep):
-    """Trains a stack of replicates, from the beginning or from checkpoints, until all are finished.
+class Probes(Course[ProbeProgress]):
+    """Supervised training of models, each until the rules of its settings end it.
 
     Args:
-        job: the job. Checkpoints of its replicates, if there are any, are after the same update.
-        checkpoints: the checkpoints to save and to resume from; by default none.
+        job: the models. If their settings have a `lesson`, they are parts of another training, without a baseline.
     """
 
-    needs_baseline = True
+    saved = ("checked", "curve", "seconds", "reached", "right")
 
-    def __init__(self, job: LanguageJob, checkpoints: Checkpoints | None = None) -> None:
-        super().__init__(checkpoints)
-        gpu.make_current(job.device)
-        self.job, self.task, self.protocol, self.settings = job, job.settings, job.settings.rules, job.training
-        replicates = list(job.replicates)
-        self.active, self.baselines = replicates, dict(job.baselines)
-        for seed in {r.seed for r in replicates} - set(self.baselines) if self.needs_baseline else ():
-            if Replicate(BASELINE, seed) not in replicates:
+    def __init__(self, job: LanguageJob) -> None:
+        super().__init__(job, [ProbeProgress(replicate) for replicate in job.replicates])
+        self.task, self.protocol, self.settings = job.settings, job.settings.rules, job.training
+        self.baselines, self.has_baseline = dict(job.baselines), self.task.lesson is None
+        for seed in {r.seed for r in job.replicates} - set(self.baselines) if self.has_baseline else ():
+            if Replicate(BASELINE, seed) not in job.replicates:
                 raise InvalidSettingError(f"Seed {seed} has no run of {BASELINE}, the baseline of all other grammars.")
-        self.averages = self.settings.training_readings and self.needs_baseline  # not in pre-training or in chains
-        self.checked = 0  # updates at the last check
-        self.reached: dict[Replicate, float] = {}  # updates at which replicates reached the target
-        self.curves: dict[Replicate, list[tuple[int, float]]] = {r: [] for r in replicates}
-        self.seconds = dict.fromkeys(replicates, 0.0)
-        self.right: dict[Replicate, float] = {}  # sums of accuracies on training batches since the last check
+        self.averages = self.settings.training_readings and self.has_baseline
         self.early: list[Outcome] = []  # outcomes that wait for their baseline
         self.draws = Batches(
-            [job.language(r) for r in replicates],
-            [r.seed for r in replicates],
-            torch.device(job.device),
-            job.settings.held_out_meanings,
+            [job.language(r) for r in job.replicates],
+            [r.seed for r in job.replicates],
+            self.device,
+            self.task.held_out_meanings,
             job.frequencies,
         )
-        self._resume()
 
-    def _make_learner(self) -> Learner:
-        task, settings, device = self.task, self.settings, torch.device(self.job.device)
-        seeds = [r.seed for r in self.active]
+    def make_learner(self) -> Learner:
+        """Make the learner of the models."""
+        task, settings, device = self.task, self.settings, self.device
+        seeds = [one.replicate.seed for one in self.active]
         models = {seed: make_model(task, seed, settings) for seed in sorted(set(seeds))}
         inputs, targets = self._batches("check", 0, 1, 2)
         _check_shape(task, models[seeds[0]].to(device), inputs[0, 0], targets[0, 0])
@@ -107,62 +109,25 @@ class Run(Lockstep):
         meanings, messages = self.draws.batches(purpose, first, count, size, which)
         return (meanings, messages) if self.task.side == "sender" else (messages, meanings)
 
-    def go(self, report: Callable[[list[Reading]], None] | None) -> Iterator[Outcome]:
-        """Train blocks of updates with an evaluation after each, until every replicate is finished."""
-        while self.active:
-            self.advance(self.settings.next_check(self.checked))
-            with self.timed():
-                readings = self._check()
-            if report is not None:
-                report(readings)
-            finished = self._finished(readings)
-            if finished:
-                yield from self._retire(finished)
-            self.save_if_due()
+    def next_check(self) -> int:
+        """Return the number of updates at the next check."""
+        return self.settings.next_check(self.active[0].checked)
 
-    def rehearse(self, updates: int, look: bool = True) -> None:
-        """Train some updates and, if `look` is true, evaluate. No replicate ends, even at its target."""
-        self.advance(self.updates + updates)
-        if look:
-            self._check()
+    def at_once(self) -> int:
+        """Return 1 if the accuracies on training batches are read before each update."""
+        return 1 if self.averages else super().at_once()
 
-    def seconds_of_update(self, updates: int) -> float:
-        """Time some updates of the stack, which cannot be trained afterwards.
-
-        Args:
-            updates: number of timed updates. As many updates run before them, because the first updates are slower.
-
-        Returns:
-            Seconds for one update of the stack.
-        """
-        device = self.job.device
-        self.rehearse(updates)
-        if device != "cpu":
-            self.rehearse(WARM_UP + 1)  # captures an update
-        gpu.wait(device)
-        started = time.perf_counter()
-        self.rehearse(updates, look=False)
-        gpu.wait(device)
-        return (time.perf_counter() - started) / updates
-
-    def _few(self) -> int:
-        return 1 if self.averages else super()._few()
-
-    def _update(self, count: int) -> None:
+    def update(self, count: int) -> None:
+        """Make some updates."""
         if self.averages:
-            for r, accuracy in zip(self.active, self._read("training", self.settings.batch_size), strict=True):
-                self.right[r] = self.right.get(r, 0.0) + accuracy
+            for one, accuracy in zip(self.active, self._read("training", self.settings.batch_size), strict=True):
+                one.right = (one.right or 0.0) + accuracy
         which = "training", self.updates, count, self.settings.batch_size
         noise, drawing = self.draws.noise(self.updates, count), self.draws.drawing(*which)
         if drawing is not None and isinstance(self.learner, NativeLearner):
             self.learner.train_on_draws(drawing, noise, self.task.side == "sender")
         else:
             self.learner.train(*self._batches(*which), noise)
-        self.updates += count
-
-    def _share(self, seconds: float) -> None:
-        for r in self.active:
-            self.seconds[r] += seconds / len(self.active)
 
     def _read(self, purpose: str, size: int, which: list[int] | None = None) -> list[float]:
         one_batch = purpose, self.updates, 1, size, which
@@ -180,66 +145,57 @@ class Run(Lockstep):
         readings: list[float] = found.tolist()
         return readings
 
-    def _check(self) -> list[Reading]:
+    def read(self) -> list[Reading]:
+        """Evaluate the models, or average their accuracies on training batches since the last check."""
         steps, size = self.settings.steps(self.updates), self.settings.check_size(self.updates)
         if self.averages:
-            found = [self.right.pop(r) / (self.updates - self.checked) for r in self.active]
+            found = [(one.right or 0.0) / (self.updates - one.checked) for one in self.active]
         else:
             found = self._read("check", size)
-        readings = [Reading(r, steps, a) for r, a in zip(self.active, found, strict=True)]
-        for reading in readings:
-            self.curves[reading.replicate].append((steps, reading.accuracy))
-        self.checked = self.updates
-        return readings
+        for one, now in zip(self.active, found, strict=True):
+            one.curve.append((steps, now))
+            one.checked, one.right = self.updates, None
+        return [Reading(one.replicate, *one.curve[-1]) for one in self.active]
 
-    def _finished(self, readings: list[Reading]) -> dict[Replicate, str]:
-        """Return the replicates that end now, with reasons; baselines first, because the others depend on baselines."""
-        losses = self.learner.losses()
-        diverged = [False] * len(readings) if losses is None else (~torch.isfinite(losses)).tolist()
-        finished: dict[Replicate, str] = {}
-        for i, reading in sorted(enumerate(readings), key=lambda item: item[1].replicate.condition != BASELINE):
-            replicate = reading.replicate
-            if (reached := self._reached(reading)) is not None:
-                self.reached[replicate] = reached
-            reason = "diverged" if diverged[i] else self._verdict(reading, reached)
+    def ended(self) -> dict[int, str]:
+        """Return the models that end now; baselines first, because the others depend on baselines."""
+        diverged, ended = self.diverged(), dict[int, str]()
+        for place, one in sorted(enumerate(self.active), key=lambda item: item[1].replicate.condition != BASELINE):
+            reached = one.reached = self._reached(one)
+            replicate, limits = one.replicate, (self.settings.max_steps, self.settings.clock)
+            rules_of = replicate.condition if self.has_baseline else BASELINE
+            baseline = self.baselines.get(replicate.seed)
+            verdict = decide(self.protocol, rules_of, reached, one.curve[-1][0], baseline, *limits)
+            reason = "diverged" if diverged[place] else verdict
             if reason is not None:
-                finished[replicate] = reason
+                ended[place] = reason
                 if replicate.condition == BASELINE:
-                    self.baselines[replicate.seed] = self.reached[replicate] if reason == "target" else reason
-        return finished
+                    self.baselines[replicate.seed] = reached if reason == "target" and reached is not None else reason
+        return ended
 
-    def _verdict(self, reading: Reading, reached: float | None) -> str | None:
-        replicate = reading.replicate
-        baseline = self.baselines.get(replicate.seed)
-        limits = baseline, self.settings.max_steps, self.settings.clock
-        return decide(self.protocol, replicate.condition, reached, reading.steps, *limits)
+    def _reached(self, one: ProbeProgress) -> float | None:
+        """Return the updates at which a model first reached the target; on a fixed grid, those of a check."""
+        if one.reached is not None:
+            return one.reached
+        before = one.curve[-2] if self.settings.interpolates and len(one.curve) > 1 else None
+        return reached_at(self.protocol.target, before, one.curve[-1])
 
-    def _reached(self, reading: Reading) -> float | None:
-        """Return the updates at which a replicate first reached the target; on a fixed grid, those of a check."""
-        if reading.replicate in self.reached:
-            return self.reached[reading.replicate]
-        curve = self.curves[reading.replicate]
-        before = curve[-2] if self.settings.interpolates and len(curve) > 1 else None
-        return reached_at(self.protocol.target, before, (reading.steps, reading.accuracy))
+    def outcomes(self, ended: Mapping[int, str]) -> Iterator[Outcome]:
+        """Yield the outcomes of some models, and those of earlier ones that waited for a baseline."""
+        places = sorted(ended)
+        values = zip(places, self._measure(places), strict=True)
+        return self._compared([self._outcome(place, ended[place], **measured) for place, measured in values])
 
-    def _retire(self, finished: dict[Replicate, str]) -> Iterator[Outcome]:
-        places = [i for i, r in enumerate(self.active) if r in finished]
-        steps = self.settings.steps(self.updates)
-        ended = [
-            self._outcome(self.active[i], finished[self.active[i]], steps, **values)
-            for i, values in zip(places, self._measure(places), strict=True)
-        ]
-        staying = [i for i, r in enumerate(self.active) if r not in finished]
-        self.active = [self.active[i] for i in staying]
-        if staying:
-            self.learner.keep(staying)
-            self.draws.keep(staying)
-        yield from self._compared(ended)
+    def keep(self, staying: list[int]) -> None:
+        """Keep only the batches of these models."""
+        self.draws.keep(staying)
 
     def _measure(self, places: list[int]) -> list[dict[str, float]]:
-        """Return the measured values for the records of some replicates, on held-out meanings if there are any."""
-        size = self.settings.evaluation_size
-        stopping = None if self.settings.fresh_reading else [self.curves[self.active[i]][-1][1] for i in places]
+        """Return the measured values for the records of some models, on held-out meanings if there are any."""
+        last = [self.active[i].curve[-1][1] for i in places]
+        if not self.has_baseline:
+            return [{"accuracy": one} for one in last]
+        size, stopping = self.settings.evaluation_size, None if self.settings.fresh_reading else last
         if not self.protocol.holds_out:
             read = {"accuracy": stopping or self._read("report", size, places)}
         else:
@@ -249,27 +205,23 @@ class Run(Lockstep):
             read["unweighted_accuracy"] = self._read(EQUALLY, size, places)
         return [dict(zip(read, of_one, strict=True)) for of_one in zip(*read.values(), strict=True)]
 
-    def _outcome(self, replicate: Replicate, reason: str, steps: int, accuracy: float, **extra: float) -> Outcome:
-        curve, seconds = self.curves.pop(replicate), self.seconds.pop(replicate)
-        if reason == "diverged":
-            accuracy, extra = math.nan, {}
+    def _outcome(self, place: int, reason: str, accuracy: float, **extra: float) -> Outcome:
+        one, files = self.active[place], {}
         # With interpolation or a budget, training continues beyond the crossing.
         between = self.settings.interpolates or self.protocol.max_updates is not None
-        crossing = self.reached.get(replicate) if reason == "target" and between else None
-        files = {}
         if self.job.keep_models and reason not in FAILURES:
-            weights = self.learner.weights(self.active.index(replicate))
-            files[self.job.model_file(replicate)] = pack_weights(weights)
-        return Outcome(
-            *(replicate, reason, steps, accuracy, curve, self.learner.engine, seconds),
-            extra=extra,
+            files[self.job.model_file(one.replicate)] = pack_weights(self.learner.weights(place))
+        found = self.outcome(
+            *(place, reason, accuracy),
+            extra={} if reason == "diverged" else extra,
             files=files,
-            crossing=crossing,
+            crossing=one.reached if reason == "target" and between else None,
         )
+        return replace(found, steps=one.curve[-1][0])
 
     def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
         """Yield outcomes with the updates of their baselines; hold outcomes until their baseline has ended."""
-        if not self.needs_baseline:
+        if not self.has_baseline:
             yield from ended
             return
         waiting, self.early = [*self.early, *ended], []
@@ -289,20 +241,15 @@ class Run(Lockstep):
             else:
                 yield replace(outcome, baseline_steps=int(baseline))
 
-    # -- checkpoints ---------------------------------------------------------------------------------------------------
+    # In checkpoints the curve is called `curves`.
 
-    def _own(self) -> dict[Replicate, State]:
-        return {r: {"checked": self.checked, **{n: getattr(self, n).get(r) for n in RESUMED}} for r in self.active}
+    def own(self, place: int) -> State:
+        """Return the state of a model for a checkpoint, in addition to the learner's state."""
+        return {name.replace("curve", "curves"): value for name, value in super().own(place).items()}
 
-    def _resume(self) -> None:
-        """Make the learner, and resume from checkpoints if there are any."""
-        names = "checked", *RESUMED
-        self.learner, self.updates, owns = self.checkpoints.resumed(self.active, self._make_learner, names)
-        for replicate, own in zip(self.active, owns, strict=bool(owns)):
-            self.checked = own["checked"]
-            for name in RESUMED:
-                if own[name] is not None:
-                    getattr(self, name)[replicate] = own[name]
+    def resume(self, owns: Sequence[State]) -> None:
+        """Resume from these states."""
+        super().resume([{**own, "curve": own["curves"]} for own in owns])
 
 
 def _check_shape(task: ProbeSettings, model: nn.Module, inputs: Tensor, targets: Tensor) -> None:

@@ -208,14 +208,4 @@ class PairJob(LanguageJob):
         games = tuple(
             Replicate(SCRATCH, r.seed) for r in self.replicates[: GAMES_ON_CPU if self.device == "cpu" else None]
         )
-        training = replace(self.training, evaluation_size=2)
-        return replace(self, replicates=games, settings=replace(self.settings, training=training))
-
-    def rehearse(self, updates: int) -> float:
-        """Return the seconds of one update of the game for all pairs. The first updates are slower and not timed."""
-        if self.device != "cpu":
-            from .stack import WARM_UP  # imports torch
-
-            updates = max(updates, WARM_UP + 1)  # so that an update is captured before the clock starts
-        settings = replace(self.settings, updates=2 * updates, report_every=updates)
-        return super(PairJob, replace(self, settings=settings)).rehearse(updates)
+        return replace(self, replicates=games)

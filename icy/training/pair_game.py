@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from statistics import fmean
 from typing import Any, cast
 
@@ -14,7 +15,6 @@ from torch import Tensor
 
 from icy.config.protocols import SCRATCH
 from icy.config.settings import TrainingSettings
-from icy.core import gpu
 from icy.core.checks import LARGEST_NUMBER
 from icy.core.errors import InvalidSettingError
 from icy.core.noise import Noise
@@ -28,13 +28,14 @@ from icy.metrics import Table, topsim
 from icy.records.record import Record, spoken_file
 from icy.training.language_job import PairJob
 from icy.training.pair_settings import GAME, EndToEndSettings
-from icy.training.populations import length_measures
+from icy.training.populations import length_measures, member_seed
 
 from .batches import EQUALLY, Batches, MeaningPool, draw_meanings
 from .gradient import GradientLearner
-from .job import Outcome, Reading, Replicate, Report
+from .job import Outcome, Reading, Replicate
 from .learners import examples_at_once, make_learner
-from .lockstep import Checkpoints, Lockstep
+from .lockstep import Course, Progress
+from .population_learner import RECEIVER, PopulationLearner, agreement
 from .task_models import Pair, make_pair
 from .task_models import link_of as representation_of
 from .weights import pack_weights
@@ -42,9 +43,9 @@ from .weights import pack_weights
 # The game uses the streams of pre-training from this batch on, so that it does not repeat the batches of pre-training.
 FAR = 2**30
 MEANINGS_COMPARED = 512  # most meanings in topsim; its cost grows with their square
-RESUMED = ("steps", "before", "curve", "seconds", "baseline")  # attributes of `PlayingPair` saved in a checkpoint
 Row = list[float | None]  # a point of a curve
 LENGTH_CURVE = "length_curve"  # field of a record: points of (updates, mean length)
+CURVE = "population_curve"  # field of a record: points of (updates, worst accuracy, agreement of the senders)
 
 
 class _Tally:
@@ -98,236 +99,296 @@ class _Tally:
             self.right = self.right[which]
 
 
-@dataclass
-class PlayingPair:
-    """One pair in the game.
+@dataclass(kw_only=True)
+class Players(Progress):
+    """The progress of one replicate of the game: a pair, or a population of pairs.
 
     Attributes:
-        replicate: the replicate.
         steps: number of updates in the game.
-        pair: the models before the game.
-        before: results of pre-training, for the record.
-        curve: a row of readings per check, in the order of CURVE.
-        seconds: the pair's share of the time.
-        baseline: supervised updates of concat at the pair's seed, if the length of the game depends on them.
+        models: the pair before the game; of a population, the k-th sender with the k-th receiver, for each k.
+        before: results of pre-training and further results, for the record.
+        baseline: supervised updates of concat at the seed, if the length of the game depends on them.
     """
 
-    replicate: Replicate
     steps: int
-    pair: Pair
-    before: State = field(default_factory=dict)
-    curve: list[Row] = field(default_factory=list)
-    seconds: float = 0.0
+    models: Sequence[Pair]
+    before: Choices = field(default_factory=dict)
     baseline: int | None = None
 
 
-class PairStack(Lockstep):
-    """Joint training of several pairs."""
+def new_players(job: PairJob, replicate: Replicate) -> Players:
+    """Return the agents of a replicate with their initial weights.
 
+    After pre-training, these are replaced, and the length of the game may depend on concat.
+    """
+    own, taught = job.settings, replicate.condition != SCRATCH
+    seeds = [member_seed(replicate.seed, number) for number in range(own.population.size)]
+    models = [make_pair(own, seed, job.training, taught) for seed in seeds]
+    return Players(replicate, steps=own.limit(0), models=models)
+
+
+class PairGame(Course[Players]):
+    """Joint training of several pairs or populations.
+
+    A population has as many rows of the stack as its larger side has agents: row k has sender k and receiver k (see
+    `icy.training.population_learner`). A pair is a population of one row.
+    """
+
+    saved = ("steps", "before", "curve", "seconds", "baseline")
     learner: GradientLearner
     mean_lengths: list[float]  # at the last evaluation, of messages that may end early
 
-    def __init__(self, job: PairJob, players: list[PlayingPair], checkpoints: Checkpoints | None = None) -> None:
-        super().__init__(checkpoints)
-        self.job, self.players, self.settings = job, players, job.training
-        gpu.make_current(job.device)
-        device = torch.device(job.device)
+    def __init__(self, job: PairJob, players: list[Players]) -> None:
+        super().__init__(job, players)
+        self.settings, self.population = job.training, job.settings.population
         rows = self._rows()
         languages, seeds = [_language(job, row) for row in rows], [row.seed for row in rows]
-        self.draws = Batches(languages, seeds, device, frequencies=job.frequencies)
+        self.draws = Batches(languages, seeds, self.device, frequencies=job.frequencies)
         self.link = representation_of(job.settings, job.training)
         self.tally = _Tally(self.link, len(rows))
-        self._resume()
-
-    @classmethod
-    def from_checkpoints(cls, job: PairJob, checkpoints: Checkpoints) -> PairStack | None:
-        """Return the game of a job's pairs from their checkpoints; None if there are none."""
-        if not checkpoints.updates(job.replicates[0]):
-            return None
-        taught = [replicate.condition != SCRATCH for replicate in job.replicates]
-        pairs = [make_pair(job.settings, r.seed, job.training, t) for r, t in zip(job.replicates, taught, strict=True)]
-        game = cls(job, [PlayingPair(r, 0, pair) for r, pair in zip(job.replicates, pairs, strict=True)], checkpoints)
-        return game if game.updates else None
 
     def _rows(self) -> list[Replicate]:
-        """Return the replicate of each row of the stack."""
-        return [player.replicate for player in self.players]
+        """Return a replicate per row: row k of a replicate has the seed of its k-th sender and its k-th receiver."""
+        numbers = range(self.population.size)
+        return [
+            replace(r, seed=member_seed(r.seed, k)) for r in (one.replicate for one in self.active) for k in numbers
+        ]
 
-    def _models(self) -> list[Pair]:
-        """Return the pair of each row before the game."""
-        return [player.pair for player in self.players]
-
-    def _make_learner(self) -> GradientLearner:
+    def make_learner(self) -> GradientLearner:
+        """Make the learner of the pairs."""
         sample, _ = self.draws.batches("check", FAR, 1, 2)
-        models, seeds = self._models(), [row.seed for row in self._rows()]
-        how = self.settings, torch.device(self.job.device), sample[0], self.job.engine
-        return cast(GradientLearner, make_learner(models, seeds, self.tally, *how, by_gradient=self._by_gradient()))
+        models, seeds = [pair for one in self.active for pair in one.models], [row.seed for row in self._rows()]
+        by = GradientLearner if self.population.is_pair else partial(PopulationLearner, population=self.population)
+        how = self.settings, self.device, sample[0], self.job.engine
+        return cast(GradientLearner, make_learner(models, seeds, self.tally, *how, by_gradient=by))
 
-    def _by_gradient(self) -> Callable[..., GradientLearner]:
-        """Return the class of the learner if PyTorch trains."""
-        return GradientLearner
+    def next_check(self) -> int | None:
+        """Return the number of updates at the next check or the next end of a game; None if all games are over."""
+        end, every = min(one.steps for one in self.active), self.job.settings.report_every
+        if end <= self.updates:
+            return None
+        return min(end, (self.updates // every + 1) * every) if self.active[0].curve else 0
 
-    def play(self, report: Report | None) -> Iterator[Outcome]:
-        """Train blocks of updates with an evaluation after each, until every pair has made its updates."""
-        every = self.job.settings.report_every
-        if not self.updates:
-            self._note(self._read("check"), range(len(self.players)))  # the first point of the curves
-        while self.players:
-            # A pair that ends between two checks is evaluated alone; the curves of the others get no point.
-            self.advance(min(*(p.steps for p in self.players), (self.updates // every + 1) * every))
-            with self.timed():
-                due, readings = self._check()
-            if report is not None:
-                report([Reading(self.players[i].replicate, self.updates, readings[i][1] or 0.0, GAME) for i in due])
-            yield from self._retire(due, readings)
-            if self.players:
-                self.save_if_due()
+    def at_once(self) -> int:
+        """Return the maximum number of updates in a call, at most until the next replacement of agents."""
+        return self.population.until_replacement(self.updates) or super().at_once()
 
-    def _check(self) -> tuple[list[int], list[Row]]:
-        """Evaluate; return the places of the due pairs, and the readings of all pairs."""
-        on_grid = self.updates % self.job.settings.report_every == 0
-        due = [i for i, p in enumerate(self.players) if on_grid or p.steps <= self.updates]
-        readings = self._read("check")
-        self._note(readings, due)
-        if on_grid:
-            self.tally.restart()
-        return due, readings
-
-    def _update(self, count: int) -> None:
+    def update(self, count: int) -> None:
+        """Make some updates; in populations, replace agents before."""
         first = FAR + self.updates
         meanings, _ = self.draws.batches("training", first, count, self.settings.batch_size)
-        self.learner.train(meanings, meanings, self.draws.noise(first, count))
+        partners = []
+        if not self.population.is_pair:
+            self._replace_agents()
+            partners = [torch.stack([self._partners(self.updates + n) for n in range(count)])]
+        self.learner.train(meanings, meanings, self.draws.noise(first, count), *partners)
         self.tally.updates += count
-        self.updates += count
 
-    def _share(self, seconds: float) -> None:
-        for player in self.players:
-            player.seconds += seconds / len(self.players)
+    def _partners(self, update: int) -> Tensor:
+        """Return the rows of the sender and the receiver of each pairing of an update, [2, row]."""
+        return self._in_rows([self.population.partners(one.replicate.seed, update) for one in self.active])
+
+    def _in_rows(self, partners: Sequence[IntArray]) -> Tensor:
+        """Return the rows of the sender and the receiver of each pairing, from their numbers in each population."""
+        size = self.population.size
+        rows = np.concatenate([numbers + place * size for place, numbers in enumerate(partners)], 1)
+        return torch.from_numpy(rows).to(self.device)
+
+    def _replace_agents(self) -> None:
+        """Replace the agents that new agents replace before the next update."""
+        for place, one in enumerate(self.active):
+            for side, numbers in self.population.replaced(one.replicate.seed, self.updates).items():
+                for number in numbers:
+                    seed = member_seed(one.replicate.seed, number, self.updates)
+                    new = make_pair(self.job.settings, seed, self.settings).state_dict()
+                    weights = {n: w for n, w in new.items() if n.startswith(RECEIVER) == (side == "receiver")}
+                    self.learner.renew(place * self.population.size + number, weights)
+
+    # -- readings ------------------------------------------------------------------------------------------------------
+
+    def _due(self) -> list[int]:
+        """Return the places of the replicates that are evaluated now.
+
+        A replicate that ends between two checks is evaluated alone; the curves of the others get no point.
+        """
+        on_grid = self.updates % self.job.settings.report_every == 0
+        return [i for i, one in enumerate(self.active) if on_grid or one.steps <= self.updates]
+
+    def read(self) -> list[Reading]:
+        """Evaluate, and return the readings of the due replicates; none of the first points of the curves."""
+        due = self._due()
+        self._note(self._read("check"), due)
+        if self.updates % self.job.settings.report_every == 0:
+            self.tally.restart()
+        ended = [(self.active[i].replicate, self.active[i].curve[-1][1] or 0.0) for i in due if self.updates]
+        return [Reading(replicate, self.updates, accuracy, GAME) for replicate, accuracy in ended]
 
     def _note(self, readings: list[Row], due: Iterable[int]) -> None:
-        """Append a point to the curves of some pairs."""
+        """Append a point to the curves of some replicates."""
         for i in due:
-            player = self.players[i]
-            player.curve.append(readings[i])
+            one = self.active[i]
+            one.curve.append(readings[i])
             if self.job.settings.lengths.vary:
-                player.before.setdefault(LENGTH_CURVE, []).append([self.updates, self.mean_lengths[i]])
+                one.before.setdefault(LENGTH_CURVE, []).append([self.updates, self.mean_lengths[i]])
+            if not self.population.is_pair:
+                point = [self.updates, *(self.measured[i][name] for name in ("worst_accuracy", "sender_agreement"))]
+                one.before.setdefault(CURVE, []).append(point)
 
     def _read(self, purpose: str) -> list[Row]:
-        """Evaluate every pair; return a point of its curve, in the order of `JobKind.curve`."""
-        meanings, messages = self.draws.batches(purpose, FAR + self.updates, 1, self.settings.evaluation_size)
-        sent, answered, on_language = self._scores(meanings[0], messages[0])
-        right = (answered.argmax(-1) == meanings[0]).double().mean((-2, -1))
-        # One by one, as the last bits of a mean may depend on the size of the stack.
-        loss = torch.stack([cross_entropy(of_one, m).mean() for of_one, m in zip(answered, meanings[0], strict=True)])
-        words, targets = self.link.greedy_words(sent), self.link.token_words(messages[0], self.job.settings.vocab_size)
-        of_sender = (words == targets).double().mean((-2, -1))
-        of_receiver = (on_language.argmax(-1) == meanings[0]).double().mean((-2, -1))
-        seen, said = meanings[0], words
-        if self.settings.training_readings and self.tally.updates:
-            right, seen, said = self.tally.accuracy(), self.tally.meanings, self.tally.messages
+        """Evaluate all pairings of every replicate on the same meanings.
+
+        Returns:
+            A point of the curve of each replicate, in the order of `JobKind.curve`: means over pairings and senders.
+        """
+        meanings, messages = self._drawn(purpose)
+        right, losses, words, read = self._all_pairings(meanings, messages)
         self._note_lengths(words)
-        similarities = [topsim_of(x, y, self.settings) for x, y in zip(seen.cpu(), said.cpu(), strict=True)]
-        rows = zip(right.tolist(), loss.tolist(), similarities, of_sender.tolist(), of_receiver.tolist(), strict=True)
-        taught = [p.replicate.condition != SCRATCH for p in self.players]
+        seen, said = meanings[:: self.population.size], words
+        if self.settings.training_readings and self.tally.updates and self.population.is_pair:
+            right, seen = self.tally.accuracy()[:, None, None], self.tally.meanings
+            said = self.tally.messages[:, None]
+        shown = zip(seen.cpu(), said.cpu(), strict=True)
+        topsims = [[topsim_of(x, one, self.settings) for one in of_senders] for x, of_senders in shown]
+        self.measured: list[Choices] = [
+            {
+                "pairings": right[i].tolist(),
+                "worst_accuracy": float(right[i].min()),
+                "sender_agreement": agreement(words[i]),
+                "sender_topsims": topsims[i],
+            }
+            for i in range(len(self.active))
+        ]
+        on_language: dict[int, Row] = {i: [None, None] for i in range(len(self.active))}
+        if read:
+            targets = self.link.token_words(messages, self.job.settings.vocab_size).cpu()
+            of_sender = (words[:, 0] == targets).double().mean((-2, -1)).tolist()
+            of_receiver = (read[0].argmax(-1) == meanings).double().mean((-2, -1)).tolist()
+            taught = [i for i, one in enumerate(self.active) if one.replicate.condition != SCRATCH]
+            on_language |= {i: [of_sender[i], of_receiver[i]] for i in taught}
         return [
-            [self.updates, accuracy, cost, rho, *((sender, receiver) if knows else (None, None))]
-            for knows, (accuracy, cost, rho, sender, receiver) in zip(taught, rows, strict=True)
+            [self.updates, float(right[i].mean()), float(losses[i].mean()), finite_mean(topsims[i]), *on_language[i]]
+            for i in range(len(self.active))
         ]
 
     def _note_lengths(self, words: Tensor) -> None:
-        """Note the mean length of messages that may end early, from words [pair, ..., place]."""
+        """Note the mean length of messages that may end early, from words [replicate, ..., place]."""
         before_end = (words != self.job.settings.vocab_size).double().sum(-1)
         self.mean_lengths = before_end.flatten(1).mean(1).tolist()
 
-    def _scores(self, meanings: Tensor, messages: Tensor) -> list[Tensor]:
-        """Return scores of the sender, of the receiver on its messages, and of the receiver on the language."""
+    def _drawn(self, purpose: str) -> tuple[Tensor, Tensor]:
+        """Return meanings of an evaluation, the same for all rows of a population, and the messages for them."""
+        drawn = self.draws.batches(purpose, FAR + self.updates, 1, self.settings.evaluation_size)
+        size = self.population.size
+        meanings, messages = (one[0, ::size].repeat_interleave(size, 0) for one in drawn)
+        return meanings, messages
+
+    def _all_pairings(self, meanings: Tensor, messages: Tensor) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
+        """Let every sender meet every receiver.
+
+        Args:
+            meanings: meanings of each row, [row, batch, attribute].
+            messages: messages of the language of each row for these meanings, [row, batch, place].
+
+        Returns:
+            Accuracies and losses, [replicate, sender, receiver]; greedy words, [replicate, sender, batch, place]; and
+            the scores of pairs' receivers for the messages.
+        """
+        some, count = self.population, len(self.active)
+        right = torch.zeros(count, some.senders, some.receivers, dtype=torch.float64, device="cpu")
+        losses, words = torch.zeros_like(right), dict[int, Tensor]()
+        for numbers in some.rounds():
+            sent, answered, *read = self._scores(meanings, messages, numbers)
+            senders, receivers = torch.from_numpy(numbers)
+            accuracy = (answered.argmax(-1) == meanings).double().mean((-2, -1))
+            # One by one, as the last bits of a mean may depend on the size of the stack.
+            loss = torch.stack([cross_entropy(of_one, m).mean() for of_one, m in zip(answered, meanings, strict=True)])
+            right[:, senders, receivers] = accuracy.view(count, -1).cpu()
+            losses[:, senders, receivers] = loss.view(count, -1).double().cpu()
+            said = self.link.greedy_words(sent).cpu().unflatten(0, (count, -1))
+            for place, sender in enumerate(senders.tolist()):
+                words[sender] = said[:, place]
+        return right, losses, torch.stack([words[sender] for sender in range(some.senders)], 1), read
+
+    def _scores(self, meanings: Tensor, messages: Tensor, numbers: IntArray | None = None) -> list[Tensor]:
+        """Return scores of the senders, of the receivers on their messages, and of pairs' receivers on the language.
+
+        Args:
+            meanings, messages: a batch of each row.
+            numbers: the pairings of every population, from `Population.rounds`.
+        """
+        run, inputs = self.learner.run, [meanings, messages]
+        if not self.population.is_pair:
+            run, inputs = partial(self.learner.meet, self._in_rows([numbers] * len(self.active))), [meanings]
         step = examples_at_once(meanings)
-        parts = [self.learner.run(x, y) for x, y in zip(meanings.split(step, 1), messages.split(step, 1), strict=True)]
+        parts = [run(*some) for some in zip(*(one.split(step, 1) for one in inputs), strict=True)]
         return [torch.cat(of_one, 1) for of_one in zip(*parts, strict=True)]
 
-    def _retire(self, due: Sequence[int], readings: list[Row]) -> Iterator[Outcome]:
-        """Yield outcomes of the due pairs that have finished or diverged."""
-        diverged = (~torch.isfinite(self.learner.losses())).tolist()  # type: ignore[arg-type]
-        ended = [i for i in due if self.players[i].steps <= self.updates or diverged[i]]
-        if not ended:
-            return
-        equally: Sequence[float | None] = [None] * len(readings)
+    # -- results -------------------------------------------------------------------------------------------------------
+
+    def ended(self) -> dict[int, str]:
+        """Return the due replicates that have finished or diverged."""
+        diverged = self.diverged() if self.updates else [False] * len(self.active)
+        over = [diverged[i] or one.steps <= self.updates for i, one in enumerate(self.active)]
+        return {i: "diverged" if diverged[i] else "steps" for i in self._due() if over[i]}
+
+    def keep(self, staying: list[int]) -> None:
+        """Keep only the batches and counts of these replicates."""
+        rows = self.population.rows(staying)
+        self.draws.keep(rows)
+        self.tally.keep(rows)
+
+    def outcomes(self, ended: Mapping[int, str]) -> Iterator[Outcome]:
+        """Yield the outcomes of some replicates."""
+        equally: list[float] | None = None
         if self.job.frequencies is not None:
-            equally = self._read_equally()
-        final = self._read("report") if self.settings.fresh_reading else readings
-        languages = self._languages(ended)
-        outcomes = [self._outcome(self.players[i], final[i], diverged[i], languages[i], equally[i]) for i in ended]
-        staying = [i for i in range(len(self.players)) if i not in ended]
-        self.players = [self.players[i] for i in staying]
-        if staying:
-            self._keep(staying)
-        yield from outcomes
+            right = self._all_pairings(*self._drawn(EQUALLY))[0]
+            equally = [float(of_one.mean()) for of_one in right]
+        final = self._read("report") if self.settings.fresh_reading else [one.curve[-1] for one in self.active]
+        spoken = self._languages(list(ended))
+        for place, reason in ended.items():
+            last = {} if equally is None else {"unweighted_accuracy": equally[place]}
+            yield self._outcome(place, reason, final[place], spoken[place], last)
 
-    def _keep(self, staying: list[int]) -> None:
-        """Keep only these pairs in the stack."""
-        self.learner.keep(staying)
-        self.draws.keep(staying)
-        self.tally.keep(staying)
-
-    def _read_equally(self) -> list[float]:
-        """Return the accuracy of each pair on meanings with equal weights."""
-        meanings, messages = self.draws.batches(EQUALLY, FAR + self.updates, 1, self.settings.evaluation_size)
-        answered = self._scores(meanings[0], messages[0])[1]
-        found: list[float] = (answered.argmax(-1) == meanings[0]).double().mean((-2, -1)).tolist()
-        return found
-
-    def _outcome(
-        self, player: PlayingPair, final: Row, diverged: bool, language: Language, equally: float | None
-    ) -> Outcome:
+    def _outcome(self, place: int, reason: str, final: Row, languages: Sequence[Language], last: Choices) -> Outcome:
+        one = self.active[place]
         _, accuracy, loss, rho, of_sender, of_receiver = final
-        place = spoken_file(self.job.key(player.replicate))
+        key = self.job.key(one.replicate)
         extra = {
-            **player.before,
+            **one.before,
             "end_to_end_accuracy": accuracy,
             "end_to_end_loss": finite(loss),
             "topsim": finite(rho),
             "sender_accuracy": of_sender,
             "receiver_accuracy": of_receiver,
-            "language": place,
-            **self._length_measures(player, [language]),
-            **({} if equally is None else {"unweighted_accuracy": equally}),
+            "language": spoken_file(key),
+            **last,
         }
-        files = {place: language.to_bytes()}
-        if self.job.keep_models and not diverged:
-            weights = self.learner.weights(self.players.index(player))
-            files[self.job.model_file(player.replicate)] = pack_weights(weights)
-        curve: Any = [[finite(value) for value in row] for row in player.curve]
+        if self.job.settings.lengths.vary:
+            extra |= length_measures(languages, self.job.frequencies, one.replicate.seed)
+        if not self.population.is_pair:
+            measured = self.measured[place]
+            extra |= {**measured, "sender_topsims": [finite(value) for value in measured["sender_topsims"]]}
+        files = {spoken_file(key, n): language.to_bytes() for n, language in enumerate(languages)}
+        if self.job.keep_models and reason != "diverged":
+            files[self.job.model_file(one.replicate)] = pack_weights(self.learner.weights(place))
+        curve = [[finite(value) for value in row] for row in one.curve]
         reading = accuracy if of_sender is None else of_sender
         assert reading is not None
-        return Outcome(
-            player.replicate,
-            "diverged" if diverged else "steps",
-            self.updates,
-            math.nan if diverged else reading,
-            curve,
-            self.learner.engine,
-            player.seconds,
-            player.baseline,
-            extra,
-            files=files,
-        )
+        return self.outcome(place, reason, reading, curve=curve, baseline_steps=one.baseline, extra=extra, files=files)
 
-    def _length_measures(self, player: PlayingPair, languages: Sequence[Language]) -> Choices:
-        """Return measures of the lengths of messages that may end early; empty for a fixed length."""
-        if not self.job.settings.lengths.vary:
-            return {}
-        return length_measures(languages, self.job.frequencies, player.replicate.seed)
-
-    def _languages(self, which: Sequence[int]) -> dict[int, Language]:
-        """Return the greedy messages of some pairs' senders for every meaning."""
-        words, rows = self._greedy_words(which), self._rows()
-        count = self.link.word_count(self.job.settings.vocab_size)
-        return {i: emerged(self.job.settings, rows[i], words[n], count) for n, i in enumerate(which)}
+    def _languages(self, which: Sequence[int]) -> dict[int, list[Language]]:
+        """Return the greedy messages of the senders of some replicates for every meaning."""
+        some, count = self.population, self.link.word_count(self.job.settings.vocab_size)
+        words = iter(self._greedy_words([i * some.size + k for i in which for k in range(some.senders)]))
+        return {
+            i: [emerged(self.job.settings, self.active[i].replicate, next(words), count) for _ in range(some.senders)]
+            for i in which
+        }
 
     def _greedy_words(self, rows: Sequence[int]) -> list[np.ndarray[Any, Any]]:
         """Return the greedy words of the senders in some rows of the stack, [meaning, place] for each row."""
-        task, device = self.job.settings, torch.device(self.job.device)
-        table = torch.from_numpy(task.space.meanings(np.arange(task.space.size))).to(device)
+        task = self.job.settings
+        table = torch.from_numpy(task.space.meanings(np.arange(task.space.size))).to(self.device)
         count = self.link.word_count(task.vocab_size)
         small = torch.uint8 if count < 256 else torch.int32 if count < LARGEST_NUMBER else torch.int64
         greedy: list[Tensor] = []
@@ -339,22 +400,16 @@ class PairStack(Lockstep):
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
-    def _own(self) -> dict[Replicate, State]:
-        return {
-            player.replicate: {"tally": self.tally.state(place), **{name: getattr(player, name) for name in RESUMED}}
-            for place, player in enumerate(self.players)
-        }
+    def own(self, place: int) -> State:
+        """Return the state of a replicate for a checkpoint, in addition to the learner's state."""
+        # The counts of training batches of populations are not reported.
+        tally = self.tally.state(place) if self.population.is_pair else {"updates": 0, "right": None}
+        return {**super().own(place), "tally": tally}
 
-    def _resume(self) -> None:
-        """Make the learner, and resume from checkpoints if there are any."""
-        replicates = [p.replicate for p in self.players]
-        names = "tally", *RESUMED
-        self.learner, self.updates, owns = self.checkpoints.resumed(replicates, self._make_learner, names)
-        if owns:
-            self.players = [
-                replace(p, **{n: own[n] for n in RESUMED}) for p, own in zip(self.players, owns, strict=True)
-            ]
-            self.tally.resume([own["tally"] for own in owns], torch.device(self.job.device))
+    def resume(self, owns: Sequence[State]) -> None:
+        """Resume from these states."""
+        super().resume(owns)
+        self.tally.resume([own["tally"] for own in owns], self.device)
 
 
 def _language(job: PairJob, replicate: Replicate) -> Language:

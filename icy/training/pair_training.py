@@ -14,12 +14,11 @@ from icy.records.record import NOT_LEARNED
 from icy.training.language_job import LanguageJob, PairJob
 from icy.training.pair_settings import LEARNING_ORDER
 
-from .engine import Run
+from .engine import Probes
 from .job import Outcome, Reading, Replicate, Report
-from .lockstep import Checkpoints, in_groups
-from .pair_game import PairStack, PlayingPair
-from .population_game import PopulationStack
-from .task_models import make_pair, taught_pair
+from .lockstep import Checkpoints, Lockstep, in_groups, seconds_of_update
+from .pair_game import PairGame, Players, new_players
+from .task_models import taught_pair
 from .weights import unpack_weights
 
 # -- pre-training ------------------------------------------------------------------------------------------------------
@@ -47,29 +46,6 @@ class PretrainedSide:
     diverged: bool = False
 
 
-class Pretraining(Run):
-    """Supervised training of one side, each replicate until it reaches the target."""
-
-    needs_baseline = False
-
-    def go(self, report: Report | None) -> Iterator[Outcome]:
-        """Train as in other runs, and add an entry to `sides` for each replicate that ends."""
-        self.sides: dict[Replicate, PretrainedSide] = {}
-        yield from super().go(report)
-
-    def _verdict(self, reading: Reading, reached: float | None) -> str | None:
-        if reached is not None:
-            return "target"
-        return "max_steps" if reading.steps >= self.settings.max_steps else None
-
-    def _outcome(self, replicate: Replicate, reason: str, steps: int, accuracy: float, **extra: float) -> Outcome:
-        place, seconds = self.active.index(replicate), self.seconds[replicate]
-        weights = self.learner.weights(place) if reason == "target" else None
-        outcome = super()._outcome(replicate, reason, steps, accuracy, **extra)
-        self.sides[replicate] = PretrainedSide(steps, outcome.curve[-1][1], weights, seconds, reason == "diverged")
-        return outcome
-
-
 def pretrain(
     job: PairJob, side: str, replicates: Sequence[Replicate], report: Report | None
 ) -> dict[Replicate, PretrainedSide]:
@@ -84,15 +60,19 @@ def pretrain(
         device=job.device,
         engine=job.engine,
     )
-    run = Pretraining(alone)
+    course = Probes(alone)
 
     def report_phase(readings: list[Reading]) -> None:
         if report is not None:
             report([replace(reading, phase=side) for reading in readings])
 
-    for _ in run.go(report_phase):
-        pass
-    return run.sides
+    sides = {}
+    for outcome in Lockstep(course).outcomes(report_phase):
+        reached, diverged = outcome.reason == "target", outcome.reason == "diverged"
+        weights = course.learner.weights(course.place(outcome.replicate)) if reached else None
+        last = outcome.curve[-1][1]
+        sides[outcome.replicate] = PretrainedSide(outcome.steps, last, weights, outcome.seconds, diverged)
+    return sides
 
 
 def measured_baselines(pretrained: dict[str, dict[Replicate, PretrainedSide]]) -> dict[int, float | str]:
@@ -116,25 +96,34 @@ def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]
             replicates or its baselines.
         report: called with the readings of every check.
     """
-    stack = PairStack if job.settings.population.is_pair else PopulationStack
 
     def train(part: PairJob, checkpoints: Checkpoints) -> Iterator[Outcome]:
         """Resume games that have checkpoints; else pre-train and play."""
-        game = stack.from_checkpoints(part, checkpoints)
-        if game is None:
-            players = yield from _players(part, report)
-            game = stack(part, players, checkpoints) if players else None
-        if game is not None:
-            yield from game.play(report)
+        if checkpoints.updates(part.replicates[0]):
+            game = Lockstep(_new_game(part), checkpoints)
+            if game.course.updates:
+                yield from game.outcomes(report)
+                return
+        players = yield from _players(part, report)
+        if players:
+            yield from Lockstep(PairGame(part, players), checkpoints).outcomes(report)
 
     yield from in_groups(job, train)
 
 
-def _players(job: PairJob, report: Report | None) -> Generator[Outcome, None, list[PlayingPair]]:
+def rehearse(job: PairJob, updates: int) -> float:
+    """Time some updates of the game of all pairs, and discard the results; see `seconds_of_update`."""
+    return seconds_of_update(_new_game(job), updates)
+
+
+def _new_game(job: PairJob) -> PairGame:
+    return PairGame(job, [new_players(job, replicate) for replicate in job.replicates])
+
+
+def _players(job: PairJob, report: Report | None) -> Generator[Outcome, None, list[Players]]:
     """Pre-train the pairs that have a grammar; return the pairs that can play, and yield failures of pre-training."""
-    scratch = [r for r in job.replicates if r.condition == SCRATCH]
     taught = [r for r in job.replicates if r.condition != SCRATCH]
-    players = [PlayingPair(r, job.settings.limit(0), make_pair(job.settings, r.seed, job.training)) for r in scratch]
+    players = [new_players(job, r) for r in job.replicates if r.condition == SCRATCH]
     # If concat is known to have failed at the seed, the length of the game is undefined.
     lacking = [r for r in taught if job.settings.updates is None and isinstance(job.baselines.get(r.seed), str)]
     for replicate in lacking:
@@ -168,7 +157,7 @@ def _pretrained(
 
 def _ready_player(
     job: PairJob, replicate: Replicate, sides: dict[str, PretrainedSide], baselines: dict[int, float | str]
-) -> PlayingPair | Outcome:
+) -> Players | Outcome:
     """Return a pair after pre-training, or the outcome if pre-training failed."""
     before: Choices = {f"{side}_steps": trained.steps for side, trained in sides.items()}
     seconds = sum(trained.seconds for trained in sides.values())
@@ -184,8 +173,9 @@ def _ready_player(
         steps = max(trained.steps for trained in sides.values())
         return _failure(replicate, NOT_LEARNED, steps, seconds, {**before, **readings, **lost})
     weights = {side: trained.weights for side, trained in sides.items() if trained.weights is not None}
-    pair = taught_pair(job.settings, replicate.seed, job.training, weights)
-    return PlayingPair(replicate, job.settings.limit(known or 0), pair, before, seconds=seconds, baseline=known)
+    models = [taught_pair(job.settings, replicate.seed, job.training, weights)]
+    steps = job.settings.limit(known or 0)
+    return Players(replicate, seconds=seconds, steps=steps, models=models, before=before, baseline=known)
 
 
 def _failure(replicate: Replicate, reason: str, steps: int, seconds: float, extra: Choices) -> Outcome:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,6 +59,10 @@ class Population:
     def members(self, side: str) -> int:
         """Return the number of agents of a side."""
         return self.senders if side == "sender" else self.receivers
+
+    def rows(self, places: Iterable[int]) -> list[int]:
+        """Return the rows of populations at these places of a stack: a row per pairing of an update."""
+        return [place * self.size + k for place in places for k in range(self.size)]
 
     def partners(self, seed: int, update: int) -> IntArray:
         """Draw the pairings of an update: the numbers of their senders and receivers, [2, pairing].

@@ -31,7 +31,7 @@ from icy.core.text import markdown_table
 from icy.records.load import load_records
 from icy.records.long_table import answers_of
 from icy.records.record import Record, checks_of
-from icy.training.engine import Run
+from icy.training.engine import Probes
 from results.pages import describe_versions, fill_template, read_options
 
 HERE = Path(__file__).parent
@@ -55,7 +55,7 @@ AROUND = 6  # simulated curves start and end this many standard deviations of an
 @contextmanager
 def timed() -> Iterator[dict[str, float]]:
     """Yield a dict that receives the processor time of evaluations and of the whole block."""
-    spent, originals = {"checks": 0.0, "all": 0.0}, (Run._check, Run._measure)
+    spent, originals = {"checks": 0.0, "all": 0.0}, (Probes.read, Probes._measure)
 
     def clocked(original: Any) -> Any:
         def call(*args: Any) -> Any:
@@ -68,11 +68,11 @@ def timed() -> Iterator[dict[str, float]]:
         return call
 
     began = time.process_time()
-    Run._check, Run._measure = map(clocked, originals)  # type: ignore[method-assign]
+    Probes.read, Probes._measure = map(clocked, originals)  # type: ignore[method-assign]
     try:
         yield spent
     finally:
-        Run._check, Run._measure = originals  # type: ignore[method-assign]
+        Probes.read, Probes._measure = originals  # type: ignore[method-assign]
         spent["all"] = time.process_time() - began
 
 

@@ -14,6 +14,7 @@ import tempfile
 import termios
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -22,7 +23,7 @@ import icy
 from icy.core.text import counted
 from icy.records.long_table import to_long
 from icy.records.store import CHECKPOINTS
-from icy.training.lockstep import Lockstep
+from icy.training.lockstep import Checkpoints
 from tests.cli.helpers import FC2L, ROOT, run
 from tests.training.resuming import leave_often
 
@@ -88,10 +89,10 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(out: str) -> None:
 @pytest.mark.slow
 def test_ctrl_c_says_what_left_a_checkpoint(out: str, monkeypatch: pytest.MonkeyPatch) -> None:
     leave_often(monkeypatch)
-    save = Lockstep.save
+    save = Checkpoints.save
 
-    def interrupted(stack: Lockstep) -> None:
-        save(stack)
+    def interrupted(checkpoints: Checkpoints, course: Any) -> None:
+        save(checkpoints, course)
         raise KeyboardInterrupt
 
     probe = (
@@ -110,7 +111,7 @@ def test_ctrl_c_says_what_left_a_checkpoint(out: str, monkeypatch: pytest.Monkey
         out,
     )
     with monkeypatch.context() as patched:
-        patched.setattr(Lockstep, "save", interrupted)
+        patched.setattr(Checkpoints, "save", interrupted)
         ended = run(*probe)
     assert ended.exit_code == 130
     assert f"Interrupted: 0 of 4 finished and kept in {out}; 4 unfinished have a checkpoint." in ended.stderr

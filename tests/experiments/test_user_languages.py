@@ -19,7 +19,6 @@ from icy.experiments.sweep import make_sweep, sweep_request
 from icy.languages.language import Language
 from icy.records.load import select
 from icy.records.pack import add_to_pack
-from icy.training.engine import Run
 from icy.training.pair_settings import EndToEndRequest
 from icy.training.probe_settings import ProbeRequest
 from tests.cli.helpers import assert_one_sentence, run
@@ -97,7 +96,7 @@ def test_workers_learn_the_same(tmp_path: Path) -> None:
 
 def test_a_killed_training_resumes_to_the_same_bits(tmp_path: Path) -> None:
     job = make_plan(ProbeRequest.asked(model="sender/FC2L", grammar=perm(), out=tmp_path / "r", **SIZES)).rows[0].job
-    ended = killed(job, Run, 3)
+    ended = killed(job, 3)
     whole = make_plan(ProbeRequest.asked(model="sender/FC2L", grammar=perm(), out=tmp_path / "w", **SIZES)).rows[0].job
     assert numbers(resumed(job, ended)) == numbers(list(whole.train()))
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from icy.games.evaluation import Spoken
-from icy.games.game_stack import GameStack
+from icy.games.game_stack import Games
 from icy.games.playing import batches, make_spoken
 from icy.games.settings import GamesRequest, TurnSettings
 from icy.games.turns import Turns
@@ -16,6 +16,7 @@ from icy.games.worlds.world import make_world
 from icy.records.kinds import job_kind
 from icy.training.combinations import jobs_of
 from icy.training.job import Job
+from icy.training.lockstep import Lockstep
 
 TINY: dict[str, Any] = {
     "rule_length": 2, "targets": 3, "steps": 12, "seeds": 2, "sender_hidden": 8, "receiver_hidden": 8, "workers": 1,
@@ -36,7 +37,15 @@ def jobs(**given: Any) -> list[Job]:
     return list(jobs_of(job_kind("games"), GamesRequest.asked(**given)))
 
 
-def course_of(engine: str = "auto", **given: Any) -> GameStack:
+class Advancing(Games):
+    """The training of a row, with the method of its loop that makes updates."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.advance = Lockstep(self).advance
+
+
+def course_of(engine: str = "auto", **given: Any) -> Advancing:
     """Return the training of a row by an engine, with the tiny sizes where no others are given."""
     (job,) = jobs(**{**TINY, **given})
-    return GameStack(replace(job, engine=engine), job.replicates)
+    return Advancing(replace(job, engine=engine))

@@ -10,17 +10,13 @@ import pytest
 import torch
 
 import icy
-from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
 from icy.games.comparison import GameOverrides, compare
-from icy.games.game_stack import GameStack
 from icy.games.playing import kept_agents
-from icy.games.settings import GamesRequest
 from icy.metrics import cbm
 from icy.records.store import CHECKPOINTS
 from icy.training.gradient import GradientLearner
 from icy.training.job import Replicate
-from icy.training.lockstep import Checkpoints
 from icy.training.native import NativeStack
 from icy.training.weights import card_of
 from tests.cores import FASTEST, NO_NATIVE, both_engines
@@ -42,7 +38,7 @@ def learned(
     course = course_of(engine, **given, settings=FEW, seeds=seeds, distractor_kind=kinds)
     job = course.job
     course.advance(job.settings.updates)
-    return {runner.replicate: course.learner.weights(place) for place, runner in enumerate(course.runners)}
+    return {runner.replicate: course.learner.weights(place) for place, runner in enumerate(course.active)}
 
 
 @both_engines
@@ -134,49 +130,6 @@ def test_killed_and_resumed_equals_uninterrupted(channel: str, tmp_path: Path) -
     assert all_numbers(out) == all_numbers(tmp_path / "whole")
     kept = [sorted((folder / "models").iterdir()) for folder in (out, tmp_path / "whole")]
     assert [path.read_bytes() for path in kept[0]] == [path.read_bytes() for path in kept[1]]
-
-
-def interrupted(out: Path, seeds: list[int], until: int) -> None:
-    """Train seeds as one stack for some updates, and keep their checkpoints."""
-    given = {**TINY, "settings": FEW, "seeds": seeds, "out": str(out), "steps": 12}
-    (row,) = make_plan(GamesRequest.asked(**given)).rows
-    course = GameStack(row.job, row.job.replicates, Checkpoints(row.job))
-    course._evaluate(None)
-    course.advance(until)
-    course.save()
-
-
-@pytest.mark.slow
-def test_replicates_at_different_steps_resume_in_separate_stacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    interrupted(tmp_path, [123, 124], 4)
-    interrupted(tmp_path, [125], 5)
-    begun: list[tuple[int, int]] = []
-    real = GameStack.outcomes
-
-    def outcomes(self: Any, report: Any) -> Any:
-        begun.append((self.updates, len(self.runners)))
-        return real(self, report)
-
-    monkeypatch.setattr(GameStack, "outcomes", outcomes)
-    train(tmp_path, seeds=4)
-    assert begun == [(5, 1), (4, 2), (0, 1)]
-    train(tmp_path / "whole", seeds=4)
-    assert all_numbers(tmp_path) == all_numbers(tmp_path / "whole")
-
-
-@pytest.mark.slow
-def test_training_restarts_after_a_damaged_checkpoint(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (row,) = make_plan(GamesRequest.asked(out=str(tmp_path), **{**TINY, "settings": FEW})).rows
-    path = tmp_path / CHECKPOINTS / f"{row.job.key(row.job.replicates[0])}.pt"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"no checkpoint")
-    train(tmp_path)
-    assert "so training starts again: it is damaged" in caplog.text
-    train(tmp_path / "whole")
-    assert all_numbers(tmp_path) == all_numbers(tmp_path / "whole")
-    assert not path.exists()
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from icy.core.errors import IncompatibleError
-from icy.games.game_stack import GameStack
+from icy.games.game_stack import Games
 from icy.games.native_game import NativeGame
 from icy.games.worlds.thing import Thing
 from tests.cores import needs_native
@@ -44,7 +44,7 @@ CASES: dict[str, dict[str, Any]] = {
 USUAL = mark_others("native", CASES, lambda name: name in ("gs", "qt", "cb", "digits of a batch"))
 
 
-def objects_of(course: GameStack, purpose: str = "training", count: int = 1) -> torch.Tensor:
+def objects_of(course: Games, purpose: str = "training", count: int = 1) -> torch.Tensor:
     return course._objects(purpose, course.updates, count, course.settings.learning.batch_size)
 
 
@@ -99,7 +99,7 @@ def test_stacks_cuts_and_resuming_change_nothing(name: str) -> None:
     resumed.updates = 4
     stack.learner.keep([1])
     stack.turns.keep([1])
-    stack.keys, stack.runners = stack.keys[[1]], stack.runners[1:]
+    stack.keys, stack.active = stack.keys[[1]], stack.active[1:]
     for course in (stack, resumed, alone):
         course.advance(7)
     weights = [course.learner.weights(0) for course in (stack, resumed, alone)]

@@ -21,6 +21,7 @@ import icy
 from icy.records.store import CHECKPOINTS
 from icy.training import chain_training, lockstep
 from icy.training.job import Job, Outcome
+from icy.training.lockstep import Lockstep
 
 
 class _Killed(BaseException):
@@ -35,20 +36,20 @@ def leave_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lockstep, "DRAWN_AT_ONCE", 4)
 
 
-def killed(of: Job, stack: type[Any], after: int) -> list[Outcome]:
-    """Train a job until its stacks, of this class, have saved `after` checkpoints; return the outcomes so far."""
-    save, count, ended = stack.save_if_due, 0, list[Outcome]()
+def killed(of: Job, after: int) -> list[Outcome]:
+    """Train a job until its stacks have saved `after` checkpoints; return the outcomes so far."""
+    save, count, ended = Lockstep.save_if_due, 0, list[Outcome]()
 
-    def counted(run: Any) -> None:
+    def counted(loop: Lockstep) -> None:
         nonlocal count
-        save(run)
-        count += 1
+        save(loop)
+        count += loop.checkpoints._used  # pre-training saves none
         if count == after:
             raise _Killed
 
     with pytest.MonkeyPatch.context() as patched:
         leave_often(patched)
-        patched.setattr(stack, "save_if_due", counted)
+        patched.setattr(Lockstep, "save_if_due", counted)
         with pytest.raises(_Killed):
             ended.extend(of.train())
     return ended

@@ -21,16 +21,16 @@ from icy.experiments.e2e import pair_jobs
 from icy.experiments.plan import make_plan
 from icy.experiments.probe import probe_jobs
 from icy.languages.meanings import MeaningSpace
-from icy.training.engine import Run, train
+from icy.training.engine import Probes
 from icy.training.language_job import LanguageJob
 from icy.training.learners import accuracy, supervised_loss
+from icy.training.lockstep import Lockstep
 from icy.training.pair_settings import EndToEndRequest
 from icy.training.probe_settings import ProbeRequest, ProbeSettings
 from icy.training.task_models import make_model
 from tests.cores import needs_native
 from tests.helpers import mark_others
 from tests.training.helpers import job, outcomes
-from tests.training.resuming import killed, numbers, resumed
 
 # -- training on messages of different lengths: what follows the end token does not count ------------------------------
 
@@ -102,10 +102,10 @@ def test_native_code_computes_the_same(representation: str) -> None:
     found = []
     for engine in ("native", "broadcast"):
         of = ending("sender/FC2L", [("concat", 1), ("rot", 2)], representation=representation, engine=engine)
-        run = Run(replace(of, baselines={1: 1, 2: 1}))
-        run.rehearse(5)
-        assert run.learner.engine == engine
-        found.append((run.learner.losses(), run._read("check", 64), *run.learner.weights(1).values()))
+        course = Probes(replace(of, baselines={1: 1, 2: 1}))
+        Lockstep(course).advance(5)
+        assert course.learner.engine == engine
+        found.append((course.learner.losses(), course._read("check", 64), *course.learner.weights(1).values()))
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(torch.as_tensor(one).double(), torch.as_tensor(other).double(), atol=1e-5, rtol=1e-5)
 
@@ -120,13 +120,6 @@ def test_alone_equals_in_a_stack() -> None:
             together[key].curve,
             together[key].steps,
         )
-
-
-def test_a_killed_training_resumes_to_the_same_bits(tmp_path: Path) -> None:
-    of = ending("sender/FC2L", [("concat", 1), ("rot", 1)], keep_models=True, folder=str(tmp_path))
-    ended = killed(of, Run, 7)
-    whole = train(replace(of, folder=str(tmp_path / "whole")))
-    assert numbers(resumed(of, ended)) == numbers(list(whole))
 
 
 # -- senders that are restricted to the vocabulary, and keys of results that are not -----------------------------------

@@ -23,6 +23,7 @@ from icy.training.engine import train
 from icy.training.job import Outcome, Reading, Replicate
 from icy.training.language_job import LanguageJob
 from icy.training.learners import Learner, make_learner
+from icy.training.lockstep import Lockstep
 from icy.training.probe_settings import ProbeSettings
 from icy.training.task_models import make_model
 from tests.cores import both_engines
@@ -441,9 +442,9 @@ def test_published_steps_count_from_zero(play: Any) -> None:
 @pytest.mark.parametrize("fresh", [True, False])
 def test_the_reading_that_stopped_a_run_is_reported_only_if_asked(monkeypatch: pytest.MonkeyPatch, fresh: bool) -> None:
     purposes: list[str] = []
-    original = engine.Run._read
+    original = engine.Probes._read
     monkeypatch.setattr(
-        engine.Run, "_read", lambda run, purpose, *more: purposes.append(purpose) or original(run, purpose, *more)
+        engine.Probes, "_read", lambda run, purpose, *more: purposes.append(purpose) or original(run, purpose, *more)
     )
     settings = replace(SETTINGS, fresh_reading=fresh)
     outcome = outcomes(job("sender/FC2L", [("rot", 1)], training=settings, baselines={1: 20}))["rot", 1]
@@ -517,9 +518,9 @@ def test_weights_do_not_depend_on_the_stack(model: str, how: str) -> None:
 
     def trained(seeds: tuple[int, ...], place: int) -> Tensor:
         replicates = tuple(Replicate("concat", seed) for seed in seeds)
-        run = engine.Run(LanguageJob(settings=budget, replicates=replicates, engine=how))
-        run._update(3)
-        return torch.cat([value.flatten() for value in run.learner.weights(place).values()])
+        course = engine.Probes(LanguageJob(settings=budget, replicates=replicates, engine=how))
+        Lockstep(course).advance(3)
+        return torch.cat([value.flatten() for value in course.learner.weights(place).values()])
 
     alone = trained((7,), 0)
     assert torch.equal(alone, trained((7, 8, 9), 0))

@@ -14,8 +14,9 @@ from icy.core.representations import get_representation
 from icy.grammars import make_language
 from icy.languages.meanings import MeaningSpace
 from icy.training.batches import Batches
-from icy.training.engine import Run
+from icy.training.engine import Probes
 from icy.training.learners import Learner, accuracy, make_learner, supervised_loss
+from icy.training.lockstep import Lockstep
 from icy.training.native import NativeLearner
 from icy.training.probe_settings import ProbeSettings
 from icy.training.task_models import make_model
@@ -97,16 +98,17 @@ def test_readings_draw_the_same_batches(
 )
 def test_a_run_is_the_same_with_batches_of_pytorch(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     of = replace(job(model, [("concat", 1), ("rot", 1), ("rot", 2)], baselines={1: 1, 2: 1}), engine="native")
-    found = Run(of)
-    readings = []
+    found, readings = Probes(of), []
+    loop = Lockstep(found)
     for _ in range(3):
-        found.advance(found.updates + 4)
-        readings.append([reading.accuracy for reading in found._check()])
+        loop.advance(found.updates + 4)
+        readings.append([reading.accuracy for reading in found.read()])
     monkeypatch.setattr(Batches, "drawing", lambda *_: None)
-    expected = Run(of)
+    expected = Probes(of)
+    loop = Lockstep(expected)
     for reading in readings:
-        expected.advance(expected.updates + 4)
-        assert [r.accuracy for r in expected._check()] == reading
+        loop.advance(expected.updates + 4)
+        assert [r.accuracy for r in expected.read()] == reading
     for place in range(3):
         assert_same_bits(found.learner, place, expected.learner, place)
 

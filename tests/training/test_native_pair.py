@@ -19,8 +19,9 @@ from icy.core.representations import REPRESENTATIONS, SOFT, Codebook, Soft
 from icy.training.gradient import GradientLearner
 from icy.training.job import Replicate
 from icy.training.learners import Learner, make_learner
+from icy.training.lockstep import Lockstep
 from icy.training.native import NativePairLearner
-from icy.training.pair_game import PairStack, PlayingPair, _Tally
+from icy.training.pair_game import PairGame, _Tally, new_players
 from icy.training.pair_settings import EndToEndSettings
 from icy.training.task_models import Pair, make_pair
 from icy.training.task_models import link_of as representation_of
@@ -239,10 +240,10 @@ def test_games_give_the_same_readings_with_both_engines(link: str, tmp_path: Pat
     readings = []
     for how in ("native", "broadcast"):
         of, replicates = pair_task("FC2L", "FC2L", link), [Replicate(SCRATCH, seed) for seed in SEEDS]
-        players = [PlayingPair(r, 30, make_pair(of, r.seed, of.training)) for r in replicates]
-        game = PairStack(pair_job(tmp_path, replicates, of, engine=how), players)
+        job = pair_job(tmp_path, replicates, of, engine=how)
+        game = PairGame(job, [new_players(job, replicate) for replicate in replicates])
+        Lockstep(game).advance(30)
         assert isinstance(game.learner, NativePairLearner) == (how == "native")
-        game.advance(30)
         readings.append(torch.tensor([row[:4] for row in game._read("check")]))
     torch.testing.assert_close(*readings, atol=0.02, rtol=1e-2)
 

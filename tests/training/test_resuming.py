@@ -16,9 +16,9 @@ from torch import nn
 import icy
 from icy.records.store import CHECKPOINTS, RECORDS
 from icy.training import lockstep
-from icy.training.engine import Run, train
+from icy.training.engine import Probes, train
 from icy.training.gradient import GradientLearner
-from icy.training.lockstep import Checkpoint, sweep_checkpoints
+from icy.training.lockstep import Checkpoint, Checkpoints, Lockstep, sweep_checkpoints
 from icy.training.native import NativeLearner
 from tests.cores import needs_native
 from tests.helpers import all_numbers
@@ -40,7 +40,7 @@ REPLICATES = [(grammar, seed) for seed in (1, 2) for grammar in ("concat", "perm
 )
 def test_a_killed_training_resumes_to_the_same_bits(model: str, after: int, how: str, tmp_path: Path) -> None:
     of = job(model, REPLICATES, protocol="acquire", engine=how, keep_models=True, folder=str(tmp_path))
-    ended = killed(of, Run, after)
+    ended = killed(of, after)
     assert updates_of(tmp_path) == [{1: 4, 7: 24}[after]] * len(REPLICATES)
     whole = train(replace(of, folder=str(tmp_path / "whole")))
     assert numbers(resumed(of, ended)) == numbers(list(whole))
@@ -51,7 +51,7 @@ def test_a_killed_training_resumes_to_the_same_bits(model: str, after: int, how:
 def test_the_grid_of_checks_goes_on(growth: float, tmp_path: Path) -> None:
     settings = replace(SETTINGS, check_every=None, check_growth=growth)
     of = job("sender/FC2L", REPLICATES, protocol="acquire", training=settings, folder=str(tmp_path))
-    ended = killed(of, Run, 12)
+    ended = killed(of, 12)
     whole = train(replace(of, folder=str(tmp_path / "whole")))
     assert numbers(resumed(of, ended)) == numbers(list(whole))
 
@@ -69,7 +69,7 @@ def test_modules_of_all_kinds_resume(model: str, tmp_path: Path) -> None:
     model = dropping() if model == "loop" else model
     replicates, baselines = [("perm", 1), ("rot", 2)], {1: 60, 2: 60}
     of = job(model, replicates, baselines=baselines, keep_models=True, folder=str(tmp_path))
-    ended = killed(of, Run, 5)
+    ended = killed(of, 5)
     assert updates_of(tmp_path)[0] > 0
     whole = train(replace(of, folder=str(tmp_path / "whole")))
     assert numbers(resumed(of, ended)) == numbers(list(whole))
@@ -80,14 +80,14 @@ def test_replicates_that_ended_before_their_baseline_are_trained_separately(
 ) -> None:
     """It was held back, so that its last checkpoint is older than that of the baseline it waits for."""
 
-    def read(run: Run, purpose: str, size: int, which: list[int] | None = None) -> list[float]:
-        some = run.active if which is None else [run.active[i] for i in which]
-        return [float(run.updates >= {"perm": 20, "concat": 50, "rot": 70}[r.condition]) for r in some]
+    def read(course: Probes, purpose: str, size: int, which: list[int] | None = None) -> list[float]:
+        conditions = [course.active[i].replicate.condition for i in which or range(len(course.active))]
+        return [float(course.updates >= {"perm": 20, "concat": 50, "rot": 70}[one]) for one in conditions]
 
-    monkeypatch.setattr(Run, "_read", read)
+    monkeypatch.setattr(Probes, "_read", read)
     replicates = [("concat", 1), ("perm", 1), ("rot", 1)]
     of = job("sender/FC2L", replicates, protocol="acquire", keep_models=True, folder=str(tmp_path))
-    assert killed(of, Run, 10) == []
+    assert killed(of, 10) == []
     assert updates_of(tmp_path) == [18, 34, 34]
     caplog.set_level("INFO")
     found = numbers(list(train(of)))
@@ -103,7 +103,7 @@ def test_replicates_ahead_of_their_baseline_wait_for_it(tmp_path: Path, caplog: 
     """As where the file of the baseline was damaged."""
     of = job("sender/FC2L", REPLICATES, protocol="acquire", folder=str(tmp_path))
     whole = numbers(list(train(replace(of, folder=str(tmp_path / "whole")))))
-    assert killed(of, Run, 5) == []
+    assert killed(of, 5) == []
     baseline = next(r for r in of.replicates if of.is_baseline(r))
     (tmp_path / CHECKPOINTS / f"{of.key(baseline)}.pt").unlink()
     caplog.set_level("INFO")
@@ -116,7 +116,7 @@ def test_replicates_ahead_of_their_baseline_wait_for_it(tmp_path: Path, caplog: 
 def test_training_with_an_unusable_checkpoint_starts_again(damage: str, tmp_path: Path, caplog: Any) -> None:
     of = job("sender/FC2L", REPLICATES, protocol="acquire", folder=str(tmp_path))
     whole = numbers(list(train(replace(of, folder=str(tmp_path / "whole")))))
-    assert killed(of, Run, 5) == []
+    assert killed(of, 5) == []
     for path in (tmp_path / CHECKPOINTS).glob("*.pt"):
         state = torch.load(path, weights_only=True)
         if damage == "file":
@@ -134,7 +134,7 @@ def test_training_with_an_unusable_checkpoint_starts_again(damage: str, tmp_path
 def test_out_of_memory_while_resuming_is_not_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the job trains it in halves."""
     of = job("sender/RNNAutoReg:LSTM", REPLICATES, protocol="acquire", folder=str(tmp_path))
-    killed(of, Run, 5)
+    killed(of, 5)
 
     def resume(*_: Any) -> None:
         raise MemoryError
@@ -158,7 +158,7 @@ class Remembers(Plain):
 
 def test_a_model_with_an_unknown_store_starts_again(tmp_path: Path, caplog: Any) -> None:
     of = job(plug_in(Remembers), [("perm", 1)], baselines={1: 60}, folder=str(tmp_path))
-    killed(of, Run, 5)
+    killed(of, 5)
     (ended,) = train(of)
     assert [steps for steps, _ in ended.curve] == [10, 20, 30, 40, 50, 60]
     assert "is not an icy.models.base.MemoryModel" in caplog.text
@@ -168,11 +168,11 @@ def test_checks_that_take_long_leave_checkpoints_in_between(tmp_path: Path, monk
     """A large model makes few updates at once, whatever the grid of checks."""
     monkeypatch.setattr(lockstep, "LONGEST", 1e-9)  # every update takes longer
     settings = replace(SETTINGS, check_every=80)
-    run = Run(job("sender/FC2L", [("concat", 1)], training=settings, folder=str(tmp_path)))
+    course = Probes(job("sender/FC2L", [("concat", 1)], training=settings, folder=str(tmp_path)))
     made: list[int] = []
-    update = run._update
-    monkeypatch.setattr(run, "_update", lambda count: (made.append(count), update(count)))
-    run.advance(70)
+    update = course.update
+    monkeypatch.setattr(course, "update", lambda count: (made.append(count), update(count)))
+    Lockstep(course).advance(70)
     assert made == [64, 1, 1, 1, 1, 1, 1]
 
 
@@ -225,13 +225,16 @@ def test_unused_missing_and_damaged_checkpoints_are_not_resumed(
 
 def test_when_one_is_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After some seconds, or more where they take long, so that they take no more than their share of the time."""
-    assert not Checkpoint(tmp_path, "key", "a training").due
+    of = job("sender/FC2L", [("concat", 1)], folder=str(tmp_path))
+    one = Checkpoints(of)
+    assert not one.due
     monkeypatch.setattr(lockstep, "SECONDS", 0.0)
-    one = Checkpoint(tmp_path, "key", "a training")
     assert one.due
-    assert not Checkpoint(tmp_path, "key", "a training", used=False).due
+    assert not Checkpoints(of.for_travel()).due
     monkeypatch.setattr(lockstep, "SHARE", 1e-9)
-    one.save(STATE)
+    course = Probes(of)
+    one.resume(course)
+    one.save(course)
     assert not one.due
     monkeypatch.setattr(lockstep, "SHARE", math.inf)
     assert one.due

@@ -457,7 +457,7 @@ def recall_rows(request: Any) -> list[Job]:
     return [_job(RecallAgentSettings, request, how, task.representation, core=core, game=task)]
 
 
-# -- the kinds of jobs. Their functions are addresses, because they import torch -----------------------------------
+# -- the kinds of jobs -------------------------------------------------------------------------------------------------
 
 
 def language_conventions(config: Fields) -> dict[str, dict[str, Any]]:
@@ -481,7 +481,7 @@ S2B = JobKind(
     settings=AgentSettings,
     rows=agent_rows,
     train="icy.s2b.agents.agent_run:train",
-    rehearse="icy.s2b.agents.agent_run:seconds_per_update",
+    rehearse="icy.s2b.agents.agent_run:rehearse",
     table="icy.analysis.tables.s2b:training_table",
     measures=(
         *("support", "floor", "constant_floor", "observations", "cpu_seconds", "topsim", "posdis", "bosdis"),
@@ -501,7 +501,7 @@ RECALL = JobKind(
     settings=RecallAgentSettings,
     rows=recall_rows,
     train="icy.s2b.agents.agent_run:train",
-    rehearse="icy.s2b.agents.agent_run:seconds_per_update",
+    rehearse="icy.s2b.agents.agent_run:rehearse",
     table="icy.analysis.tables.s2b:recall_table",
     measures=("first_shot", "chance", "no_memory", "one_game", "reconstructed", "observations", "cpu_seconds"),
     curve=("steps", "accuracy", "first_shot", "observations", "reconstructed"),

@@ -23,6 +23,7 @@ from icy.experiments.sweep_file import read_sweep
 from icy.records.kinds import job_kind
 from icy.records.store import CHECKPOINTS
 from icy.s2b import AcquisitionSettings, GameSettings, ease_of_acquisition, evaluate, never_listening
+from icy.s2b.agents.agent_run import Agents
 from icy.s2b.agents.kinds import AgentRequest, AgentSettings
 from icy.s2b.agents.learners import LEARNERS, learners_called, make_r2d2
 from icy.s2b.agents.r2d2.r2d2_learning import R2D2Settings
@@ -248,11 +249,12 @@ def test_killed_and_resumed_equals_uninterrupted(learner: str, tmp_path: Path, m
     whole |= {"keep_models": True, "report_every": 10, "options": SMALL[learner]}
     whole["settings"] = whole["settings"] | (SHORT if learner == "r2d2" else {})
     (state,) = kill_at_checkpoint('icy.train("s2b", ', out, whole)
-    reached = state["training"]["updates"]
+    reached = state["updates"]
     assert 0 < reached < UPDATES
     assert load_records_or_none(out) == []
     seen: list[int] = []
-    monkeypatch.setattr("icy.s2b.agents.agent_run.AgentRun._read", _noting(seen))
+    real = Agents.read
+    monkeypatch.setattr(Agents, "read", lambda course: seen.append(course.updates) or real(course))
     icy.train("s2b", out=out, progress=False, **whole)
     assert seen[0] >= reached  # resumed from the checkpoint
     assert not (out / CHECKPOINTS).exists()
@@ -266,31 +268,6 @@ def load_records_or_none(folder: Path) -> list[Any]:
     return list((folder / "records").glob("*.json"))
 
 
-def _noting(seen: list[int]) -> Any:
-    from icy.s2b.agents.agent_run import AgentRun
-
-    real = AgentRun._read
-
-    def read(self: Any, report: Any) -> None:
-        seen.append(self.training.updates)
-        real(self, report)
-
-    return read
-
-
-@pytest.mark.slow
-def test_a_training_with_a_damaged_checkpoint_starts_again(tmp_path: Path) -> None:
-    spec = AgentRequest.asked(out=str(tmp_path), settings=FEW, **{n: v for n, v in TINY.items() if n != "progress"})
-    job = make_plan(spec).rows[0].job
-    path = tmp_path / CHECKPOINTS / f"{job.key(job.replicates[0])}.pt"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"no checkpoint")
-    train(tmp_path)
-    train(tmp_path / "whole")
-    assert all_numbers(tmp_path) == all_numbers(tmp_path / "whole")
-    assert not path.exists()
-
-
 @pytest.mark.slow
 def test_a_training_that_cannot_save_a_checkpoint_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -299,7 +276,7 @@ def test_a_training_that_cannot_save_a_checkpoint_continues(
     monkeypatch.setattr("icy.training.lockstep.SHARE", math.inf)
     (tmp_path / CHECKPOINTS).write_text("no folder")
     train(tmp_path, seeds=1)
-    assert "No checkpoint of pairs+ppo, seed 123" in caplog.text
+    assert "No checkpoint of pairs+ppo on posdis, seed 123" in caplog.text
     train(tmp_path / "whole", seeds=1)
     assert all_numbers(tmp_path) == all_numbers(tmp_path / "whole")
 

@@ -160,7 +160,7 @@ def test_a_chain_killed_within_a_generation_resumes_to_the_same_bits(learner: st
     whole = list(replace(job, folder=str(tmp_path / "whole")).train())
     moments = 0
 
-    def count(stack: Lockstep) -> None:
+    def count(loop: Lockstep) -> None:
         nonlocal moments
         moments += 1
 
@@ -170,7 +170,7 @@ def test_a_chain_killed_within_a_generation_resumes_to_the_same_bits(learner: st
         list(replace(job, folder=str(tmp_path / "counted")).train())
     for share in (0.15, 0.6, 0.95):
         of = replace(job, folder=str(tmp_path / f"{share}"))
-        ended = killed(of, Lockstep, int(share * moments))
+        ended = killed(of, int(share * moments))
         assert not ended
         assert len(list((tmp_path / f"{share}" / CHECKPOINTS).iterdir())) == 2
         assert texts(resumed(of, ended)) == texts(whole)

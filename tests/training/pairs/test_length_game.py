@@ -20,7 +20,8 @@ from icy.records.store import CHECKPOINTS
 from icy.training import pair_training as pairs_training
 from icy.training.job import Outcome, Replicate
 from icy.training.language_job import PairJob
-from icy.training.pair_game import PairStack, PlayingPair, _Tally
+from icy.training.lockstep import Lockstep
+from icy.training.pair_game import PairGame, Players, _Tally
 from icy.training.pair_settings import EndToEndSettings
 from icy.training.task_models import make_pair
 from tests.cores import both_engines
@@ -67,7 +68,7 @@ def test_engines_agree(representation: str, tmp_path: Path) -> None:
 def test_a_killed_training_resumes_to_the_same_bits(population: dict[str, int], how: str, tmp_path: Path) -> None:
     of = pair_job(tmp_path, REPLICATES[:2], task(**population), engine=how)
     whole = numbers(list(of.train()))
-    assert killed(of, PairStack, 3) == []
+    assert killed(of, 3) == []
     assert updates_of(tmp_path)
     assert numbers(resumed(of, [])) == whole
 
@@ -81,8 +82,8 @@ def test_messages_that_never_end_have_the_curve_of_messages_of_a_fixed_length(tm
         pair = make_pair(of, 1, SETTINGS)
         with torch.no_grad():
             pair.sender.out.bias[-1] = -100  # type: ignore[union-attr, index, operator]
-        game = PairStack(pair_job(tmp_path, REPLICATES[:1], of), [PlayingPair(REPLICATES[0], 12, pair)])
-        (outcome,) = game.play(None)
+        game = PairGame(pair_job(tmp_path, REPLICATES[:1], of), [Players(REPLICATES[0], steps=12, models=[pair])])
+        (outcome,) = Lockstep(game).outcomes()
         both.append(outcome)
     assert_same_curve(*both)
     assert both[1].extra["mean_length"] == fixed.message_length
@@ -91,15 +92,17 @@ def test_messages_that_never_end_have_the_curve_of_messages_of_a_fixed_length(tm
 
 def test_lengths_are_of_greedy_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     of, (replicate, *_) = task(), REPLICATES
-    game = PairStack(pair_job(tmp_path, [replicate], of), [PlayingPair(replicate, 12, make_pair(of, 1, SETTINGS))])
+    game = PairGame(
+        pair_job(tmp_path, [replicate], of), [Players(replicate, steps=12, models=[make_pair(of, 1, SETTINGS)])]
+    )
 
-    def scores(meanings: Tensor, messages: Tensor) -> list[Tensor]:
+    def scores(meanings: Tensor, *_: Any) -> list[Tensor]:
         sent = one_hot(torch.tensor([0, 1, 4, 2, 2]).expand(*meanings.shape[:2], 5), 5)  # ends after two tokens
         return [sent, one_hot(meanings, 3), one_hot(meanings, 3)]
 
     monkeypatch.setattr(game, "_scores", scores)
     game._note(game._read("check"), [0])
-    assert game.players[0].before["length_curve"][-1] == [0, 2.0]
+    assert game.active[0].before["length_curve"][-1] == [0, 2.0]
 
 
 def test_the_accuracy_of_training_batches_is_that_of_whole_messages() -> None:
@@ -142,7 +145,7 @@ def test_a_killed_game_resumes_to_the_same_bits(
     settings = replace(SETTINGS, training_readings=readings == "training")
     of = long_job(tmp_path, engine=how, training=settings)
     whole = numbers(list(of.train()))
-    assert killed(of, PairStack, after) == []
+    assert killed(of, after) == []
     assert updates_of(tmp_path) == [{1: 4, 3: 10}[after]] * len(LEARNERS)
     monkeypatch.setattr(pairs_training, "pretrain", None)
     assert numbers(resumed(of, [])) == whole
@@ -156,7 +159,7 @@ def test_games_with_a_length_relative_to_concat_resume(tmp_path: Path) -> None:
     whole = list(of.train())
     steps = [outcome.steps for outcome in whole]
     assert len(set(steps)) > 1
-    ended = killed(replace(of, replicates=LEARNERS[2:5]), PairStack, min(steps) // 4 + 3)
+    ended = killed(replace(of, replicates=LEARNERS[2:5]), min(steps) // 4 + 3)
     assert ended
     assert len(updates_of(tmp_path)) == 3 - len(ended)
     assert numbers(resumed(of, ended)) == numbers(whole)
@@ -167,7 +170,7 @@ def test_a_game_of_fixed_length_goes_on_without_concat(tmp_path: Path, monkeypat
     """Which is asked for later, and trained first."""
     of = long_job(tmp_path, [Replicate("concat", 1), Replicate("perm", 1)])
     whole = numbers(list(of.train()))
-    killed(replace(of, replicates=of.replicates[1:]), PairStack, 3)
+    killed(replace(of, replicates=of.replicates[1:]), 3)
     begun: list[tuple[str, ...]] = []
     real = pairs_training.pretrain
 
@@ -185,7 +188,7 @@ def test_a_game_of_fixed_length_goes_on_without_concat(tmp_path: Path, monkeypat
 def test_pairs_with_an_unusable_checkpoint_are_pre_trained_again(damage: str, tmp_path: Path, caplog: Any) -> None:
     of = long_job(tmp_path)
     whole = numbers(list(of.train()))
-    killed(of, PairStack, 3)
+    killed(of, 3)
     for path in (tmp_path / CHECKPOINTS).glob("*.pt"):
         state = torch.load(path, weights_only=True)
         torch.save(state | {damage: {"weights": {}}}, path)

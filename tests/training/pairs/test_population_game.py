@@ -21,8 +21,9 @@ from icy.records.store import CHECKPOINTS
 from icy.training.batches import Batches
 from icy.training.job import Outcome, Replicate
 from icy.training.language_job import PairJob
-from icy.training.pair_game import FAR, PairStack, PlayingPair
-from icy.training.population_game import PopulationLearner, PopulationStack, agreement
+from icy.training.lockstep import Lockstep
+from icy.training.pair_game import FAR, PairGame, new_players
+from icy.training.population_learner import PopulationLearner, agreement
 from icy.training.populations import Population, member_seed
 from icy.training.task_models import link_of as representation_of
 from icy.training.task_models import make_pair
@@ -46,9 +47,11 @@ def job(
     return pair_job(folder, REPLICATES, task, engine=engine)
 
 
-def stack_of(of: PairJob) -> PopulationStack:
-    players = [PlayingPair(r, 12, make_pair(of.settings, r.seed, of.training)) for r in of.replicates]
-    return PopulationStack(of, players)
+def advanced(of: PairJob) -> PairGame:
+    """Return the game of a job after some updates."""
+    game = PairGame(of, [new_players(of, replicate) for replicate in of.replicates])
+    Lockstep(game).advance(UPDATES)
+    return game
 
 
 def plain_loop(of: PairJob, seed: int, updates: int) -> dict[str, list[nn.Module]]:
@@ -119,8 +122,7 @@ def test_a_population_equals_a_plain_loop_over_pairings(
     population: Population, representation: str, how: str, tmp_path: Path
 ) -> None:
     of = job(tmp_path, population, representation, engine=how)
-    game = stack_of(of)
-    game.advance(UPDATES)
+    game = advanced(of)
     assert game.learner.engine == how
     for place, seed in enumerate(SEEDS):
         agents, learned = plain_loop(of, seed, UPDATES), game.learner.weights(place)
@@ -131,13 +133,18 @@ def test_a_population_equals_a_plain_loop_over_pairings(
                     torch.testing.assert_close(found[name], value.detach(), atol=2e-4, rtol=2e-3)
 
 
+class PopulationOfOne(Population):
+    """A pair that is trained as a population."""
+
+    is_pair = False  # type: ignore[assignment]
+
+
 def test_a_population_of_one_pair_equals_the_pair(tmp_path: Path) -> None:
     """To the bit, but for the norm of clipping, which is of each agent."""
     of = job(tmp_path, Population(), engine="broadcast", training=replace(SETTINGS, clip_norm=None))
-    pairs = PairStack(of, [PlayingPair(r, 12, make_pair(of.settings, r.seed, of.training)) for r in REPLICATES])
-    game = stack_of(of)
-    for stack in (pairs, game):
-        stack.advance(UPDATES)
+    pairs, game = advanced(of), PairGame(of, [new_players(of, replicate) for replicate in REPLICATES])
+    game.population = PopulationOfOne()
+    Lockstep(game).advance(UPDATES)
     for place in range(len(SEEDS)):
         expected, found = pairs.learner.weights(place), game.learner.weights(place)
         assert {name.removeprefix("0."): value.tolist() for name, value in found.items()} == {
@@ -175,8 +182,8 @@ def test_populations_together_equal_populations_alone(
 def test_a_killed_population_resumes_to_the_same_bits(population: Population, how: str, tmp_path: Path) -> None:
     of = replace(job(tmp_path, population, "gumb", how, updates=24, report_every=10), keep_models=True)
     whole = numbers(list(of.train()))
-    assert killed(of, PopulationStack, 3) == []
-    assert updates_of(tmp_path) == [10] * len(REPLICATES)
+    assert killed(of, 3) == []
+    assert len(updates_of(tmp_path)) == len(REPLICATES)
     assert numbers(resumed(of, [])) == whole
     assert not (tmp_path / CHECKPOINTS).exists()
 
@@ -248,8 +255,7 @@ def test_agreement_is_the_mean_share_of_equal_tokens_over_pairs_of_senders() -> 
 def test_the_accuracy_of_each_pairing_is_of_this_sender_and_this_receiver(tmp_path: Path) -> None:
     """The matrix of a stack after a few updates equals accuracies of agents in a plain loop."""
     of = job(tmp_path, Population(2, 3))
-    game = stack_of(replace(of, replicates=REPLICATES[:1]))
-    game.advance(UPDATES)
+    game = advanced(replace(of, replicates=REPLICATES[:1]))
     game._read("check")
     drawn, _ = game.draws.batches("check", FAR + UPDATES, 1, SETTINGS.evaluation_size)
     agents, shown = plain_loop(of, SEEDS[0], UPDATES), drawn[0, 0]

@@ -17,7 +17,7 @@ from icy.core.noise import Noise
 from icy.core.representations import SOFT, LearnedCodebook, one_hot
 from icy.languages.language import Language
 from icy.training.job import Outcome, Reading, Replicate
-from icy.training.pair_game import PairStack, PlayingPair, _Tally
+from icy.training.pair_game import PairGame, Players, _Tally
 from icy.training.pair_settings import EndToEndSettings
 from icy.training.pair_training import train_pairs
 from icy.training.task_models import Pair, make_pair, try_pair
@@ -135,9 +135,11 @@ def wrong_at(places: list[int], targets: Tensor, choices: int) -> Tensor:
 def test_accuracies_of_a_pair_are_of_single_values_and_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The three accuracies are separate: of the pair, of the sender's words, of the receiver on the language."""
     replicate, task = Replicate("perm", 1), pair_task()
-    game = PairStack(pair_job(tmp_path, [replicate], task), [PlayingPair(replicate, 12, make_pair(task, 1, SETTINGS))])
+    game = PairGame(
+        pair_job(tmp_path, [replicate], task), [Players(replicate, steps=12, models=[make_pair(task, 1, SETTINGS)])]
+    )
 
-    def scores(meanings: Tensor, messages: Tensor) -> list[Tensor]:
+    def scores(meanings: Tensor, messages: Tensor, *_: Any) -> list[Tensor]:
         return [wrong_at([2], messages, 5), wrong_at([1], meanings, 3), wrong_at([], meanings, 3)]
 
     monkeypatch.setattr(game, "_scores", scores)
