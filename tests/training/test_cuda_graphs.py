@@ -14,14 +14,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from icy.config.settings import TrainingSettings, settings_for
+from icy.core import gpu as gpus
 from icy.core.errors import InvalidSettingError
+from icy.core.gpu import products_in
 from icy.core.noise import Noise
 from icy.core.registry import registry
 from icy.core.representations import get_representation
 from icy.experiments.plan import make_plan
 from icy.languages.meanings import MeaningSpace
 from icy.training.engine import train
-from icy.training.gradient import GradientLearner, _products
+from icy.training.gradient import GradientLearner
 from icy.training.job import Job
 from icy.training.learners import make_learner, supervised_loss
 from icy.training.probe_settings import ProbeRequest, ProbeSettings
@@ -46,9 +48,8 @@ def recording(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return replay
 
-    for one in (CapturedUpdates, CapturedCall):
-        monkeypatch.setattr(one, "capture", staticmethod(capture))
-        monkeypatch.setattr(one, "warm_up", staticmethod(lambda operations: operations()))
+    monkeypatch.setattr(gpus, "capture", capture)
+    monkeypatch.setattr(gpus, "warm_up", lambda operations: operations())
     return events
 
 
@@ -70,8 +71,8 @@ def test_updates_that_cannot_be_captured_run_plainly(monkeypatch: pytest.MonkeyP
     def refuse(operations: Callable[[], None]) -> Callable[[], None]:
         raise RuntimeError("operation not permitted when stream is capturing\nand more")
 
-    monkeypatch.setattr(CapturedUpdates, "capture", staticmethod(refuse))
-    monkeypatch.setattr(CapturedUpdates, "warm_up", staticmethod(lambda operations: operations()))
+    monkeypatch.setattr(gpus, "capture", refuse)
+    monkeypatch.setattr(gpus, "warm_up", lambda operations: operations())
     seen: list[int] = []
     issued = CapturedUpdates(lambda x: seen.append(int(x)), "Strange")
     with caplog.at_level(logging.WARNING):
@@ -180,10 +181,10 @@ def test_products_are_as_asked_within_an_update_and_as_before_after_it(asked: bo
     """PyTorch's convolutions use TF32 by default, so full precision must be set."""
     places: Any = (torch.backends.cuda.matmul, torch.backends.cudnn)
     before = [place.allow_tf32 for place in places]
-    with _products(asked):
+    with products_in(asked):
         assert [place.allow_tf32 for place in places] == [asked, asked]
     assert [place.allow_tf32 for place in places] == before == [False, True]
-    with _products(None):  # without a GPU
+    with products_in(None):  # without a GPU
         assert [place.allow_tf32 for place in places] == before
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,16 @@ from icy.training.probe_settings import ProbeRequest
 META = torch.device("meta")
 SENDER, RECEIVER = "RNNAutoReg:GRU", "RNN1L:GRU"
 FEW = (
-    "sender/FC2L",
-    "sender/HierZero:GRU",
-    "sender/Transformer",
-    "sender/RNNSampling:SRU",
-    "receiver/CNN",
-    "receiver/Hier:LSTM",
-)
+    *("sender/FC2L", "sender/HierZero:GRU", "sender/Transformer", "sender/RNNSampling:SRU"),
+    *("receiver/CNN", "receiver/Hier:LSTM"),
+)  # in all representations
+USUAL = ("sender/FC2L", "sender/HierZero:GRU", "pair, soft", "game of images")  # others are slow
 MODELS = [e.qualified for e in registry.match("*", "sender", "receiver")]
+
+
+def quick_first(names: Iterable[str]) -> list[Any]:
+    """Return names as parameters; all but a few are slow."""
+    return [pytest.param(name, marks=() if name in USUAL else pytest.mark.slow) for name in names]
 
 
 def trained(request: RunRequest, caplog: pytest.LogCaptureFixture) -> Outcome:
@@ -57,7 +59,7 @@ def probe_of(model: str, tmp_path: Path, representation: str) -> ProbeRequest:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("model", [pytest.param(m, marks=() if m in FEW else pytest.mark.slow) for m in MODELS])
+@pytest.mark.parametrize("model", quick_first(MODELS))
 def test_a_model_trains_and_is_captured(model: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     entry = registry.get(model)
     of_memory = entry.name in ("hashtable", "kNN")  # it stores examples on the CPU
@@ -103,7 +105,7 @@ KINDS: dict[str, Callable[[str], RunRequest]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", quick_first(KINDS))
 def test_a_kind_of_job_trains_and_is_captured(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     outcome = trained(KINDS[kind](str(tmp_path)), caplog)
     assert (outcome.reason, outcome.engine) == ("steps", "broadcast+graph")
