@@ -6,6 +6,7 @@ with its reason.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -45,7 +46,7 @@ def product_name(device: str) -> str | None:
 
 def in_use() -> bool:
     """Return whether this process has used a GPU, after which it must not be copied."""
-    return torch.cuda.is_initialized()
+    return bool(torch.cuda.is_initialized())
 
 
 def resolve(device: str) -> str:
@@ -123,7 +124,7 @@ def products_in(tf32: bool | None) -> Iterator[None]:
     if tf32 is None:
         yield
         return
-    places = torch.backends.cuda.matmul, torch.backends.cudnn  # of the second, PyTorch's default is TF32
+    places: tuple[Any, Any] = torch.backends.cuda.matmul, torch.backends.cudnn  # of the second, PyTorch's default is TF32
     before = [place.allow_tf32 for place in places]
     for place in places:
         place.allow_tf32 = tf32

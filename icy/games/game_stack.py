@@ -195,4 +195,4 @@ def rehearse(job: Job, updates: int) -> float:
     scoring = SCORING * learning.turns * len(job.replicates)
     plays = steps / learning.epoch + FINAL_PLAYS
     evaluations = plays * learning.turns / learning.batch_size * FORWARD  # in updates; they have only forward passes
-    return update * (1 + evaluations / steps) + scoring / steps
+    return float(update * (1 + evaluations / steps) + scoring / steps)

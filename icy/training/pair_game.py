@@ -135,7 +135,7 @@ class PairGame(Course[Players]):
     """
 
     saved = ("steps", "before", "curve", "seconds", "baseline")
-    learner: GradientLearner
+    learner: PopulationLearner  # or a GradientLearner, for pairs
     mean_lengths: list[float]  # at the last evaluation, of messages that may end early
 
     def __init__(self, job: PairJob, players: list[Players]) -> None:
@@ -317,7 +317,7 @@ class PairGame(Course[Players]):
             numbers: the pairings of every population, from `Population.rounds`.
         """
         run, inputs = self.learner.run, [meanings, messages]
-        if not self.population.is_pair:
+        if numbers is not None and not self.population.is_pair:
             run, inputs = partial(self.learner.meet, self._in_rows([numbers] * len(self.active))), [meanings]
         step = examples_at_once(meanings)
         parts = [run(*some) for some in zip(*(one.split(step, 1) for one in inputs), strict=True)]
