@@ -35,7 +35,7 @@ SPACES = ("2x4", "3x4")  # of the languages in training
 WORD_LENGTHS = (2, 4)
 VOCAB_SIZE = 4
 ATTRIBUTES, VALUES, LENGTH = 3, 4, 12  # the largest sizes in training
-MOST = 24  # examples of a language in training
+MOST = 16  # examples of a language in training
 BATCH = 16  # languages per update
 WARM_UP = 100  # updates until the largest learning rate
 FIRST_SEED = 2**40  # seeds of languages in training are larger, so that they differ from those of all users
@@ -115,7 +115,8 @@ class Attention(nn.Module):
             )
         biases = nn.functional.pad(self.preferences.flatten(1), (0, 1), value=-math.inf)  # -1 is the last one
         mask = biases[:, relation]
-        found = nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        scores = query @ key.mT / math.sqrt(query.shape[-1]) + mask
+        found = torch.softmax(scores, -1) @ value
         x = x + self.combine(found.transpose(1, 2).flatten(2))
         return x + self.feed(self.second(x)), (key, value)
 

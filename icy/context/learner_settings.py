@@ -33,7 +33,7 @@ class LearnerSettings(CheckedFields):
     grammar: str = setting("concat,perm", completes="grammars")
     hidden: int = setting(96, "hidden size", least=1)
     layers: int = setting(3, "number of layers", least=1)
-    updates: int = setting(2000, "number of updates", least=1)
+    updates: int = setting(1500, "number of updates", least=1)
     lr: float = setting(1e-3, "learning rate", above=0)
     seed: int = setting(0, "seed")
 

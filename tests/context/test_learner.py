@@ -55,7 +55,7 @@ def test_languages_are_new_in_each_update_and_those_of_no_user() -> None:
     settings = LearnerSettings(seed=3)
     drawn = [languages_of(settings, update) for update in range(30)]
     shapes = {(role, *inputs.shape[1:], outputs.shape[2]) for role, inputs, outputs in drawn}
-    sizes = {(16, 2, 4), (16, 2, 8), (24, 3, 6), (24, 3, 12)}  # examples, attributes, tokens
+    sizes = {(16, 2, 4), (16, 2, 8), (16, 3, 6), (16, 3, 12)}  # examples, attributes, tokens
     assert shapes == {("sender", *size) for size in sizes} | {("receiver", n, t, a) for n, a, t in sizes}
     again, other = languages_of(settings, 0), languages_of(settings, 0)
     assert torch.equal(again[1], other[1])
