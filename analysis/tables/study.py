@@ -16,8 +16,11 @@ from icy.analysis.people import (
     cluster_bootstrap,
     equivalence_p,
     exact_interval,
+    people_distance,
     permutation_p,
     printed,
+    published_accuracies,
+    study_accuracies,
 )
 from icy.analysis.statistics import Values, holm
 from icy.analysis.table_cells import TableCell, cell_of, p_text
@@ -366,3 +369,35 @@ def order_tau(accuracy: Mapping[str, float], ratio: Mapping[str, float]) -> floa
         return math.nan
     ours, theirs = (np.array([found[grammar] for grammar in shared]) for found in (accuracy, ratio))
     return float(scipy.stats.kendalltau(ours, -theirs).statistic)
+
+
+# -- distances to people -----------------------------------------------------------------------------------------------
+
+
+def people_distances(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the distances of machines to people on held-out items, as searches have them; see `people_distance`.
+
+    The people are those in the rows, or else those of Icy22. Only machines that played all conditions of a dataset have
+    a distance.
+
+    Args:
+        rows: rows of the study table.
+
+    Returns:
+        A row per machine and dataset: the columns of AGENT, `distance` with `low` and `high`, and the `ceiling`, the
+        median distance between two halves of the people.
+    """
+    people = study_accuracies(rows) if (rows["agent_kind"] == "human").any() else published_accuracies()
+    machines = _of(rows[~rows["agent_kind"].isin(PEOPLE)], EXACT, HELD_OUT)
+    found = []
+    for names, part in machines[machines["dataset"].isin({d for d, _ in people.conditions})].groupby(AGENT):
+        about = dict(zip(AGENT, names, strict=True))
+        here = people.part(str(about["dataset"]))
+        wide = part.astype({"value": float}).pivot_table(index="instance", columns="grammar", values="value")
+        accuracies = wide.reindex(columns=[grammar for _, grammar in here.conditions]).dropna().to_numpy(float)
+        if len(accuracies):
+            own = people_distance(accuracies, here)
+            found.append(
+                {**about, "distance": own.value, "low": own.low, "high": own.high, "ceiling": here.ceiling().value}
+            )
+    return pd.DataFrame(found, columns=[*AGENT, "distance", "low", "high", "ceiling"])

@@ -25,6 +25,7 @@ CONTENTS = {
     "s2b": "the meta-referential game:\nepisodes, environments, players",
     "games": "multi-target games:\nworlds, turns, agents",
     "study": "Secret Spy Codes: the game,\nplayers, service, report",
+    "context": "text models in context:\nprompts, answers",
     "analysis": "tables, plots, published results,\nthe atlas",
     "experiments": "plan and run: probe, sweep, end to end,\nreproduce, estimates, trackers",
     "testing": "contracts of every\nkind of plug-in",

@@ -49,6 +49,7 @@ class TextPlayer(StudyPlayer):
     def begin(self, seat: StudySeat) -> None:
         """Show the instructions."""
         super().begin(seat)
+        self.model.begin(seat)
         pages = tomllib.loads(PAGES.read_text(encoding="utf-8"))
         self.words: dict[str, str] = pages["game"]
         rules = [pages["instructions"][name].replace("**", "") for name in RULES]

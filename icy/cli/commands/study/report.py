@@ -38,6 +38,7 @@ def report_command(
     degenerate: bool = True,
     sensitivity: bool = False,
     acquisition: Annotated[str | None, {**options.FILE, "metavar": "RESULTS"}] = None,
+    distances: bool = False,
     contrasts: bool = False,
     plot: options.PlotFile = None,
     out: Annotated[str | None, options.OUT] = None,
@@ -54,6 +55,7 @@ def report_command(
         degenerate: whether to include games in degenerate languages.
         sensitivity: also show accuracy under every filter.
         acquisition: also compare the order of grammars with the order for senders of `icy probe`.
+        distances: also show the distance of each player and sender to the people in the rows, or to the people of Icy22.
         contrasts: also show the contrasts with concat.
         plot: also draw the report.
         out: also write all statistics, to a .csv file.
@@ -64,6 +66,7 @@ def report_command(
       icy study report games --published -o report.csv
       icy study report --rows people.csv --attention --no-degenerate --sensitivity
       icy study report games --rows people.csv --value agreement
+      icy study report games --published --distances
       icy study report --rows people.csv --published --acquisition ratios.parquet
 
     RESULTS are results folders of `icy study simulate`, packs or long tables. --rows are rows of people, as `icy study
@@ -96,6 +99,10 @@ def report_command(
         from icy.records.load import read_long
 
         _print_frame(acquisition_order(report, read_long(acquisition)), format_)
+    if distances:
+        from icy.analysis.tables.study import people_distances
+
+        _print_frame(people_distances(kept), format_)
     if out:
         write_atomically(Path(out), csv_table(report).to_csv(index=False).encode())
     if plot is not None:
