@@ -2,7 +2,8 @@
 
     >>> from icy.analysis.plots import KINDS
     >>> sorted(KINDS)
-    ['bars', 'chain_curves', 'chain_paths', 'curves', 'e2e', 'heat', 'pairings', 'parameters', 'ratios', 'tradeoff']
+    ['bars', 'chain_curves', 'chain_paths', 'curves', 'e2e', 'heat', 'pairings', 'parameters', 'ratios',
+     'side_by_side', 'tradeoff']
 
 matplotlib is imported when the first plot is drawn. New figures do not depend on the user's settings of it.
 """
@@ -31,6 +32,7 @@ KINDS = {
     "e2e": ("learning_curves", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),
     "pairings": ("heat_map", "Populations: the accuracy of every pairing of sender and receiver, a panel per seed."),
     "chain_curves": ("chain_plots", "Chains over generations: a row per measure, a column per model."),
+    "side_by_side": ("side_by_side", "Text models next to networks and people: ratios and accuracies by grammar."),
     "chain_paths": ("chain_plots", "Paths of languages of chains in bias space: a panel per model."),
 }
 __all__ = ["KINDS", "plot_function", "plot_style", *KINDS]
