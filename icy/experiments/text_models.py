@@ -156,6 +156,7 @@ def evaluate_text_models(
     max_tokens: int = 1024,
     text_settings: TextSettings | None = None,
     cache: str | Path | None = None,
+    max_requests: int | None = None,
     prices: tuple[float, float] = (0.0, 0.0),
     finished: Finished | None = None,
     **game: Any,
@@ -174,6 +175,7 @@ def evaluate_text_models(
         max_tokens: largest number of tokens of an answer.
         text_settings: settings of sampling and of requests, for models given by name.
         cache: folder for answers; None: not saved. With saved answers, the same call resumes after an interruption.
+        max_requests: largest number of requests that each model gets, without saved answers; None for any number.
         prices: prices of a million tokens that a model reads, and that it writes, for the notes of the table.
         finished: callback, called with the rows at the end, also after an interruption or an error.
         **game: settings of the game, see icy.s2b.GameSettings; shots, samples and distractors may have several values.
@@ -192,7 +194,8 @@ def evaluate_text_models(
     """
     setup = TextGames.of(role, partner, game, prompt=prompt, episodes=episodes, seeds=seeds, max_tokens=max_tokens)
     given = [model] if isinstance(model, TextModel) else words(model) if isinstance(model, str) else list(model)
-    models = [keeping(text_model(one, text_settings) if isinstance(one, str) else one, cache) for one in given]
+    made = [text_model(one, text_settings) if isinstance(one, str) else one for one in given]
+    models = [keeping(one, cache, max_requests) for one in made]
     resume = "" if cache is None else f"; run the same command again to continue from the answers in {cache}"
     return TextModelScores(list(product(models, setup.games)), setup, resume, prices).measure(finished)
 

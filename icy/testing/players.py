@@ -10,7 +10,7 @@ import copy
 import json
 import pickle
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -19,8 +19,10 @@ import msgspec
 import numpy as np
 from joblib.externals.loky.backend.reduction import dumps
 
+from icy.context.settings import ContextSettings
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import LISTENER, SPEAKER
+from icy.grammars import make_language
 from icy.s2b.channel import regular
 from icy.s2b.episode_streams import EpisodeStreams, Wholes
 from icy.s2b.evaluation import evaluate
@@ -38,6 +40,7 @@ from icy.s2b.text.text_model import (
 )
 from icy.study.game import StudyGame, StudyGameSettings, instance_of
 from icy.study.players.player import StudyPlayer, play
+from icy.text.interface import Answer, Question
 from icy.text.models import made_of
 
 from .cases import Case, CheckFailure, NotApplicable, first_line, require
@@ -390,24 +393,35 @@ class TextModelCase(Case):
             raise NotApplicable("the model is privileged: it gets the game")
         return made
 
+    def requests(self) -> Sequence[Question]:
+        """Return requests of S2B, or questions about a language in context if the model answers only these."""
+        questions = questions_in_context()
+        try:
+            answers(self.reading(), requests_of_a_game()[:1])
+        except Exception:
+            with contextlib.suppress(Exception):
+                answers(self.reading(), questions[:1])
+                return questions
+        return requests_of_a_game()
+
     def use(self) -> None:
         """Answer requests."""
-        answers(self.reading(), requests_of_a_game())
+        answers(self.reading(), self.requests())
 
     def check_answers_every_request(self) -> str:
-        """Every request of a batch gets one TextReply, with the answer's text and its parsed parts."""
-        requests = requests_of_a_game()
+        """Every request of a batch gets one reply: of S2B, a TextReply with the answer's text and its parsed parts."""
+        requests = self.requests()
         replies = answers(self.reading(), requests)
         for reply in replies:
             try:
-                msgspec.convert(asdict(reply), TextReply)
+                msgspec.convert(asdict(reply), type(reply))
             except msgspec.ValidationError as error:
-                raise CheckFailure(f"A TextReply has a value of the wrong type: {error}.") from error
+                raise CheckFailure(f"A {type(reply).__name__} has a value of the wrong type: {error}.") from error
         return f"{sum(map(_valid, requests, replies))} of {len(requests)} answers are valid"
 
     def check_keeps_nothing(self) -> None:
         """A request gets the same answer alone, in a batch, and after others: answers can be cached."""
-        requests = requests_of_a_game()
+        requests = self.requests()
         model = self.reading()
         together = answers(model, requests)
         if answers(self.make(), requests) != together:
@@ -425,6 +439,8 @@ class TextModelCase(Case):
 
     def check_plays(self) -> str:
         """As a listener, the model plays episodes to the end."""
+        if not self.make().privileged and not isinstance(self.requests()[0], TextRequest):
+            raise NotApplicable("the model answers questions about languages only")
         listener = TextListener(self.make())
         found = evaluate("posdis", listener, SMALL, episodes=2, seeds=[SEED])
         require(not found.scores.illegal[:, 1].any(), "Some actions are illegal.")
@@ -439,7 +455,15 @@ def requests_of_a_game() -> list[TextRequest]:
     return found
 
 
-def answers(model: TextModel, requests: Sequence[TextRequest]) -> list[TextReply]:
+def questions_in_context() -> list[Question]:
+    """Return questions about meanings of a language, with examples."""
+    own = ContextSettings(model="", meanings="2x3", word_length=2, held_out=3)
+    shown, _ = own.shown(SEED, make_language("concat", own.space, own.vocab_size, own.word_length, SEED))
+    each = [replace(shown, queries=query[None]) for query in shown.queries]
+    return [Question(own.sheet.prompt(one), data=one) for one in each]
+
+
+def answers(model: TextModel, requests: Sequence[Question]) -> list[Any]:
     """Return the reply to each request; fail unless each request has a reply."""
     found = list(model.answer(requests))
     places = sorted(place for place, _ in found)
@@ -447,12 +471,16 @@ def answers(model: TextModel, requests: Sequence[TextRequest]) -> list[TextReply
         places == list(range(len(requests))),
         f"{len(requests)} requests are answered at places {places}; yield each place once.",
     )
-    wrong = {type(reply).__name__ for _, reply in found if not isinstance(reply, TextReply)}
-    require(not wrong, f"The model returns {', '.join(sorted(wrong))}; return an icy.s2b.TextReply.")
+    kind = TextReply if isinstance(requests[0], TextRequest) else Answer
+    wrong = {type(reply).__name__ for _, reply in found if not isinstance(reply, kind)}
+    name = "icy.s2b.TextReply" if kind is TextReply else "icy.text.interface.Answer"
+    require(not wrong, f"The model returns {', '.join(sorted(wrong))}; return an {name}.")
     return [reply for _, reply in sorted(found, key=lambda one: one[0])]
 
 
-def _valid(request: TextRequest, reply: TextReply) -> bool:
+def _valid(request: Question, reply: Any) -> bool:
+    if not isinstance(request, TextRequest):
+        return request.data.sheet.read(reply)[0] is not None
     decides = "decision" not in request.choices or valid_decision(request, reply.decision)
     return decides and ("message" not in request.choices or valid_message(request, reply.message))
 

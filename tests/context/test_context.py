@@ -12,16 +12,20 @@ import numpy as np
 import pytest
 
 import icy
+from icy import testing
 from icy.context.prompts import FORMS, Shown
 from icy.context.settings import ContextJob, ContextRequest, ContextSettings, context_jobs
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError
 from icy.core.register import register_text_model
+from icy.core.registry import registry
 from icy.records.long_table import to_long
 from icy.records.record import value_of
 from icy.text.interface import Answer, BudgetError, Question, ServerError
 from icy.training.job import Replicate
+from tests.cli.helpers import run
 from tests.s2b.text.test_local import folder as folder
 from tests.s2b.text.test_local import installed
+from tests.test_docs import block_of
 from tests.text.server import Answer as Reply
 from tests.text.server import failed, said, serving
 
@@ -337,3 +341,31 @@ def test_settings_are_in_records_and_keys() -> None:
     for name, other in {"cache": "other", "concurrency": 2, "retries": 1, "timeout": 9.0, "max_requests": 5}.items():
         assert _job(grammar="perm", **{name: other}).key(job.replicates[0]) == job.key(job.replicates[0])
     assert isinstance(job.settings, ContextSettings)
+
+
+def test_the_model_of_the_page_keeps_the_contract(tmp_path: Path) -> None:
+    (tmp_path / "nearest.py").write_text(block_of("docs/context.md", "# nearest.py"))
+    registry.load_file(tmp_path / "nearest.py")
+    testing.check("nearest-copy", "text-model")
+    found = icy.in_context("nearest-copy", "perm", out=tmp_path, protocol="generalise", **SMALL)
+    assert [r["accuracy"] for r in to_long(found.records).to_dict("records")] == [
+        r["nearest"] for r in to_long(found.records).to_dict("records")
+    ]
+
+
+def test_the_command_counts_requests_and_asks_nothing(tmp_path: Path) -> None:
+    sizes = ["--meanings", "2x4", "--word-length", "2", "--held-out", "5", "--out", str(tmp_path / "results")]
+    with serving(lambda asked: said("a b c d")) as server:
+        of_run = [*sizes, "--seeds", "2", "--cache", str(tmp_path / "cache")]
+        words = ["context", "-m", f"{server.url}#x", "-g", "perm", *of_run]
+        planned = run(*words, "--dry-run")
+        assert "60 requests, about " in planned.output
+        assert (planned.exit_code, server.asked) == (0, [])
+        result = run(*words, "--protocol", "generalise", "--max-requests", "100")
+        assert result.exit_code == 0, result.output
+        assert f"sender/{server.url}#x" in result.stdout
+        assert len(server.asked) == 60
+    failure = run(*words, "--protocol", "generalise", "--form", "story-1", "--retries", "0")
+    assert failure.exit_code == 1
+    assert "\nError: http://127.0.0.1" in failure.stderr
+    assert "Traceback" not in failure.stderr

@@ -41,6 +41,7 @@ def text_command(
     asking: Annotated[dict[str, Any], together(*(OF[name].option() for name in ASKING))],
     cache: Annotated[str, {"type": FilePath(), "metavar": "FOLDER"}] = "icy-text",
     no_cache: bool = False,
+    max_requests: Annotated[int | None, {"minimum": 1}] = None,
     price_prompt: Price = 0.0,
     price_answer: Price = 0.0,
     chosen: Games,
@@ -63,6 +64,7 @@ def text_command(
         max_tokens: maximum tokens of an answer.
         cache: folder for saved answers.
         no_cache: do not save answers.
+        max_requests: maximum requests that each model gets, without saved answers.
         price_prompt: price of a million tokens that the model reads.
         price_answer: price of a million tokens that the model writes.
 
@@ -90,6 +92,7 @@ def text_command(
         _draft(how, len(model), price_prompt, output)
         return
     kept: dict[str, Any] = {"cache": None if no_cache else cache, "text_settings": settings, "finished": output.show}
+    kept["max_requests"] = max_requests
     evaluate_text_models(model, prices=(price_prompt, price_answer), **kept, **how)
 
 

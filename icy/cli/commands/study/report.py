@@ -55,7 +55,7 @@ def report_command(
         degenerate: whether to include games in degenerate languages.
         sensitivity: also show accuracy under every filter.
         acquisition: also compare the order of grammars with the order for senders of `icy probe`.
-        distances: also show the distance of each player and sender to the people in the rows, or to the people of Icy22.
+        distances: also show the distance of each player and sender to the people in the rows, or else of Icy22.
         contrasts: also show the contrasts with concat.
         plot: also draw the report.
         out: also write all statistics, to a .csv file.

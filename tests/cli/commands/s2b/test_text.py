@@ -256,3 +256,11 @@ def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "taken" in result.stderr
     assert "--cache" in result.stderr
+
+
+def test_requests_are_limited(tmp_path: Path) -> None:
+    words = ("text", "--episodes", "2", "--seeds", "1", "--model", "scripted-yes", "--max-requests")
+    assert run(*words, "1000").exit_code == 0
+    result = run(*words, "3")
+    assert result.exit_code == 1
+    assert "scripted-yes got 3 requests, the largest number (max_requests)." in result.stderr
