@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -22,6 +23,7 @@ from icy.records.load import Results
 from .panels import ResultBlock, blocks, draw_means, limits, measured, value_axis
 
 HEIGHT = 2.4  # inches
+RATIO = "ratio to concat"
 WIDTH = 0.7  # of the places of a grammar
 SIZES = ("role", "meanings", "vocab_size", "word_length")  # that networks and text models share
 DATASETS = {"synth": "o", "eng": "s"}  # of people, and their marks
@@ -65,16 +67,15 @@ def side_by_side(results: Results, *, spread: str = "ci95") -> Picture:
     (low, high), theirs = limits(cells, ratio=True), networks["ratio"][networks["grammar"].isin(grammars)]
     ends = min([low, *theirs * 0.9]), max([high, *theirs * 1.1])
     people = published_people().query("metric == 'exact'")
+    played = in_order({BASELINE, *grammars} & {*people["grammar"]})
     first = long.iloc[0]
     count = networks["model"].nunique()
     panels = [
-        Panel(partial(_draw_networks, networks, grammars, part, ends), f"{counted(count, 'network')} (atlas)", height=HEIGHT,
-              y="ratio to concat", grid="y"),
-        Panel(partial(_draw_models, part, grammars, spread, ends), "in context", height=HEIGHT, y="ratio to concat",
-              grid="y"),
-        Panel(partial(_draw_people, people, grammars), "people (Icy22)", height=HEIGHT,
-              y="right messages of held-out meanings", grid="y"),
-    ]  # fmt: skip
+        Panel(partial(_draw_networks, networks, grammars, part, ends), f"{counted(count, 'network')} (atlas)", y=RATIO),
+        Panel(partial(_draw_models, part, grammars, spread, ends), "in context", y=RATIO),
+        Panel(partial(_draw_people, people, played), "people (Icy22)", y="right messages of held-out meanings"),
+    ]
+    panels = [replace(panel, height=HEIGHT, grid="y") for panel in panels]
     looks = style.model_looks(part.long["model"])
     legend = [looks[line.model].handle(line.label, line=False) for line in part.lines]
     legend += [
@@ -84,14 +85,15 @@ def side_by_side(results: Results, *, spread: str = "ci95") -> Picture:
         f"Networks: updates to the target; in context: examples in the prompt; both divided by those for concat, "
         f"{first['role']}s, {first['meanings']}, V={first['vocab_size']:g}, w={first['word_length']:g}. "
         "Hollow dots and arrows: some or all runs were cut, so the true ratio is larger.",
-        "People played other languages (5 tokens and more per message), and their accuracy is no ratio; compare the order of grammars.",
+        "People played other languages, with other numbers of meanings and tokens, and their accuracy is no ratio: "
+        "compare the order of grammars only.",
     ]
     return Picture(panels, "Which grammars are hard for networks, in context, and for people", notes, legend, columns=3)
 
 
 def _networks(row: pd.Series) -> pd.DataFrame:
     """Return the geometric mean of the ratios of each network and grammar, for languages like those of a row."""
-    long = measured(atlas())
+    long = measured(atlas().to_dataframe())
     same = long["measure"].eq("ratio") & long["grammar"].ne(BASELINE) & long["representation"].eq("soft")
     for name in SIZES:
         same &= long[name].eq(row[name])
@@ -133,12 +135,12 @@ def _draw_people(people: pd.DataFrame, grammars: Sequence[str], ax: Axes) -> Non
     ax.set_ylim(0, 1)
     looks = style.grammar_looks(grammars)
     for number, (dataset, mark) in enumerate(DATASETS.items()):
-        for place, grammar in enumerate(grammars):
-            for row in people.query("dataset == @dataset and grammar == @grammar").to_dict("records"):
-                half = float(str(row["printed"]).partition("±")[2])
-                errors = [[min(half, row["value"])], [half]]
-                ax.errorbar(place + 0.3 * (number - 0.5), row["value"], errors, fmt=mark, markersize=4, elinewidth=0.9,
-                            color=looks[grammar].color)  # fmt: skip
+        here = people[(people["dataset"] == dataset) & people["grammar"].isin(grammars)]
+        for row in here.to_dict("records"):
+            place, half = grammars.index(row["grammar"]), float(str(row["printed"]).partition("±")[2])
+            errors = [[min(half, row["value"])], [half]]
+            look = {"fmt": mark, "markersize": 4, "elinewidth": 0.9, "color": looks[row["grammar"]].color}
+            ax.errorbar(place + 0.3 * (number - 0.5), row["value"], errors, **look)
 
 
 def _name_grammars(ax: Axes, grammars: Sequence[str]) -> None:

@@ -42,7 +42,7 @@ FIRST_SEED = 2**40  # seeds of languages in training are larger, so that they di
 SAVE_EVERY = 100  # updates between two saved files
 START = 3.0  # preference of heads at the start
 CARD = "learner"  # name of the settings in the card of a file
-MOMENTS = ("exp_avg", "exp_avg_sq")  # of the optimizer
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # state of the optimizer, by parameter
 FILE = Path(__file__).with_name("learner.safetensors")  # the learner that comes with icy
 
 
@@ -233,7 +233,8 @@ def train_learner(settings: LearnerSettings, file: Path, report: Report) -> Lear
             raise StoreError(f"{file} has a learner with other settings: {there.settings}. Choose another file.")
         learner.load_state_dict(there.state_dict())
         for name, weights in learner.named_parameters():
-            optimizer.state[weights] = {"step": torch.tensor(float(done)), **moments.get(name, {})}
+            if name in moments:  # otherwise it had no gradient yet, as it belongs to one direction
+                optimizer.state[weights] = moments[name]
     for update in range(done, settings.updates):
         role, inputs, outputs = languages_of(settings, update)
         scores, _ = learner(role, Steps.of(inputs, outputs))
