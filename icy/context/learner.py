@@ -7,7 +7,7 @@ examples after the earlier ones. No weights change when it answers.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ from icy.text.models import TextModel
 from icy.training.weights import card_of, pack_weights, unpack_weights
 
 from .learner_settings import HEADS, ROLES, TRANSFORMER, LearnerSettings
-from .prompts import LABELS, Sheet, Shown
+from .prompts import LABELS, Rows, Sheet, Shown
 
 SPACES = ("2x4", "3x4")  # of the languages in training
 WORD_LENGTHS = (2, 4)
@@ -308,46 +308,55 @@ class LearnerModel(TextModel):
         self._shown: Shown | None = None
         self._past: Any = None
 
-    def reply(self, request: Question) -> Any:
-        """Answer one question of `icy context`.
+    def answer(self, requests: Sequence[Question]) -> Iterator[tuple[int, Any]]:
+        """Answer questions of `icy context`; those that share their examples are answered at once.
 
         Raises:
             PluginError: a question of another part of icy.
             IncompatibleError: a language with larger sizes than those in training.
         """
-        shown = request.data
-        if not isinstance(shown, Shown):
-            raise PluginError("The text model 'learner' answers only the questions of `icy context`.")
-        sheet, begun = shown.sheet, torch.as_tensor([*shown.begun], dtype=torch.int64)
-        with torch.random.fork_rng(devices=[]), torch.inference_mode():
-            torch.manual_seed(request.seed)
-            past = self._read(shown)
-            queries = torch.from_numpy(shown.queries).unsqueeze(1)
-            steps = Steps.of(queries, begun.expand(len(queries), 1, -1), len(shown.inputs))
-            found: list[list[int]] = []
-            while True:
-                place = len(shown.begun) + len(found)
-                options = sheet.options[place]
-                scores, past = self.learner(sheet.role, steps, past)
-                logprobs = torch.log_softmax(scores[:, -1, : len(options)], -1)
-                chosen = self._chosen(logprobs)
-                if request.candidates:
-                    known = dict(zip(options, logprobs[0].tolist(), strict=True))
-                    return request.read(Answer(options[int(chosen[0])], logprobs=known))
-                found.append(chosen.tolist())
-                if place + 1 == len(sheet.options):
-                    break
-                steps = Steps(
-                    queries, chosen[:, None] + 1, torch.tensor([place + 1]), torch.tensor([len(shown.inputs)])
-                )
-        label = LABELS[sheet.role][1]
-        return request.read(Answer("\n".join(sheet.text(label, row) for row in zip(*found, strict=True))))
+        groups: dict[Any, list[int]] = {}
+        for place, request in enumerate(requests):
+            shown = request.data
+            if not isinstance(shown, Shown):
+                raise PluginError("The text model 'learner' answers only the questions of `icy context`.")
+            same = id(shown.inputs), id(shown.outputs), len(shown.begun), bool(request.candidates)
+            groups.setdefault(same, []).append(place)
+        with torch.inference_mode():
+            for places in groups.values():
+                some = [requests[place] for place in places]
+                for place, answer in zip(places, self._answers(some), strict=True):
+                    yield place, requests[place].read(answer)
 
-    def _chosen(self, logprobs: Tensor) -> Tensor:
-        """Return the likeliest symbol of each query, or a drawn one."""
-        if self.temperature == 0:
-            return logprobs.argmax(-1)
-        return torch.multinomial(torch.softmax(logprobs / self.temperature, -1), 1).squeeze(-1)
+    def _answers(self, requests: Sequence[Question]) -> Iterator[Answer]:
+        """Yield the answers to questions that share their examples."""
+        first, sizes = requests[0].data, [len(request.data.queries) for request in requests]
+        sheet, past, number = first.sheet, self._read(first), len(first.inputs)
+        queries = torch.from_numpy(np.concatenate([request.data.queries for request in requests]))[:, None]
+        begun = [[*request.data.begun] for request in requests for _ in request.data.queries]
+        steps = Steps.of(queries, torch.tensor(begun, dtype=torch.int64)[:, None], number)
+        written: list[Rows] = []
+        for place, options in list(enumerate(sheet.options))[len(first.begun) :]:
+            scores, past = self.learner(sheet.role, steps, past)
+            logprobs = torch.log_softmax(scores[:, -1, : len(options)], -1).numpy()
+            noise = [
+                self._noise(request, place, (size, len(options))) for request, size in zip(requests, sizes, strict=True)
+            ]
+            chosen = (logprobs + np.concatenate(noise)).argmax(1)
+            if requests[0].candidates:
+                for row, which in zip(logprobs.tolist(), chosen.tolist(), strict=True):
+                    yield Answer(options[which], logprobs=dict(zip(options, row, strict=True)))
+                return
+            written.append(chosen)
+            before = torch.from_numpy(chosen)[:, None] + 1
+            steps = Steps(queries, before, torch.tensor([place + 1]), torch.tensor([number]))
+        label = LABELS[sheet.role][1]
+        for rows in np.split(np.stack(written, 1), np.cumsum(sizes)[:-1]):
+            yield Answer("\n".join(sheet.text(label, row) for row in rows))
+
+    def _noise(self, request: Question, place: int, shape: tuple[int, int]) -> Any:
+        """Return what makes the largest log-probability a draw (Gumbel); zeros at temperature 0."""
+        return self.temperature * stream(request.seed, "in-context learner", place).gumbel(size=shape)
 
     def _read(self, shown: Shown) -> Any:
         """Return the state of the learner after the examples, which many questions share."""
