@@ -88,7 +88,7 @@ def side_by_side(results: Results, *, spread: str = "ci95") -> Picture:
         "People played other languages, with other numbers of meanings and tokens, and their accuracy is no ratio: "
         "compare the order of grammars only.",
     ]
-    return Picture(panels, "Which grammars are hard for networks, in context, and for people", notes, legend, columns=3)
+    return Picture(panels, "Which grammars are hard for networks, in context, and for people", notes, legend, columns=None)
 
 
 def _networks(row: pd.Series) -> pd.DataFrame:

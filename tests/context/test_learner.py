@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +151,10 @@ def test_answers_are_those_of_the_whole_sequence(tmp_path: Path) -> None:
         scores, _ = model.learner("sender", Steps.of(inputs, torch.tensor(rows.astype(np.int64))[None]))
         known.append(int(scores[0, len(known) - 5].argmax()))
     assert answer == known
+
+
+def test_the_prompt_of_the_page_is_the_one_that_is_sent() -> None:
+    (job,) = context_jobs(ContextRequest.asked(model="learner", grammar="rot", most=4))
+    shown, _ = job.settings.shown(123, job.language(Replicate("rot", 123)))
+    prompt = shown.sheet.prompt(replace(shown, queries=shown.queries[:1]))
+    assert f"```\n{prompt}\n```" in Path("docs/context.md").read_text(encoding="utf-8")
