@@ -32,7 +32,7 @@ KINDS = {
     "e2e": ("learning_curves", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),
     "pairings": ("heat_map", "Populations: the accuracy of every pairing of sender and receiver, a panel per seed."),
     "chain_curves": ("chain_plots", "Chains over generations: a row per measure, a column per model."),
-    "side_by_side": ("side_by_side", "Text models next to networks and people: ratios and accuracies by grammar."),
+    "side_by_side": ("in_context", "Text models next to networks and people: ratios and accuracies by grammar."),
     "chain_paths": ("chain_plots", "Paths of languages of chains in bias space: a panel per model."),
 }
 __all__ = ["KINDS", "plot_function", "plot_style", *KINDS]
