@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -139,7 +140,7 @@ def _draw_people(people: pd.DataFrame, grammars: Sequence[str], ax: Axes) -> Non
         for row in here.to_dict("records"):
             place, half = grammars.index(row["grammar"]), float(str(row["printed"]).partition("±")[2])
             errors = [[min(half, row["value"])], [half]]
-            look = {"fmt": mark, "markersize": 4, "elinewidth": 0.9, "color": looks[row["grammar"]].color}
+            look: Any = {"fmt": mark, "markersize": 4, "elinewidth": 0.9, "color": looks[row["grammar"]].color}
             ax.errorbar(place + 0.3 * (number - 0.5), row["value"], errors, **look)
 
 

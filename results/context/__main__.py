@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -45,7 +46,7 @@ def train() -> None:
         for name, (cell, seed) in LEARNERS.items():
             file = icy.train_context_learner(f"{name}.safetensors", cell=cell, seed=seed)
             for role, word_length in SIZES:
-                options = {"role": role, "word_length": word_length, "seeds": SEEDS, "cache": "none", "out": "."}
+                options: Any = {"role": role, "word_length": word_length, "seeds": SEEDS, "cache": "none", "out": "."}
                 icy.in_context(f"learner#{file}", GRAMMARS, **options)
     shutil.copy(RECORDS.runs / "transformer-0.safetensors", FILE)
 
@@ -54,7 +55,7 @@ def accuracies(found: ProbeResult) -> pd.DataFrame:
     """Return accuracies of learners and baselines, with a row per learner, language and number of examples."""
     rows = []
     for record in found.records:
-        facts = {"learner": Path(record["model"]).stem.removeprefix("learner#"), "role": record["side"]}
+        facts: dict[str, Any] = {"learner": Path(record["model"]).stem.removeprefix("learner#"), "role": record["side"]}
         facts |= {name: record[name] for name in ("word_length", "grammar", "seed")}
         rows += [facts | dict(zip(points_of(record), point, strict=True)) for point in record["curve"]]
     return pd.DataFrame(rows)

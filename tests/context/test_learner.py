@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import icy
-from icy.context.learner import Learner, LearnerModel, Steps, languages_of, load_learner
+from icy.context.learner import FILE, Learner, LearnerModel, Steps, languages_of, load_learner
 from icy.context.learner_settings import LearnerSettings
 from icy.context.settings import ContextRequest, context_jobs
 from icy.core.errors import IcyError, InvalidSettingError, PluginError, StoreError, UnknownNameError
@@ -20,6 +20,7 @@ from icy.training.job import Replicate
 
 SMALL: dict[str, Any] = {"hidden": 12, "layers": 1, "updates": 4}
 CELLS = ("Transformer", "GRU", "LSTM")
+RECORDED = {"concat": 85 / 96, "perm": 80 / 96, "hol": 29 / 96}
 
 
 def _learner(**options: Any) -> Learner:
@@ -129,9 +130,10 @@ def test_questions_that_it_cannot_answer(tmp_path: Path) -> None:
 def test_texts_and_choices_are_the_same_answers(cell: str, tmp_path: Path) -> None:
     file = icy.train_context_learner(tmp_path / "file", cell=cell, **SMALL)
     curves = []
-    for number, options in enumerate([{}, {"batch": 5}, {"answers": "choices"}]):
-        options |= {"meanings": "2x4", "word_length": 2, "held_out": 5, "seeds": 1, "protocol": "generalise"}
-        found: Any = icy.in_context(f"learner#{file}", "perm", out=tmp_path / str(number), **options)
+    small: dict[str, Any] = {"meanings": "2x4", "word_length": 2, "held_out": 5, "seeds": 1, "protocol": "generalise"}
+    ways: list[dict[str, Any]] = [{}, {"batch": 5}, {"answers": "choices"}]
+    for number, options in enumerate(ways):
+        found: Any = icy.in_context(f"learner#{file}", "perm", out=tmp_path / str(number), **small, **options)
         curves.append([record["curve"] for record in found.records])
     assert curves[0] == curves[1] == curves[2]
 
@@ -158,3 +160,12 @@ def test_the_prompt_of_the_page_is_the_one_that_is_sent() -> None:
     shown, _ = job.settings.shown(123, job.language(Replicate("rot", 123)))
     prompt = shown.sheet.prompt(replace(shown, queries=shown.queries[:1]))
     assert f"```\n{prompt}\n```" in Path("docs/context.md").read_text(encoding="utf-8")
+
+
+def test_the_learner_that_comes_with_icy_answers_as_recorded(tmp_path: Path) -> None:
+    found: Any = icy.in_context(
+        "learner", "perm,hol", word_length=2, seeds=1, protocol="generalise", most=16, out=tmp_path
+    )
+    accuracies = {record["grammar"]: record["accuracy"] for record in found.records}
+    assert accuracies == pytest.approx(RECORDED, abs=1 / 96)  # a token, as machines round differently
+    assert load_learner(FILE)[0].settings == LearnerSettings()
