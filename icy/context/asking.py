@@ -22,6 +22,7 @@ from .settings import ContextJob, ContextRequest, ContextSettings, context_jobs
 SCORES = ("accuracy", "words", "whole", "unreadable")
 BASELINES = ("nearest", "bag", "lookup", "composer")
 COUNTS = ("requests", "cached", "prompt_tokens", "answer_tokens")
+CHOICE = 8  # largest number of tokens of an answer that is one choice
 UNREADABLE = -1  # in place of a token or value
 
 
@@ -86,10 +87,9 @@ def _answers(own: ContextSettings, shown: Shown, at: Replicate, model: TextModel
 
     def ask(parts: Sequence[Shown], **how: Any) -> Iterator[tuple[int, Answer]]:
         """Ask a question about each part; yield its number with the answer."""
+        most = min(own.max_tokens, CHOICE) if how else own.max_tokens
         questions = [
-            Question(
-                own.sheet.prompt(one, not how), max_tokens=own.max_tokens, seed=next(seeds), gap=" ", data=one, **how
-            )
+            Question(own.sheet.prompt(one, not how), max_tokens=most, seed=next(seeds), gap=" ", data=one, **how)
             for one in parts
         ]
         numbers = {id(question): number for number, question in enumerate(questions)}

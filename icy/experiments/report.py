@@ -23,7 +23,7 @@ from icy.records.kinds import STEPS_AND_ACCURACY, kind_of_rows
 from icy.records.load import Results, long_of, records_in
 from icy.records.record import Record
 
-from .results import read_results, table_of
+from .results import counting, read_results, table_of
 
 TITLE = "Results"
 log = logging.getLogger(__name__)
@@ -134,7 +134,8 @@ def result_tables(
         kind = kind_of_rows(part)
         about = _about(other, kind.name) if isinstance(other, str) else other
         if kind.table is None:
-            found[protocol] = bias_table(part, spread, compare=about, compared=name, **look)
+            made = bias_table(part, spread, compare=about, compared=name, **look)
+            found[protocol] = counting(made, kind.counted)
             continue
         if (look.get("by", "representation"), look.get("sort", "given")) != ("representation", "given"):
             raise InvalidSettingError(f"Rows of {kind.noun} cannot be grouped or sorted; leave out --by and --sort.")

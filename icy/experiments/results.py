@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -94,8 +95,20 @@ def table_of(kind: JobKind, long: pd.DataFrame, spread: str, **options: Any) -> 
     """Return the table of results of a kind of job; options as for `icy.analysis.bias_table` or `JobKind.table`."""
     from icy.analysis.tables.bias import bias_table
 
-    make = bias_table if kind.table is None else load_object(kind.table)
-    return cast("BiasTable", make(long, spread, **options))
+    if kind.table is not None:
+        return cast("BiasTable", load_object(kind.table)(long, spread, **options))
+    return counting(bias_table(long, spread, **options), kind.counted)
+
+
+def counting(table: BiasTable, unit: str) -> BiasTable:
+    """Return a table with another word for what replicates are measured in, in place of "updates"."""
+
+    def said(text: str) -> str:
+        return re.sub(r"\bupdates\b", unit, text)
+
+    labels, notes = [*map(said, table.labels)], [*map(said, table.notes)]
+    below = {said(label): line for label, line in table.below.items()}
+    return replace(table, title=said(table.title), labels=labels, notes=notes, below=below)
 
 
 @dataclass(frozen=True, repr=False)

@@ -312,6 +312,8 @@ def test_a_faulty_plug_in_is_a_failure_of_its_replicates(reply: Any, what: str, 
     register_text_model("faulty")(lambda name, settings: reply)
     found = icy.in_context("faulty", "concat", out=tmp_path, **SMALL)
     assert what in str(found.records[0]["error"])
+    (of_s2b,) = icy.in_context("scripted-yes", "concat", out=tmp_path, **SMALL).records
+    assert "plays only the games of S2B" in str(of_s2b["error"])
 
 
 @installed

@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.s2b.episode_streams import EpisodeStreams, Wholes
 from icy.s2b.game import FAILURE, SUCCESS, UNKNOWN, Seen
@@ -33,6 +33,16 @@ class ScriptedModel(TextModel):
 
     def __init__(self, name: str = "", settings: TextSettings | None = None) -> None:
         self.given = name
+
+    def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
+        """Yield the replies to requests of S2B.
+
+        Raises:
+            IncompatibleError: other questions.
+        """
+        if not all(isinstance(request, TextRequest) for request in requests):
+            raise IncompatibleError(f"{self.name} plays only the games of S2B.")
+        return super().answer(requests)
 
 
 class OracleModel(ScriptedModel):
