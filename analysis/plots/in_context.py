@@ -89,7 +89,9 @@ def side_by_side(results: Results, *, spread: str = "ci95") -> Picture:
         "People played other languages, with other numbers of meanings and tokens, and their accuracy is no ratio: "
         "compare the order of grammars only.",
     ]
-    return Picture(panels, "Which grammars are hard for networks, in context, and for people", notes, legend, columns=None)
+    return Picture(
+        panels, "Which grammars are hard for networks, in context, and for people", notes, legend, columns=None
+    )
 
 
 def _networks(row: pd.Series) -> pd.DataFrame:
@@ -146,4 +148,4 @@ def _draw_people(people: pd.DataFrame, grammars: Sequence[str], ax: Axes) -> Non
 
 def _name_grammars(ax: Axes, grammars: Sequence[str]) -> None:
     ax.set_xlim(-0.6, len(grammars) - 0.4)
-    ax.set_xticks(range(len(grammars)), grammars, **style.tilt(grammars, style.room(ax)))
+    ax.set_xticks(range(len(grammars)), grammars, rotation=style.TILT, ha="right", rotation_mode="anchor")

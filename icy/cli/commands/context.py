@@ -42,8 +42,8 @@ def learner_command(
     """
     The network reads examples of a language and answers for other meanings, without changes of its weights: a
     demonstration for `icy context` that needs no server. It trains on languages that are new in every update, of 2x4
-    and 3x4 meanings, 4 tokens, and words of 2 and 4 tokens, in both directions. With the default settings it takes
-    about ten minutes on two cores. After an interruption, run the same command again to continue.
+    and 3x4 meanings, 4 tokens, and words of 2 and 4 tokens, in both directions. The default settings take about three
+    minutes of one core. After an interruption, run the same command again to continue.
 
     Args:
         out: file to write.
