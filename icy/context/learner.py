@@ -274,7 +274,8 @@ def load_learner(file: Path) -> tuple[Learner, int, dict[str, dict[str, Tensor]]
         raise StoreError(f"{file} cannot be read: {error.strerror or error}.") from error
     try:
         card, tensors = card_of(content), unpack_weights(content)
-        learner = Learner(LearnerSettings(**card[CARD]))
+        with torch.random.fork_rng(devices=[]):
+            learner = Learner(LearnerSettings(**card[CARD]))
         learner.load_state_dict({name: value for name, value in tensors.items() if "/" not in name})
         done = int(card["updates"])
     except (StoreError, LookupError, TypeError, ValueError, RuntimeError) as error:

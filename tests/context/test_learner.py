@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import icy
+from icy import testing
 from icy.context.learner import FILE, Learner, LearnerModel, Steps, languages_of, load_learner
 from icy.context.learner_settings import LearnerSettings
 from icy.context.settings import ContextRequest, context_jobs
@@ -169,3 +170,4 @@ def test_the_learner_that_comes_with_icy_answers_as_recorded(tmp_path: Path) -> 
     accuracies = {record["grammar"]: record["accuracy"] for record in found.records}
     assert accuracies == pytest.approx(RECORDED, abs=1 / 96)  # a token, as machines round differently
     assert load_learner(FILE)[0].settings == LearnerSettings()
+    testing.check("learner", "text-model")
