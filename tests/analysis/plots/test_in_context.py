@@ -23,7 +23,7 @@ def test_dots_are_the_networks_models_and_people_of_the_tables() -> None:
     long = icy.atlas().to_dataframe()
     same = long["role"].eq("sender") & long["meanings"].eq("3x4") & long["representation"].eq("soft")
     perm = long[same & long["measure"].eq("ratio") & long["grammar"].eq("perm") & ~long["failed"]]
-    means = np.exp(np.log(perm["value"].astype(float)).groupby(perm["model"]).mean())
+    means = np.exp(perm.assign(log=np.log(perm["value"].astype(float))).groupby("model")["log"].mean())
     dots = networks.collections[0].get_offsets()[:, 1]
     np.testing.assert_allclose(np.sort(dots), np.sort(means))
     assert models.get_ylim() == networks.get_ylim()
