@@ -1,6 +1,6 @@
 """Which languages do meta-trained networks learn in context? `python -m results.context [--train]`.
 
-With --train, train the learners and let them answer in runs/, which takes about half an hour on two cores; a second call
+With --train, train the learners and let them answer in runs/, about half an hour on two cores; a second call
 continues. Add all records to records.parquet, which is committed, and write context.md and its pictures.
 """
 
