@@ -30,6 +30,7 @@ from .core.register import register_world as register_world
 from .experiments.e2e import e2e as e2e
 from .experiments.e2e import end_to_end as end_to_end
 from .experiments.in_context import in_context as in_context
+from .experiments.in_context import train_context_learner as train_context_learner
 from .experiments.iterate import iterate as iterate
 from .experiments.languages import measure_languages as measure_languages
 from .experiments.languages import measure_sample_sizes as measure_sample_sizes

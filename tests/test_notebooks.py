@@ -31,12 +31,13 @@ def texts(cell: dict[str, Any]) -> list[str]:
     return found
 
 
-def test_there_are_seven() -> None:
+def test_there_are_eight() -> None:
     names = [
         "bias-and-emergence",
         "emergent-language",
         "first-probe",
         "grammars-and-metrics",
+        "in-context",
         "iterated-learning",
         "plug-in",
         "reproduce-a-row",

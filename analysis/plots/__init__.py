@@ -2,7 +2,8 @@
 
     >>> from icy.analysis.plots import KINDS
     >>> sorted(KINDS)
-    ['bars', 'chain_curves', 'chain_paths', 'curves', 'e2e', 'heat', 'pairings', 'parameters', 'ratios', 'tradeoff']
+    ['bars', 'chain_curves', 'chain_paths', 'curves', 'e2e', 'heat', 'pairings', 'parameters', 'ratios',
+     'side_by_side', 'tradeoff']
 
 A function in a file of this package with the decorator `icy.analysis.picture.plot`, whose first argument is `results`,
 is a kind of plot. The first line of its docstring describes it. matplotlib is imported when the first plot is drawn,

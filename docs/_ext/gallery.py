@@ -42,6 +42,7 @@ def _plot(kind: str, caption: str, words: str) -> Card:
 SOME = f"atlas -m 'FC*' -m 'HierZero:*' -m 'RNNZero:*' -m TransDecSoft --where role=sender {SMALL}"
 FEW = f"atlas -m FC2L -m HierZero:GRU -m TransDecSoft --where role=sender {SMALL}"
 CHAINS = "results/iterated/records.parquet -m FC1L -m RNNZero:RNN"
+CONTEXT = "results/context/records.parquet --where role=sender --where word_length=2"
 PLOTS = {
     "heat": _plot("heat", "How late each model learns each grammar", SOME),
     "bars": _plot("bars", "The same numbers as bars, with their spread over seeds", FEW),
@@ -61,6 +62,7 @@ PLOTS = {
         "icy plot pairings icy-results",
         "end-to-end.md#populations",
     ),
+    "side_by_side": _plot("side_by_side", "Learners in context next to networks and people", CONTEXT),
     "chain_curves": _plot("chain_curves", "How languages change when they are passed from learner to learner", CHAINS),
     "chain_paths": _plot("chain_paths", "Where chains of learners move in the space of metrics", CHAINS),
 }

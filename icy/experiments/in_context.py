@@ -1,10 +1,13 @@
 """`icy.in_context`: measure which grammars a text model learns from examples in its prompt."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from icy.config.requests import spell_out
+from icy.context.learner_settings import LearnerSettings
 from icy.context.settings import ContextRequest
+from icy.core.progress import progress as showing
 from icy.core.surroundings import standard_state
 
 from .display import callbacks_of
@@ -48,3 +51,29 @@ def in_context(
 
 
 spell_out(in_context, ContextRequest, ProbeResult)
+
+
+@standard_state()
+def train_context_learner(out: str | Path = "learner.safetensors", **options: Any) -> Path:
+    """Train a small network that learns languages from examples in its input, as the text model learner#FILE.
+
+    It is a demonstration for `icy.in_context`. Every update has new languages of 2x4 or 3x4 meanings in either
+    direction, so the network cannot learn them by heart. After an interruption, the same call continues.
+
+    Args:
+        out: file to write. A finished learner of the same settings is kept.
+        **options: the fields of LearnerSettings: cell, grammar, hidden, layers, updates, lr and seed.
+
+    Returns:
+        The file.
+
+    Raises:
+        IcyError: an unknown name, a number that is not accepted, or a file that has something else.
+        KeyboardInterrupt: at Ctrl-C. The last saved state is kept.
+    """
+    settings = LearnerSettings(**options)
+    from icy.context.learner import train_learner  # imports torch
+
+    with showing("updates") as report:
+        train_learner(settings, Path(out), report)
+    return Path(out)

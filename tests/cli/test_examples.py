@@ -126,7 +126,7 @@ def make_home(home: Path) -> None:
         {**record, "meanings": "5x10", "word_length": 4, "hidden_size": 128, "versions": {"icy": "1"}, "device": "cpu"}
         for record in (budget(models) + acquire(models)).records
     ])  # fmt: skip
-    for name in ("bias", "icy-results", "mine", "my-results", "plain", "tuned", "shard-1", "shard-2"):
+    for name in ("bias", "icy-results", "mine", "my-results", "plain", "tuned", "shard-1", "shard-2", "context"):
         folder(home / name, both)
     icy.probe(["sender/FC1L", "receiver/FC1L"], "perm", quick=True, keep_models=True, workers=1, out=home / "kept")
     (home / "elsewhere").mkdir()

@@ -58,7 +58,7 @@ def test_a_name_may_repeat_its_value() -> None:
 
 
 WRITTEN = {  # options of every command that name its result, its picture and its page
-    **dict.fromkeys(["sweep", "search", "context", "games train", "s2b recall", "s2b train"], "out"),
+    **dict.fromkeys(["sweep", "search", "context", "learner", "games train", "s2b recall", "s2b train"], "out"),
     **dict.fromkeys(["study simulate", "study export", "report", "table", "pack", "generate", "plot", "doctor"], "out"),
     **dict.fromkeys(["games eval", "s2b eoa", "s2b eval", "s2b language", "s2b record", "s2b text"], "out"),
     **dict.fromkeys(["probe", "e2e", "iterate", "metrics", "compare", "games language", "study report"], "out plot"),

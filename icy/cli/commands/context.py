@@ -1,6 +1,12 @@
-"""`icy context`: measure which grammars a language model learns from examples in its prompt."""
+"""`icy context`: which grammars a language model learns from its prompt; `icy learner`: one of our own."""
 
+from typing import Annotated, Any
+
+from icy.cli.options import OUT, FilePath, command, fields_of, plugin_option, together
+from icy.cli.output import note
 from icy.cli.session import command_of_kind
+from icy.context.learner_settings import LearnerSettings
+from icy.experiments.in_context import train_context_learner
 
 
 @command_of_kind("context", "context")
@@ -21,3 +27,33 @@ def context_command() -> None:
     machine; or by the name of a plug-in. The owner of the server can read the prompts. Answers are saved in --cache:
     after an interruption, run the same command again to continue.
     """
+
+
+OPTIONS = together(*(field.option() for field in fields_of(LearnerSettings).values()))
+
+
+@command("learner", short_help="Train a small network that learns languages in context.")
+@plugin_option
+def learner_command(
+    *,
+    chosen: Annotated[dict[str, Any], OPTIONS],
+    out: Annotated[str, {**OUT, "type": FilePath()}] = "learner.safetensors",
+) -> None:
+    """
+    The network reads examples of a language and answers for other meanings, without changes of its weights: a
+    demonstration for `icy context` that needs no server. It trains on languages that are new in every update, of 2x4
+    and 3x4 meanings, 4 tokens, and words of 2 and 4 tokens, in both directions. The default settings take about three
+    minutes of one core. After an interruption, run the same command again to continue.
+
+    Args:
+        out: file to write.
+
+    Examples:
+      icy learner
+      icy learner --cell GRU --seed 1 -o gru.safetensors
+      icy context -m learner#gru.safetensors -g concat,perm,rot,shufdet,proj,hol
+
+    The text model `learner` without a file is the one that comes with icy.
+    """
+    file = train_context_learner(out, **chosen)
+    note(f"{file} is a text model: icy context -m learner#{file}")

@@ -7,7 +7,7 @@ from itertools import accumulate, product
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float, Integer
+from jaxtyping import Float, Integer, Shaped
 from torch import Tensor
 
 from icy.core.checks import real_number, whole_number
@@ -61,7 +61,7 @@ class Figures(NamedTuple):
 
 
 @cache  # a captured update cannot contain a copy from the CPU
-def constant(values: tuple[Any, ...], device: torch.device, dtype: torch.dtype = torch.float32) -> Tensor:
+def constant(values: tuple[Any, ...], device: torch.device, dtype: torch.dtype = torch.float32) -> Shaped[Tensor, "..."]:
     """Return a tensor of some numbers, the same tensor at every call."""
     return torch.tensor(values, device=device, dtype=dtype)
 

@@ -124,7 +124,10 @@ def test_styles_set_the_width_and_the_letters_of_every_kind(
     kind: str, name: str | None, width: float | None, sizes: set[float] | None, tmp_path: Path
 ) -> None:
     chains = dict.fromkeys(("chain_curves", "chain_paths"), lambda: few_chains(tmp_path))
-    results = {**SINGLE, "e2e": lambda: played(lambda share, seed: share), **chains}[kind]()
+    results = {
+        **SINGLE, **chains, "e2e": lambda: played(lambda share, seed: share),
+        "side_by_side": lambda: select("results/context/records.parquet", where={"role": "sender", "word_length": 2}),
+    }[kind]()  # fmt: skip
     usual = style.WIDTH, style.SMALL
     with plots.plot_style(name):
         figure = plots.plot_function(kind)(results)

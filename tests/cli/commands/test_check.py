@@ -114,9 +114,10 @@ def test_doctor_says_which_code_is_in_use(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_doctor_says_what_computes_cells_on_a_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     command = ("doctor", "--out", str(tmp_path))
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("icy.core.gpu.names", list)
     assert "cells on a GPU" not in run(*command).stdout
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("icy.core.gpu.names", lambda: ["cuda:0"])
+    monkeypatch.setattr("icy.core.gpu.description", lambda name: "Some GPU, 64 GiB, CUDA 13.0")
     monkeypatch.setenv("ICY_TRITON", "off")
     assert "PyTorch, Triton switched off by ICY_TRITON=off" in run(*command).stdout
 
