@@ -28,7 +28,7 @@ from icy.records.load import Results, long_of
 from icy.records.long_table import ROW, game_curves
 from icy.records.record import HasRecords, Record
 
-from .panels import CURVES, Line, ResultBlock, blocks, describe, draw_band, lines_of, records_of
+from .panels import Line, ResultBlock, blocks, curves_title, describe, draw_band, lines_of, records_of
 
 PANEL_HEIGHT = 1.1  # inches
 LOG_FROM = 8  # the axis is logarithmic if the longest run has more than this many times the steps of the shortest
@@ -94,7 +94,7 @@ def curves(results: Results, *, spread: str = "sem", log: bool | None = None) ->
         *_notes(runs, spread, len(records) - len(with_curve)),
     ]
     grid = {"sharex": True, "sharey": True}
-    title = CURVES.get(measure, CURVES[""])
+    title = curves_title(long)
     return Picture(panels, title, notes, handles, None, grid=grid, handles={"handlelength": 3})
 
 

@@ -157,8 +157,18 @@ TITLES = {  # of charts of a single measure
     "held_out": "How accurate each model is on meanings that it was not trained on",
     "end_to_end": "How well a sender and a receiver understand each other",
 }
-CURVES = {"": "How accurate each model is during training", "survival": "How much of its language each model keeps"}
+CURVES = {  # titles of curves, by measure or kind of job
+    "": "How accurate each model is during training",
+    "context": "How accurate each model is after more examples",
+    "survival": "How much of its language each model keeps",
+}
 TITLE = "How well each model learns each grammar"
+
+
+def curves_title(long: pd.DataFrame) -> str:
+    """Return the title of the curves of the rows of a long table."""
+    first = long.iloc[0]
+    return next(CURVES[name] for name in (first["measure"], first["job_kind"], "") if name in CURVES)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,13 +16,13 @@ from markupsafe import Markup
 
 from icy.analysis.order import Facts, in_order, text_of
 from icy.analysis.plots.panels import (
-    CURVES,
     MOST_NAMED,
     Line,
     Point,
     ResultBlock,
     blocks,
     color_ends,
+    curves_title,
     describe,
     describe_tradeoff,
     mean_and_band,
@@ -404,7 +404,7 @@ def _curves(section: Section) -> Chart:
     )  # fmt: skip
     spread = SPREADS[section.table.spread][0]
     note = f"thick line and band: mean ± {spread}, while all seeds run; thin line: a seed"
-    title = CURVES.get(str(section.long["measure"].iloc[0]), CURVES[""])
+    title = curves_title(section.long)
     return Chart("curves", title, [note], spec, [*_runs(section), *_means(section), *_levels(section)])
 
 

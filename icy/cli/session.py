@@ -212,7 +212,7 @@ def print_remarks(plan: Plan, result: ProbeResult) -> None:
         note(
             f"Written: {', '.join(str(path) for path in result.paths)}; one file per replicate in {folder / 'records'}."
         )
-    if plan.total and any(row.facts.items() >= SMALL_SPACE.items() for row in plan.rows):
+    if plan.total and plan.kinds == ["probe"] and any(row.facts.items() >= SMALL_SPACE.items() for row in plan.rows):
         note("A model can learn the 64 meanings of 3x4 by heart, so grammars may have another order at 5x10.")
     for kind in map(job_kind, plan.kinds):
         if kind.evaluates and (sentence := _saved_models_note(plan, kind, result)):

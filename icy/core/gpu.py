@@ -124,7 +124,10 @@ def products_in(tf32: bool | None) -> Iterator[None]:
     if tf32 is None:
         yield
         return
-    places: tuple[Any, Any] = torch.backends.cuda.matmul, torch.backends.cudnn  # of the second, PyTorch's default is TF32
+    places: tuple[Any, Any] = (
+        torch.backends.cuda.matmul,
+        torch.backends.cudnn,
+    )  # of the second, PyTorch's default is TF32
     before = [place.allow_tf32 for place in places]
     for place in places:
         place.allow_tf32 = tf32

@@ -61,7 +61,9 @@ class Figures(NamedTuple):
 
 
 @cache  # a captured update cannot contain a copy from the CPU
-def constant(values: tuple[Any, ...], device: torch.device, dtype: torch.dtype = torch.float32) -> Shaped[Tensor, "..."]:
+def constant(
+    values: tuple[Any, ...], device: torch.device, dtype: torch.dtype = torch.float32
+) -> Shaped[Tensor, "..."]:
     """Return a tensor of some numbers, the same tensor at every call."""
     return torch.tensor(values, device=device, dtype=dtype)
 
