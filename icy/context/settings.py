@@ -22,7 +22,7 @@ from icy.core.types import Fields
 from icy.grammars import check_side, expand_grammars
 from icy.languages.language import Language
 from icy.languages.splits import Split
-from icy.text.interface import Constraint, TextSettings, estimated_tokens
+from icy.text.interface import Constraint, TextSettings, cost_of_reading, estimated_tokens
 from icy.text.models import check_name, entry_of
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
@@ -60,6 +60,7 @@ class ContextSettings(TextSettings, LanguageSettings):
         cache: folder for saved answers; "none" does not save them. With saved answers, a repeated call resumes.
         max_requests: largest number of requests that a model gets in this call, without saved answers.
         temperature: temperature of sampling; 0 takes the likeliest answer.
+        price_prompt: price of a million tokens that the model reads, for the cost in a dry run.
     """
 
     kind = "context"
@@ -80,6 +81,7 @@ class ContextSettings(TextSettings, LanguageSettings):
     cache: str | Path = setting("icy-text", key="", label="", metavar="FOLDER")
     max_requests: int | None = setting(None, "largest number of requests", least=1, key="", label="")
     temperature: float = setting(0.0, "temperature", least=0, most=10, label="", since="0.3")
+    price_prompt: float = setting(0.0, "price", least=0, key="", label="")
     run: str = setting("", asked=False, key="", label="")
     constrain: Constraint = setting("none", **UNUSED)
     hidden: int = setting(1, **UNUSED)
@@ -173,8 +175,8 @@ class ContextJob(LanguageJob):
         whole = round(sum(tokens) / len(tokens) * self.requests())
         return (
             f"{super().conditions_text()} {self.requests():,} requests, about {whole:,} tokens to read; the longest "
-            f"prompt has about {tokens[-1]:,}."
-        )
+            f"prompt has about {tokens[-1]:,}. {cost_of_reading(whole, own.price_prompt)}"
+        ).strip()
 
 
 @request_of(ContextSettings)

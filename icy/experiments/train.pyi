@@ -40,6 +40,7 @@ class ContextArguments(RunOptions, total=False):
     max_tokens: int
     cache: str | Path
     max_requests: int | None
+    price_prompt: float
     body: Mapping[str, object]
 
 class EndToEndArguments(EndToEndOptions, total=False):

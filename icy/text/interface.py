@@ -183,6 +183,11 @@ def is_count(value: object) -> TypeGuard[int]:
 TOKEN = re.compile(r"\d{1,3}|[^\W\d_]+|[^\w\s]|_")
 
 
+def cost_of_reading(tokens: int, price: float, more: str = "") -> str:
+    """Return a sentence on the cost of tokens that a model reads, at the price of a million; "" without a price."""
+    return f"Reading them costs about {tokens * price / 1e6:.2f}{more}, in addition to the answers." * bool(price)
+
+
 def estimated_tokens(text: str) -> int:
     """Estimate the number of tokens in a text: one per word, per group of up to three digits, and per sign.
 

@@ -13,7 +13,7 @@ from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
 from icy.experiments.text_models import HOW, OTHER, draft_requests, evaluate_text_models
 from icy.s2b.text.prompt import FORMS
-from icy.text.interface import TextSettings
+from icy.text.interface import TextSettings, cost_of_reading
 from icy.text.models import check_name
 
 from .players import Episodes, Games, RegisteredListener, RegisteredSpeaker, Seeds, settings_of
@@ -107,5 +107,5 @@ def _draft(how: dict[str, Any], models: int, price: float, output: RowsOutput) -
         requests, total = (sum(row[name] for row in draft.rows) for name in ("requests", "prompt tokens"))
         each = "" if models == 1 else f" for each of {counted(models, 'model')}"
         note(f"Tokens are {HOW}. {requests:,} requests, {total:,} tokens to read{each}. No model was asked.")
-        if price:
-            note(f"Reading them costs about {total * price / 1e6:.2f}{each}, in addition to the answers.")
+        if cost := cost_of_reading(total, price, each):
+            note(cost)
