@@ -76,8 +76,9 @@ class Steps(NamedTuple):
         count, length = outputs.shape[1], outputs.shape[2] + 1
         before = nn.functional.pad(outputs + 1, (1, 0))
         shown = inputs.unsqueeze(2).expand(-1, -1, length, -1).flatten(1, 2)
-        examples = torch.arange(first, first + count).repeat_interleave(length)
-        return cls(shown, before.flatten(1), torch.arange(length).repeat(count), examples)
+        examples = torch.arange(first, first + count, device=inputs.device).repeat_interleave(length)
+        places = torch.arange(length, device=inputs.device).repeat(count)
+        return cls(shown, before.flatten(1), places, examples)
 
 
 class Attention(nn.Module):
@@ -158,7 +159,7 @@ class Learner(nn.Module):
             past: what a call for earlier steps returned, and the numbers of their examples.
         """
         width = VALUES if role == "sender" else VOCAB_SIZE
-        symbols = steps.inputs + width * torch.arange(steps.inputs.shape[-1])
+        symbols = steps.inputs + width * torch.arange(steps.inputs.shape[-1], device=steps.inputs.device)
         x = self.inputs[role](symbols).sum(2) + self.places[role](steps.places) + self.before[role](steps.before)
         x, kept = self._attended(x, steps, past) if self.layers is not None else self._run(x, past)
         return self.scores(self.norm(x)), kept
@@ -335,7 +336,7 @@ class LearnerModel(TextModel):
         sheet, past, number = first.sheet, self._read(first), len(first.inputs)
         queries = torch.from_numpy(np.concatenate([request.data.queries for request in requests]))[:, None]
         begun = [[*request.data.begun] for request in requests for _ in request.data.queries]
-        steps = Steps.of(queries, torch.tensor(begun, dtype=torch.int64)[:, None], number)
+        steps = Steps.of(queries, torch.tensor(begun, dtype=torch.int64, device="cpu")[:, None], number)
         written: list[Rows] = []
         for place, options in list(enumerate(sheet.options))[len(first.begun) :]:
             scores, past = self.learner(sheet.role, steps, past)
@@ -350,7 +351,8 @@ class LearnerModel(TextModel):
                 return
             written.append(chosen)
             before = torch.from_numpy(chosen)[:, None] + 1
-            steps = Steps(queries, before, torch.tensor([place + 1]), torch.tensor([number]))
+            places, numbers = torch.tensor([[place + 1], [number]], dtype=torch.int64, device="cpu")
+            steps = Steps(queries, before, places, numbers)
         label = LABELS[sheet.role][1]
         for rows in np.split(np.stack(written, 1), np.cumsum(sizes)[:-1]):
             yield Answer("\n".join(sheet.text(label, row) for row in rows))

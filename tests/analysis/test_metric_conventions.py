@@ -55,6 +55,7 @@ PLAIN = ("unique_messages", "message_entropy")  # metrics without conventions by
 # and have a test of their own.
 WITHOUT = {
     *(
+        "in_context.side_by_side",
         "bias.bias_table",
         "bias.difference_table",
         "s2b.evaluation_table",
