@@ -271,7 +271,7 @@ class Estimate:
 
 
 def estimate(row: str) -> Estimate:
-    """Count what an estimate of a row needs."""
+    """Count kernels and operations for the estimate of a row."""
     two, three = (captured_update(row, replicates, triton=True) for replicates in (2, 3))
     return Estimate(two, three, plain_operations(row), REPLICATES if is_probe(row) else SEEDS)
 
@@ -279,7 +279,7 @@ def estimate(row: str) -> Estimate:
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 PAGE = Path(__file__).parent / "gpu-floors.md"
-TABLE = PAGE.with_suffix(".csv")  # the estimates that gpu.py puts beside measurements
+TABLE = PAGE.with_suffix(".csv")  # the estimates that gpu.py compares with measurements
 Both = tuple[Counted, Counted]  # by PyTorch alone, and with Triton
 
 

@@ -1,7 +1,7 @@
 """Measure icy on a GPU: `python -m benchmarks.gpu`, at most 15 minutes.
 
-First the tests that need a GPU, then the rows of the speed page, by icy and by ordinary modules, beside what
-gpu-floors.md estimates without a GPU. Each finished step has a log in benchmarks/gpu/ (or `--out`) and is not run
+First the tests that need a GPU, then the rows of the speed page, by icy and by ordinary modules, next to
+the estimates of gpu-floors.md. Each finished step has a log in benchmarks/gpu/ (or `--out`) and is not run
 again, so the command can be interrupted, and continues. It writes gpu.md, a page, and gpu.json, a file to send.
 
 Longer steps run with `--only NAME` or `--all`: a profile of a captured update (captured.py); rows with plain updates
@@ -185,7 +185,7 @@ def main() -> None:
     usual = [name for name in known if name == "tests" or name.startswith("row-")]
     chosen = given.only or (list(known) if given.all else usual)
     if not gpu.names() and "count" not in chosen:
-        raise SystemExit("PyTorch finds no GPU here; `icy doctor` tells what it finds. `--only count` needs none.")
+        raise SystemExit("PyTorch finds no GPU here; `icy doctor` lists the devices. `--only count` needs none.")
     given.out.mkdir(parents=True, exist_ok=True)
     limited = given.seconds != MOST_SECONDS or chosen == usual
     ends = time.perf_counter() + given.seconds if limited else None

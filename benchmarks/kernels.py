@@ -36,7 +36,7 @@ FORMS: dict[str, tuple[dict[str, bool], ...]] = {  # the constants of kernels th
 
 
 class Compiled(NamedTuple):
-    """A compiled kernel: what a thread and a block need.
+    """A compiled kernel, with the needs of a thread and of a block.
 
     Attributes:
         kernel: its name, with its constants.

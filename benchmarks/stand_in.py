@@ -1,8 +1,8 @@
 """A stand-in for a GPU: PyTorch's device "meta", where tensors have shapes but no numbers.
 
-Within `gpu_of_meta`, icy takes "meta" for a GPU. What a GPU would refuse is refused: an operation on tensors of the GPU
-and of the CPU; and in a captured update also reading a number, copies from and to the CPU, and results whose shapes
-depend on numbers. Outside of captures, numbers that are read are zero.
+Within `gpu_of_meta`, icy takes "meta" for a GPU. Like a GPU, it refuses an operation on tensors of the GPU and of the
+CPU; and in a captured update also reading a number, copies from and to the CPU, and results with shapes that depend on
+numbers. Outside of captures, numbers that are read are zero.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class StandIn(TorchDispatchMode):
             raise MixedDevicesError(f"{name} of tensors on {' and '.join(sorted(places))}")
         indices = [x for x in tensors[1:] if x.dtype == torch.bool] if name.startswith("index") else tensors
         if META in places and indices and SHAPED_BY_DATA & set(func.tags):
-            self._wait(f"a result of {name}, whose shape depends on numbers,")
+            self._wait(f"a result of {name}, with a shape that depends on numbers,")
             if name in ("allclose", "equal", "is_nonzero"):
                 return False
             if name == "nonzero":  # as if no number were zero

@@ -5,7 +5,7 @@
     ['bars', 'chain_curves', 'chain_paths', 'curves', 'e2e', 'heat', 'pairings', 'parameters', 'ratios',
      'side_by_side', 'tradeoff']
 
-A function in a file of this package with the decorator `icy.analysis.picture.plot`, whose first argument is `results`,
+A function in a file of this package with the decorator `icy.analysis.picture.plot` and the first argument `results`
 is a kind of plot. The first line of its docstring describes it. matplotlib is imported when the first plot is drawn,
 and new figures do not depend on the user's settings of it.
 """

@@ -36,7 +36,7 @@ def side_by_side(results: Results, *, spread: str = "ci95") -> Picture:
 
     The first panel has the networks of the atlas that learned the same languages: a dot per model, the geometric mean
     of its ratios of updates, hollow if some runs were cut; a line at the median. The second has the ratios of examples
-    of text models. The third has the share of people's right messages for held-out meanings (Icy22), which is no ratio:
+    of text models. The third has the share of people's right messages for held-out meanings (Icy22), not a ratio:
     there, a high value is easy.
 
     Args:
@@ -92,7 +92,7 @@ def side_by_side(results: Results, *, spread: str = "ci95") -> Picture:
 
 
 def _networks(row: pd.Series) -> pd.DataFrame:
-    """Return the geometric mean of the ratios of each network and grammar, for languages like those of a row."""
+    """Return the geometric mean of the ratios of each network and grammar, for languages of the sizes of a row."""
     long = measured(atlas().to_dataframe())
     same = long["measure"].eq("ratio") & long["grammar"].ne(BASELINE) & long["representation"].eq("soft")
     for name in SIZES:

@@ -358,7 +358,7 @@ def order_tau(accuracy: Mapping[Any, float], ratio: Mapping[Any, float]) -> floa
 def people_distances(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the distances of machines to people on held-out items, as searches have them; see `people_distance`.
 
-    The people are those in the rows, or else those of Icy22. Only machines that played all conditions of a dataset have
+    The people are in the rows, or else in Icy22. Only machines that played all conditions of a dataset have
     a distance.
 
     Args:

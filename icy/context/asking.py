@@ -79,7 +79,7 @@ def _chance(own: ContextSettings) -> float:
 
 
 def _answers(own: ContextSettings, shown: Shown, at: Replicate, model: TextModel, counts: Counter[str]) -> Rows:
-    """Ask for the answers to all queries; UNREADABLE in place of those that cannot be read."""
+    """Ask for the answers to all queries; UNREADABLE in place of unreadable ones."""
     count, places = len(shown.queries), len(own.sheet.options)
     names = "context", at.condition, len(shown.inputs)
     seeds = iter(stream(at.seed, *names).integers(2**31, size=count * places).tolist())
@@ -105,7 +105,7 @@ def _answers(own: ContextSettings, shown: Shown, at: Replicate, model: TextModel
                 found[query] = UNREADABLE if row is None else row
         return found
     for place, options in enumerate(own.sheet.options):
-        # After a part that could not be read, the answer goes on with the first option.
+        # After a part that could not be read, the answer continues with the first option.
         parts = [
             replace(shown, queries=shown.queries[[n]], begun=found[n, :place].clip(0).tolist()) for n in range(count)
         ]

@@ -38,7 +38,7 @@ ATTRIBUTES, VALUES, LENGTH = 3, 4, 12  # the largest sizes in training
 MOST = 16  # examples of a language in training
 BATCH = 16  # languages per update
 WARM_UP = 100  # updates until the largest learning rate
-FIRST_SEED = 2**40  # seeds of languages in training are larger, so that they differ from those of all users
+FIRST_SEED = 2**40  # seeds of languages in training are larger, so that they differ from all seeds of users
 SAVE_EVERY = 100  # updates between two saved files
 START = 3.0  # preference of heads at the start
 CARD = "learner"  # name of the settings in the card of a file
@@ -151,12 +151,12 @@ class Learner(nn.Module):
         self.scores = nn.Linear(hidden, max(VOCAB_SIZE, VALUES))
 
     def forward(self, role: str, steps: Steps, past: Any = None) -> tuple[Tensor, Any]:
-        """Return the scores of the next symbol after each step [batch, step, symbol], and what is needed to continue.
+        """Return the scores of the next symbol after each step [batch, step, symbol], and the state to continue from.
 
         Args:
             role: "sender" or "receiver".
             steps: the steps.
-            past: what a call for earlier steps returned, and the numbers of their examples.
+            past: the state after earlier steps, and the numbers of their examples.
         """
         width = VALUES if role == "sender" else VOCAB_SIZE
         symbols = steps.inputs + width * torch.arange(steps.inputs.shape[-1], device=steps.inputs.device)
@@ -296,7 +296,7 @@ class LearnerModel(TextModel):
 
     Args:
         name: file of the learner; "" for the one that comes with icy.
-        settings: settings of sampling, of which it knows the temperature.
+        settings: settings of sampling; only the temperature counts.
 
     Raises:
         StoreError: the file cannot be read, or has something else.
@@ -311,7 +311,7 @@ class LearnerModel(TextModel):
         self._past: Any = None
 
     def answer(self, requests: Sequence[Question]) -> Iterator[tuple[int, Any]]:
-        """Answer questions of `icy context`; those that share their examples are answered at once.
+        """Answer questions of `icy context`; questions with the same examples are answered at once.
 
         Raises:
             PluginError: a question of another part of icy.

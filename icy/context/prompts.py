@@ -156,7 +156,7 @@ class Sheet:
         return found[-count:] if len(found) >= count else [None] * count
 
     def _row(self, line: str) -> list[int] | None:
-        """Return the numbers of the words in a line; None if it is no whole answer."""
+        """Return the numbers of the words in a line; None without a whole answer."""
         text = NUMBERING.sub("", line, count=1) if NUMBERING.match(line) else line
         text = re.sub(rf"^\W*{LABELS[self.role][1]}\W*:", "", text, flags=re.IGNORECASE).strip(MARKUP).lower()
         words, options = re.split(r"[\s,|/-]+", text), self.options

@@ -79,7 +79,7 @@ class Question:
         prompt: the text to answer, or the messages of a chat, each with "role" and "content".
         max_tokens: largest number of tokens of the answer.
         seed: seed for a model that samples.
-        candidates: the possible answers; the answer has their log-probabilities. Servers know only those of one token.
+        candidates: the possible answers; the answer has their log-probabilities. Servers know only single tokens.
         fields: further fields of the request to a server, by name.
         gap: text between the prompt and the answer, for models that continue a text and know no chat.
         data: the question as data, for models that read no text. It follows from the prompt.
@@ -136,7 +136,7 @@ class Answer:
         fingerprint: fingerprint of the model and its settings (`system_fingerprint`), if the server reports it.
         logprobs: log-probabilities of the candidates, if the model reports them.
         cached: whether the answer was loaded from disk.
-        marked: the text with special tokens that mark thoughts, if the model has such tokens.
+        marked: the text with special tokens that mark thoughts, if the model has them.
     """
 
     SAVED: ClassVar[Sequence[str]] = ("raw", "usage", "logprobs", "marked")  # facts on the disk
@@ -165,7 +165,7 @@ class Answer:
         """Return an answer from its facts on the disk.
 
         Raises:
-            ValueError, LookupError, TypeError: the facts are not those of an answer.
+            ValueError, LookupError, TypeError: the facts do not make an answer.
         """
         usage = None if data["usage"] is None else Usage(*data["usage"])
         if usage is not None and not all(map(is_count, usage)):

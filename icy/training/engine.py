@@ -174,14 +174,14 @@ class Probes(Course[ProbeProgress]):
         return ended
 
     def _reached(self, one: ProbeProgress) -> float | None:
-        """Return the updates at which a model first reached the target; on a fixed grid, those of a check."""
+        """Return the updates at which a model first reached the target; on a fixed grid, the updates of a check."""
         if one.reached is not None:
             return one.reached
         before = one.curve[-2] if self.settings.interpolates and len(one.curve) > 1 else None
         return reached_at(self.protocol.target, before, one.curve[-1])
 
     def outcomes(self, ended: Mapping[int, str]) -> Iterator[Outcome]:
-        """Yield the outcomes of some models, and those of earlier ones that waited for a baseline."""
+        """Yield the outcomes of some models, and of earlier ones that waited for a baseline."""
         places = sorted(ended)
         values = zip(places, self._measure(places), strict=True)
         return self._compared([self._outcome(place, ended[place], **measured) for place, measured in values])

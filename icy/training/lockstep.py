@@ -242,7 +242,7 @@ def _remove(path: Path) -> None:
         path.parent.rmdir()
 
 
-# -- the loop of all trainings, and what it asks each kind -------------------------------------------------------------
+# -- the loop of all trainings, and its questions to each kind ---------------------------------------------------------
 
 DRAWN_AT_ONCE = 64  # most batches in memory
 LONGEST = 5.0  # most seconds of updates in a call, so that checkpoints are not delayed
@@ -268,7 +268,7 @@ P = TypeVar("P", bound=Progress)
 
 
 class Course(ABC, Generic[P]):
-    """What the loop asks a kind of training, in the order of the loop.
+    """The questions of the loop to a kind of training, in their order.
 
     Args:
         job: the job.
