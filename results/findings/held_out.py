@@ -378,7 +378,7 @@ def generalisation(result: ProbeResult, earlier: ProbeResult) -> Finding:
         supported(
             judged.verdict("within") == SHOWN
             and judged.headline != SHOWN
-            and tests["receiver"].speeds["updates"].across.plain.high
+            and tests["receiver"].speeds["updates"].across.plain.value
             < 0
             < tests["receiver"].speeds["log"].across.plain.value
             and tests["receiver"].speeds["log"].interaction.plain.high < 0,
