@@ -15,7 +15,7 @@ from icy.core.checks import number_column, require_names
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.text import listed
 from icy.records.load import with_current_names
-from icy.records.long_table import option_cell, option_columns
+from icy.records.long_table import option_cell, option_columns, option_rows
 
 from .order import without_repeats
 
@@ -223,7 +223,7 @@ def with_languages(results: pd.DataFrame) -> pd.DataFrame:
     """
     options = option_columns(results)
     languages = options.get("word_seed", results["seed"]).fillna(results["seed"]).astype(int)
-    rest = options.drop(columns="word_seed", errors="ignore").to_dict("records")
+    rest = option_rows(options.drop(columns="word_seed", errors="ignore"))
     return results.assign(options=[*map(option_cell, rest)], language=languages)
 
 

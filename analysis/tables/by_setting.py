@@ -15,7 +15,7 @@ from icy.core.conventions import lower_is_better, read_conventions
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
 from icy.records.load import Results, long_of
-from icy.records.long_table import option_cell, option_columns
+from icy.records.long_table import option_cell, option_columns, option_rows
 
 from .printed_table import BiasTable, Line
 
@@ -49,7 +49,7 @@ def with_options(long: pd.DataFrame, columns: Sequence[str] = (), shown: Iterabl
         shown: options that other columns show.
     """
     options = option_columns(long)
-    rest = options.drop(columns=[*columns, *shown], errors="ignore").to_dict("records")
+    rest = option_rows(options.drop(columns=[*columns, *shown], errors="ignore"))
     further = [", ".join(text for name in sorted(map(str, row)) for text in _items(name, row[name])) for row in rest]
     return long.assign(**options.reindex(columns=[*columns]).astype(object).fillna(""), **{FURTHER: further})
 
@@ -74,7 +74,7 @@ def split_shared(texts: Sequence[str]) -> tuple[str, list[str]]:
     """
     options = option_columns(pd.DataFrame({"options": texts}))
     same = options.nunique(dropna=False).eq(1) & (len(set(texts)) > 1)
-    shared, rest = (options.loc[:, chosen].to_dict("records") for chosen in (same, ~same))
+    shared, rest = (option_rows(options.loc[:, chosen]) for chosen in (same, ~same))
     return option_cell(shared[0]), [*map(option_cell, rest)]
 
 

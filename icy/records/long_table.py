@@ -258,6 +258,11 @@ def option_cell(options: Mapping[Any, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(options.items()) if value is not None)
 
 
+def option_rows(options: pd.DataFrame) -> list[dict[Any, Any]]:
+    """Return the rows of a frame as dicts, also of a frame without columns, as older versions of pandas do not."""
+    return [dict(zip(options, row, strict=True)) for row in options.to_numpy(dtype=object)]
+
+
 def option_columns(long: pd.DataFrame, column: str = "options") -> pd.DataFrame:
     """Return a column per option (or per setting, for the column "settings") of a long table.
 
