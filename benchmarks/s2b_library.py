@@ -67,7 +67,7 @@ def by_icy(steps: int, seed: int) -> Player:
     )  # fmt: skip
     done = 0
     while done < steps:
-        games = learning._batches[learning.updates]
+        games = learning.batch(learning.updates)
         done += int(games.there.sum()) * (GAME.rounds + 2) - EPISODES
         learning.run(1)
     return learning.listener()

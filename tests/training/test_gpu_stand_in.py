@@ -62,12 +62,9 @@ def probe_of(model: str, tmp_path: Path, representation: str) -> ProbeRequest:
 @pytest.mark.parametrize("model", quick_first(MODELS))
 def test_a_model_trains_and_is_captured(model: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     entry = registry.get(model)
-    of_memory = entry.name in ("hashtable", "kNN")  # it stores examples on the CPU
-    for representation in (
-        entry.representations[:1] or ("soft",)
-        if model not in FEW
-        else entry.representations or ("soft", "gumb", "discr")
-    ):
+    of_memory = not getattr(entry.load(), "learns_by_gradient", True)  # it stores examples on the CPU
+    usual = entry.representations or ("soft", "gumb", "discr")
+    for representation in usual if model in FEW else usual[:1]:
         request = probe_of(model, tmp_path, representation)
         if of_memory:
             with gpu_of_meta():
