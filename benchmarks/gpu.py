@@ -92,9 +92,8 @@ def write_page(out: Path) -> None:
     """Write gpu.md and gpu.json from the logs of finished steps."""
     estimates = pd.read_csv(floors.TABLE).set_index("row")["most_updates_per_second"]
     logs = {path.stem: path.read_text() for path in sorted(out.glob("*.log"))}
-    found = [
-        json.loads(text.splitlines()[0]) for name, text in logs.items() if name.startswith("row-") and "exit 0" in text
-    ]
+    done = [text for name, text in logs.items() if name.startswith("row-") and "exit 0" in text]
+    found = [json.loads(line) for text in done for line in text.splitlines() if line.startswith('{"row"')]
     rows = []
     for one in found:
         at_most = estimates[one["row"]]
@@ -171,7 +170,7 @@ def main() -> None:
         only=({"action": "append"}, "a step, repeatable; by default the tests and the rows"),
         all=(False, "also the longer steps"),
         out=(HERE / "gpu", "folder for logs, pages and results"),
-        seconds=(MOST_SECONDS, "time limit; with --only or --all there is none by default"),
+        seconds=(float, f"time limit; by default {MOST_SECONDS:.0f}, and none with --only or --all"),
         row=("", "measure this row, and print its rates"),
         device="cuda",
         each=(SECONDS, "seconds of each measurement of a row"),
@@ -187,8 +186,8 @@ def main() -> None:
     if not gpu.names() and "count" not in chosen:
         raise SystemExit("PyTorch finds no GPU here; `icy doctor` lists the devices. `--only count` needs none.")
     given.out.mkdir(parents=True, exist_ok=True)
-    limited = given.seconds != MOST_SECONDS or chosen == usual
-    ends = time.perf_counter() + given.seconds if limited else None
+    limit = MOST_SECONDS if given.seconds is None and chosen == usual else given.seconds
+    ends = None if limit is None else time.perf_counter() + limit
     for name in chosen:
         left = None if ends is None else max(0.0, ends - time.perf_counter())
         if not run(name, known[name], given.out, left):

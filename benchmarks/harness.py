@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TypeVar
 
 from icy.core.text import markdown_table
@@ -42,9 +43,9 @@ def waiting(device: str) -> Callable[[], None]:
     """Return a function that waits for the work of a device to end."""
     if device == "cpu":
         return lambda: None
-    import torch
+    from icy.core import gpu  # imports torch, so the number of threads must be set before
 
-    return torch.cuda.synchronize
+    return partial(gpu.wait, device)
 
 
 def rate(act: Callable[[], object], seconds: float, clock: Clock = time.perf_counter, least: int = 1) -> float:

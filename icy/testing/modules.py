@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from icy.config.settings import TrainingSettings
+from icy.core import gpu
 from icy.core.streams import stream, stream_key
 from icy.core.surroundings import log_level
 from icy.training.gradient import Loss
@@ -130,11 +131,11 @@ class TensorCase(Case, Generic[P]):
                 expected = self.run(plugin, given)
             by = " and ".join(sorted(set(made.by)))
             require(not by, f"The {self.noun} calls {by} without a device{_in(form)}; use `new_zeros` or `device=`.")
-            if torch.cuda.is_available():
+            if gpu.names():
                 moved = plugin.cuda() if isinstance(plugin, nn.Module) else plugin
                 found = self.run(moved, tuple(tensor.cuda() for tensor in self.draw_inputs(plugin)))
                 _require_all_close(found, expected, f"Outputs on a GPU and on the CPU{_in(form)}", self.gpu_tolerance)
-        return f"tried on cpu{' and cuda' if torch.cuda.is_available() else ''}"
+        return f"tried on cpu{' and cuda' if gpu.names() else ''}"
 
 
 class ModuleCase(TensorCase[M]):

@@ -67,7 +67,8 @@ def test_a_row_is_measured_beside_ordinary_modules() -> None:
 def test_the_page_puts_measurements_beside_estimates(tmp_path: Path) -> None:
     (tmp_path / "tests.log").write_text("27 passed\n\nexit 0 after 9.0 s: -m pytest\n")
     row = '{"row": "sender/FC2L", "engine": "broadcast+graph", "icy": 200000.0, "ordinary": 2000.0}'
-    (tmp_path / "row-sender-FC2L.log").write_text(row + "\n\nexit 0 after 9.0 s: -m benchmarks.gpu\n")
+    log = f"A warning first.\n{row}\n\nexit 0 after 9.0 s: -m benchmarks.gpu\n"
+    (tmp_path / "row-sender-FC2L.log").write_text(log)
     (tmp_path / "row-sender-X.log").write_text("Traceback\n\nexit 1 after 9.0 s: -m benchmarks.gpu\n")
     gpu.write_page(tmp_path)
     page = (tmp_path / "gpu.md").read_text()
