@@ -28,10 +28,10 @@ from tests.cli.helpers import FC2L, ROOT, run
 from tests.training.resuming import leave_often
 
 SLOW = (
-    "probe", "-m", "RNNZero:GRU", "-g", "perm", "--meanings", "3x4", "--word-length", "2", "--hidden", "160",
+    "probe", "-m", "RNNZero:GRU", "-g", "hol", "--meanings", "4x4", "--word-length", "2", "--hidden", "160",
     "--seeds", "5", "--set", "check_every=20", "--workers", "2",
 )  # fmt: skip
-IN_ALL = 10  # replicates; so many that the first is on file long before the last
+IN_ALL = 10  # replicates; those of hol take three times the updates of concat, so the first is on file long before the last
 
 
 def start(*words: str) -> subprocess.Popen[str]:
@@ -74,7 +74,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(out: str) -> None:
     assert process.returncode == 130
     assert "Traceback" not in seen + rest
     assert f"Interrupted: {len(kept)} of {IN_ALL} finished and kept in {out}." in rest
-    assert "run the same command again: icy probe -m RNNZero:GRU -g perm --meanings 3x4" in rest
+    assert "run the same command again: icy probe -m RNNZero:GRU -g hol --meanings 4x4" in rest
     assert 1 <= len(kept) < IN_ALL
     assert (Path(out) / "results.csv").exists()
 
