@@ -170,7 +170,7 @@ class RuleSource(ABC):
         """Return the probability of each group in each grouping, for targets or a kind of distractors.
 
         Args:
-            kind: "targets", or "uniform", "near" or "groups" for distractors.
+            kind: "targets", or "uniform", "near", "nearest" or "groups" for distractors.
         """
         return tuple(_shares(grouping, kind) for grouping in self.groupings)
 
@@ -246,8 +246,9 @@ def _shares(grouping: Sequence[ObjectGroup], kind: str) -> tuple[Fraction, ...]:
         weights = [Fraction(g.objects) for g in grouping]
     elif kind == "groups":
         weights = [Fraction(1)] * len(grouping)
-    else:  # near: first the number of missing concepts, then these concepts
+    else:  # near: first the number of missing concepts, then these concepts; nearest: the smallest possible number
         ways = Counter(g.lacks for g, one in zip(grouping, possible, strict=True) if one)
+        possible = [one and (kind == "near" or g.lacks == min(ways)) for g, one in zip(grouping, possible, strict=True)]
         weights = [Fraction(1, max(ways[g.lacks], 1)) for g in grouping]
     weights = [weight if one else Fraction(0) for weight, one in zip(weights, possible, strict=True)]
     return tuple(weight / sum(weights) for weight in weights)

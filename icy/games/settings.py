@@ -96,7 +96,7 @@ def game_conventions(config: Fields) -> dict[str, dict[str, Any]]:
 # -- settings of the turns of a multi-target game ----------------------------------------------------------------------
 
 
-DISTRACTOR_KINDS = ("auto", "near", "uniform", "groups")
+DISTRACTOR_KINDS = ("auto", "nearest", "near", "uniform", "groups")
 MOST_CANDIDATES = 10_000
 
 
@@ -109,8 +109,8 @@ class TurnSettings:
         targets: number of objects that obey the rule, T. They are drawn with replacement.
         distractors: number of objects that do not obey the rule, D. They are drawn with replacement.
         distractor_kind: method of drawing distractors. "uniform": uniformly from all objects that do not obey the rule.
-            "near": first the number of concepts to lack, uniformly from 1 to l, and then these concepts. "groups": the
-            set of concepts to lack, uniformly from all sets (Mu & Goodman). "auto": uniform for rules of one concept,
+            "near": first the number of concepts to lack, uniformly from 1 to l, and then these concepts. "nearest": a
+            single concept to lack. "groups": the set of concepts to lack, uniformly from all sets (Mu & Goodman). "auto": uniform for rules of one concept,
             near for longer rules.
         rule_sampling: method of drawing rules. "attribute-first": first the attributes, uniformly, and then their
             values. "uniform": all rules with equal probability. "type-first": first the type of a formula, then the
@@ -392,8 +392,8 @@ class GamesRequest(RunRequest):
         rule_length: number of concepts in a rule, l; one or several values.
         targets: number of objects that obey the rule, T; one or several values.
         distractors: number of objects that do not obey the rule, D; by default as many as targets.
-        distractor_kind: how distractors are drawn: "near", lacking a random number of the concepts; "uniform", from all
-            objects; "groups", lacking random concepts; or "auto", uniform for rules of one concept and near for longer
+        distractor_kind: how distractors are drawn: "near", lacking a random number of the concepts; "nearest", lacking
+            one; "uniform", from all objects; "groups", lacking random concepts; or "auto", uniform for rules of one concept and near for longer
             rules. Several kinds are trained together.
         seeds: how many, counted from 123, or which: [1, 2], "1,2", "123-127".
         game: further settings of turns, as in rule_sampling=uniform; see icy.games.TurnSettings.

@@ -72,7 +72,7 @@ def test_distractors_are_uniform_over_groups() -> None:
     assert targets == (Fraction(1, 10), Fraction(5, 10), Fraction(4, 10), 0)  # uniform over the ten objects that obey
 
 
-@pytest.mark.parametrize("kind", ["groups", "near", "uniform"])
+@pytest.mark.parametrize("kind", ["groups", "near", "nearest", "uniform"])
 def test_turns_obey_formulas(kind: str) -> None:
     settings = TurnSettings(
         targets=5, distractors=7, rules="formulas", rule_sampling="type-first", distractor_kind=kind, held_out=0.2

@@ -39,7 +39,7 @@ def test_a_holistic_language_is_understood_and_scores_at_its_floor(world: str) -
         assert scores["cbm"] == pytest.approx(scores["cbm_floor"], abs=0.02)
 
 
-@pytest.mark.parametrize(("kind", "accuracy"), [("uniform", 0.95), ("near", 0.8125)])
+@pytest.mark.parametrize(("kind", "accuracy"), [("uniform", 0.95), ("near", 0.8125), ("nearest", 0.625)])
 def test_one_of_four_concepts_gives_the_expected_accuracy(kind: str, accuracy: float) -> None:
     found = played("literal", "thing", 4, kind, turns=2000)
     assert found.accuracy == pytest.approx(accuracy, abs=0.005)

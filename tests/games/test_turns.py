@@ -38,7 +38,7 @@ def test_targets_obey_and_distractors_do_not(
         data.draw(st.integers(1, attributes)),
         targets,
         distractors,
-        data.draw(st.sampled_from(["near", "uniform", "groups"])),
+        data.draw(st.sampled_from(["near", "nearest", "uniform", "groups"])),
         data.draw(st.sampled_from(["attribute-first", "uniform"])),
     )
     turns = Turns(make_world("thing", attributes=attributes, values=values), settings, [data.draw(st.integers(0, 99))])
@@ -60,7 +60,7 @@ def test_frequencies_of_concepts_depend_on_their_attributes() -> None:
     assert ((found - expected).abs() < 4 * (expected / count).sqrt()).all()
 
 
-@pytest.mark.parametrize(("kind", "accuracy"), [("uniform", 0.95), ("near", 0.8125)])
+@pytest.mark.parametrize(("kind", "accuracy"), [("uniform", 0.95), ("near", 0.8125), ("nearest", 0.625)])
 def test_a_receiver_that_knows_one_concept_of_four(kind: str, accuracy: float) -> None:
     turns = Turns(THING, TurnSettings(4, 20, 20, kind), [3])
     batch = turns.batch("training", 0, 1, 5000)

@@ -130,7 +130,8 @@ def test_a_probe_stops_at_a_worker_that_is_killed(tmp_path: Path, held: dict[str
 
 
 NESTED = """\
-import logging, multiprocessing, sys
+import faulthandler, logging, multiprocessing, sys
+faulthandler.dump_traceback_later(240, exit=True)  # so that a standstill shows where it is
 import icy
 
 def probe(out):
