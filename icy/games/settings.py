@@ -110,8 +110,8 @@ class TurnSettings:
         distractors: number of objects that do not obey the rule, D. They are drawn with replacement.
         distractor_kind: method of drawing distractors. "uniform": uniformly from all objects that do not obey the rule.
             "near": first the number of concepts to lack, uniformly from 1 to l, and then these concepts. "nearest": a
-            single concept to lack. "groups": the set of concepts to lack, uniformly from all sets (Mu & Goodman). "auto": uniform for rules of one concept,
-            near for longer rules.
+            single concept to lack. "groups": the set of concepts to lack, uniformly from all sets (Mu & Goodman).
+            "auto": uniform for rules of one concept, near for longer rules.
         rule_sampling: method of drawing rules. "attribute-first": first the attributes, uniformly, and then their
             values. "uniform": all rules with equal probability. "type-first": first the type of a formula, then the
             formula.
@@ -393,8 +393,8 @@ class GamesRequest(RunRequest):
         targets: number of objects that obey the rule, T; one or several values.
         distractors: number of objects that do not obey the rule, D; by default as many as targets.
         distractor_kind: how distractors are drawn: "near", lacking a random number of the concepts; "nearest", lacking
-            one; "uniform", from all objects; "groups", lacking random concepts; or "auto", uniform for rules of one concept and near for longer
-            rules. Several kinds are trained together.
+            one; "uniform", from all objects; "groups", lacking random concepts; or "auto", uniform for rules of one
+            concept and near for longer rules. Several kinds are trained together.
         seeds: how many, counted from 123, or which: [1, 2], "1,2", "123-127".
         game: further settings of turns, as in rule_sampling=uniform; see icy.games.TurnSettings.
         settings: changes to the settings of learning and evaluation, as in learning_rate=0.001; see

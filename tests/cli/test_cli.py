@@ -43,7 +43,7 @@ def test_quick_answers_wait_for_neither_torch_nor_pandas(words: list[str]) -> No
         "heavy = [m for m in ('torch', 'pandas', 'sklearn', 'matplotlib') if m in sys.modules]\n"
         "sys.exit(f'{code} {heavy}' if code or heavy else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
 
 
@@ -53,7 +53,7 @@ def test_quick_answers_wait_for_neither_torch_nor_pandas(words: list[str]) -> No
 @pytest.mark.slow
 def test_a_closed_pipe_is_no_error_message() -> None:
     command = f"{sys.executable} -m icy list models | head -1"
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=900)
     assert done.stdout.startswith("model")
     assert done.stderr == ""
 
@@ -147,6 +147,6 @@ def test_commands_work_without_docstrings() -> None:
         "build(main, click.Context(main, info_name='icy'))\n"
         "main(['show', 'rot', '--meanings', '3x4'])\n"
     )
-    done = subprocess.run([sys.executable, "-OO", "-c", program], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-OO", "-c", program], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     assert "64 distinct messages" in done.stdout

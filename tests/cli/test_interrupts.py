@@ -64,7 +64,7 @@ def test_an_interrupt_within_exec_ends_with_its_exit_code(tmp_path: Path) -> Non
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
     )
     assert (done.returncode, done.stderr.strip()) == (130, "Interrupted.")
 
@@ -181,7 +181,7 @@ sys.exit(7)
 
 
 def test_signals_do_not_change_the_end_of_a_process() -> None:
-    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=900)
     assert (done.returncode, done.stderr) == (7, "")
 
 

@@ -31,7 +31,7 @@ SLOW = (
     "probe", "-m", "RNNZero:GRU", "-g", "hol", "--meanings", "4x4", "--word-length", "2", "--hidden", "160",
     "--seeds", "5", "--set", "check_every=20", "--workers", "2",
 )  # fmt: skip
-IN_ALL = 10  # replicates; those of hol take three times the updates of concat, so the first is on file long before the last
+IN_ALL = 10  # replicates; hol takes three times the updates of concat, so the first is on file long before the last
 
 
 def start(*words: str) -> subprocess.Popen[str]:
@@ -48,7 +48,7 @@ def start(*words: str) -> subprocess.Popen[str]:
 
 def wait_for_record(process: subprocess.Popen[str], out: str) -> None:
     """Until the first replicate is on file."""
-    end = time.monotonic() + 300
+    end = time.monotonic() + 900
     while not list(Path(out).glob("records/*.json")):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
@@ -69,7 +69,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(out: str) -> None:
         assert line, seen
         seen += line
     os.killpg(process.pid, signal.SIGINT)
-    _, rest = process.communicate(timeout=300)
+    _, rest = process.communicate(timeout=900)
     kept = files(out)
     assert process.returncode == 130
     assert "Traceback" not in seen + rest
@@ -124,7 +124,7 @@ def test_kill_loses_and_repeats_nothing_that_is_finished(out: str) -> None:
     process = start(*SLOW, "--out", out)
     wait_for_record(process, out)
     process.kill()
-    process.communicate(timeout=300)  # ends once the workers, which share stderr, are gone too
+    process.communicate(timeout=900)  # ends once the workers, which share stderr, are gone too
     kept = files(out)
     assert 1 <= len(kept) < IN_ALL
     assert not (Path(out) / "results.csv").exists()
@@ -157,7 +157,7 @@ def test_the_end_of_a_job_keeps_what_is_finished_and_leaves_nothing(
     process = start(*SLOW, "--out", out)
     wait_for_record(process, out)
     os.killpg(process.pid, getattr(signal, name))
-    _, said = process.communicate(timeout=300)
+    _, said = process.communicate(timeout=900)
     assert process.returncode == code
     assert "Traceback" not in said
     assert f"Ended by {name}: {len(files(out))} of {IN_ALL} finished and kept in {out}." in said
@@ -173,7 +173,7 @@ def test_many_interrupts_leave_no_stack_trace(out: str) -> None:
     for _ in range(8):
         os.killpg(process.pid, signal.SIGINT)
         time.sleep(0.06)
-    _, said = process.communicate(timeout=300)
+    _, said = process.communicate(timeout=900)
     assert process.returncode == 130
     assert "Traceback" not in said
     assert "ignored" not in said
@@ -198,7 +198,7 @@ def test_a_lost_terminal_is_an_end_like_others(out: str) -> None:
         if select.select([here], [], [], 0.02)[0]:  # else it would wait for someone to read
             os.read(here, 4096)
     os.close(here)
-    assert process.wait(300) == 129
+    assert process.wait(900) == 129
     assert len(pd.read_csv(Path(out) / "results.csv")) == len(files(out))
 
 
@@ -207,7 +207,7 @@ def test_what_a_killed_run_left_is_swept_at_the_next_start(out: str, temporary: 
     process = start(*SLOW, "--out", out)
     wait_for_record(process, out)
     process.kill()
-    process.communicate(timeout=300)
+    process.communicate(timeout=900)
     assert [path.name.startswith("icy-pool-") for path in temporary.iterdir()] == [True]
     assert (Path(out) / "claims").exists()
     assert run(*SLOW, "--out", out, "--workers", "1").exit_code == 0
@@ -224,7 +224,7 @@ icy.probe("sender/FC1L", "perm", quick=True, workers=2, out={str(tmp_path)!r}, t
 print(before == [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)])
 print(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
 """
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=900)
     assert done.stdout.splitlines()[-2:] == ["True", "set()"], done.stderr
 
 

@@ -80,7 +80,7 @@ def test_a_freed_array_is_reused() -> None:
         "without = [faults() for _ in range(3)][-1]; keep_memory(); with_ = [faults() for _ in range(3)][-1]\n"
         "print(without, with_)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=900, check=True)
     without, kept = map(int, done.stdout.split())
     assert without >= 32  # pages of the array: 2 MB each if the system uses huge pages
     assert kept < without / 10

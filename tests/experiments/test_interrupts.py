@@ -79,7 +79,7 @@ def test_a_script_ends_with_one_line_and_the_code_of_ctrl_c(tmp_path: Path) -> N
     )
     root = Path(icy.__file__).parents[1]
     done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=300, check=False,
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=900, check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])},
     )  # fmt: skip
     assert done.returncode == -signal.SIGINT

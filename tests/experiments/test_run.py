@@ -177,7 +177,7 @@ def test_a_model_from_a_script_without_a_main_guard(tmp_path: Path) -> None:
     script.write_text("\n".join([model, call, "print(len(r.failures), len(r.records))"]))
     root = str(Path(icy.__file__).parent.parent)
     done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=300, env={"PYTHONPATH": root, "PATH": ""}
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=900, env={"PYTHONPATH": root, "PATH": ""}
     )
     assert done.stdout.split() == ["0", "4"], done.stderr
 

@@ -101,7 +101,11 @@ def test_uniform_shares_count_the_objects_that_do_not_obey(length: int) -> None:
 def test_one_known_concept_of_four_reaches_the_published_bounds() -> None:
     """A receiver that checks only one concept is right about all targets, and about distractors that lack it."""
     rules = Rules.of(THING, 4)
-    for kind, accuracy in (("uniform", Fraction(1, 2) + Fraction(9000, 2 * 9999)), ("near", Fraction(13, 16)), ("nearest", Fraction(5, 8))):
+    for kind, accuracy in (
+        ("uniform", Fraction(1, 2) + Fraction(9000, 2 * 9999)),
+        ("near", Fraction(13, 16)),
+        ("nearest", Fraction(5, 8)),
+    ):
         for literal in range(4):
             (lacks,) = {sum(s for n, s in enumerate(row) if n >> literal & 1) for row in rules.shares(kind)}
             assert (1 + lacks) / 2 == accuracy

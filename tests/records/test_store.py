@@ -287,7 +287,7 @@ def test_a_run_touches_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(os, "utime", touch)
     with Claims(tmp_path) as made:
         made.take("a")
-        assert touched.wait(300)
+        assert touched.wait(900)
 
 
 SAYS_NOTHING = [
@@ -370,7 +370,7 @@ def test_concurrent_processes_never_claim_the_same_key(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HAMMER, str(tmp_path)]
     running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
     for process in running:
-        _, said = process.communicate(timeout=300)
+        _, said = process.communicate(timeout=900)
         assert process.returncode == 0, said
     held: set[str] = set()
     for line in (tmp_path / "log").read_text().split():

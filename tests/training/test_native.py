@@ -472,7 +472,7 @@ def test_variants_give_the_same_scores() -> None:
     def scores(**settings: str) -> Tensor:
         environment = {k: v for k, v in os.environ.items() if k != "ICY_NATIVE"} | settings | {"PYTHONPATH": root}
         words = [sys.executable, "-c", SCRIPT]
-        done = subprocess.run(words, env=environment, cwd=root, capture_output=True, text=True, timeout=300, check=True)
+        done = subprocess.run(words, env=environment, cwd=root, capture_output=True, text=True, timeout=900, check=True)
         return torch.cat([torch.tensor(json.loads(line)) for line in done.stdout.splitlines()])
 
     torch.testing.assert_close(scores(ICY_NATIVE="baseline"), scores(), atol=1e-4, rtol=1e-4)

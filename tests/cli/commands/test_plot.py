@@ -102,7 +102,7 @@ def test_help_waits_for_no_matplotlib(words: list[str]) -> None:
         f"import sys\nfrom icy.cli import main\ntry: main({words!r}, prog_name='icy')\nexcept SystemExit: pass\n"
         "sys.exit(str([m for m in ('torch', 'pandas', 'matplotlib') if m in sys.modules] or ''))"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=900)
     assert done.stderr.strip() == "", done.stderr
 
 

@@ -131,7 +131,7 @@ def test_a_probe_stops_at_a_worker_that_is_killed(tmp_path: Path, held: dict[str
 
 NESTED = """\
 import faulthandler, logging, multiprocessing, sys
-faulthandler.dump_traceback_later(240, exit=True)  # so that a standstill shows where it is
+faulthandler.dump_traceback_later(800, exit=True)  # so that a standstill shows where it is
 import icy
 
 def probe(out):
@@ -172,5 +172,5 @@ def test_a_daemonic_process_trains_itself(tmp_path: Path, kind: str) -> None:
     script.write_text(NESTED)
     words = [sys.executable, str(script), kind, str(tmp_path / "results")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr

@@ -32,7 +32,7 @@ only_linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are c
 def run(script: str) -> Any:
     """Run a script in a fresh process, with one thread; return its last line, parsed as JSON."""
     prelude = "import json, os, sys, time; from icy.training.runners import pool\n"
-    found = subprocess.run([sys.executable, "-c", prelude + script], capture_output=True, text=True, timeout=300)
+    found = subprocess.run([sys.executable, "-c", prelude + script], capture_output=True, text=True, timeout=900)
     assert not found.returncode, found.stderr
     return json.loads(found.stdout.splitlines()[-1])
 
@@ -212,7 +212,7 @@ for copy in made:
 
 def gone(pid: int) -> bool:
     """Whether a process ends; five minutes are enough on any machine."""
-    end = time.monotonic() + 300
+    end = time.monotonic() + 900
     while time.monotonic() < end:
         try:
             if "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text():
@@ -230,7 +230,7 @@ def started_by_one_that_is_killed(script: str) -> list[int]:
     end = f"\nos.kill(os.getpid(), {int(signal.SIGKILL)})"
     # To a file: a pipe would be held open by what outlives the script.
     with tempfile.TemporaryFile("w+") as printed:
-        subprocess.run([sys.executable, "-c", prelude + script + end], stdout=printed, timeout=300)
+        subprocess.run([sys.executable, "-c", prelude + script + end], stdout=printed, timeout=900)
         printed.seek(0)
         found: list[int] = json.loads(printed.read())
     return found

@@ -186,12 +186,12 @@ def test_a_run_that_is_interrupted_ends_at_once_and_goes_on(tmp_path: Path) -> N
         whole = [sys.executable, "-m", "icy", *words]
         place = {**os.environ, "PYTHONPATH": str(ROOT)}
         with subprocess.Popen(whole, cwd=tmp_path, env=place, stdout=-1, stderr=-1, text=True) as process:
-            assert begun.wait(300)
+            assert begun.wait(900)
             while len(list(tmp_path.glob("icy-text/*/*.json"))) < 6:
                 assert process.poll() is None
                 time.sleep(0.01)
             process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=300)  # does not wait for the server
+            _, errors = process.communicate(timeout=900)  # does not wait for the server
         assert process.returncode == 130
         assert "0 of 1 row measured; run the same command again to continue from the answers in icy-text" in errors
         kept = len(list(tmp_path.glob("icy-text/*/*.json")))
