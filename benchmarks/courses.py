@@ -1,7 +1,7 @@
 """Training of the rows of speed.py by icy: probes, pairs, games and learners of S2B, as their commands train them.
 
 A row is named by its kind and its parts: "sender/FC2L", "pair/SOFT/FC2L+FC2L" (representation, sender and receiver),
-"game/gs/4" (representation and concepts of a rule), "agent/r2d2/LSTM" (learner and core).
+"game/gs/4" (representation, concepts of a rule and maybe a preset), "agent/r2d2/LSTM" (learner and core).
 """
 
 from __future__ import annotations
@@ -93,17 +93,18 @@ def pair_stack(representation: str, pair: str, how: dict[str, Any]) -> Lockstep:
     return Lockstep(PairGame(job, [new_players(job, replicate) for replicate in job.replicates]))
 
 
-def game_stack(representation: str, concepts: str, how: dict[str, Any]) -> Lockstep:
+def game_stack(*row_and_how: Any) -> Lockstep:
     """Return the training of the agents of a game in the world Thing."""
     from icy.games.game_stack import Games
     from icy.training.lockstep import Lockstep
 
-    return Lockstep(Games(game_job(representation, concepts, **how)))
+    *row, how = row_and_how
+    return Lockstep(Games(game_job(*row, **how)))
 
 
-def game_job(representation: str, concepts: str, **how: Any) -> Any:
+def game_job(representation: str, concepts: str, preset: str = "default", **how: Any) -> Any:
     """Return the job of a game, for icy and for the plain way."""
-    return make_job("games", representation=representation, rule_length=int(concepts), **how)
+    return make_job("games", representation=representation, rule_length=int(concepts), preset=preset, **how)
 
 
 def make_job(kind: str, **options: Any) -> Any:

@@ -51,7 +51,8 @@ PROBES = (
 PAIRS = tuple(f"pair/{link}/{pair}" for pair in ("FC2L+FC2L", "HierZero:GRU+Hier:GRU") for link in ("SOFT", "GUMB"))
 GAMES = tuple(f"game/{channel}/{concepts}" for concepts in (1, 4) for channel in ("gs", "qt"))
 AGENTS = ("agent/r2d2/LSTM", "agent/ppo/pairs")
-ROWS = PROBES + PAIRS + GAMES + AGENTS  # as benchmarks/courses.py names them
+PUBLISHED = ("game/qt/1/published", "game/qt/4/published")  # binary words that are normalised over the batch
+ROWS = PROBES + PAIRS + GAMES + PUBLISHED + AGENTS  # as benchmarks/courses.py names them
 HERE = Path(__file__).parent
 WHOLE_ROWS = PROBES[:5]  # the default models to measure from start to end as well
 

@@ -16,14 +16,14 @@ CHUNK = 64  # turns are drawn for so many updates at once
 class Agents(nn.Module):
     """The agents of Thing, for one seed."""
 
-    def __init__(self, features: int, words: int, length: int, binary: bool) -> None:
+    def __init__(self, features: int, words: int, length: int, bits: str | bool) -> None:
         super().__init__()
         self.sees = nn.Sequential(nn.Linear(features, 60), nn.ReLU(), nn.Linear(60, 60))
         self.start, self.cell, self.out = nn.Linear(60, 60), nn.LSTMCell(60, 60), nn.Linear(60, words)
         self.embed, self.first = nn.Linear(words, 60), nn.Parameter(torch.randn(60) * 0.1)
         self.reads, self.lstm, self.wants = nn.Linear(words, 40), nn.LSTM(40, 40, batch_first=True), nn.Linear(40, 40)
         self.judges = nn.Sequential(nn.Linear(features, 40), nn.ReLU(), nn.Linear(40, 40))
-        self.length, self.binary = length, binary
+        self.length, self.bits = length, bits
 
     def forward(self, objects: Tensor, targets: int) -> Tensor:
         """Return the score of each candidate [turn, candidate]."""
@@ -38,9 +38,13 @@ class Agents(nn.Module):
 
     def word(self, scores: Tensor) -> Tensor:
         """Return a word: bits with a straight-through gradient, or a relaxed symbol."""
-        if not self.binary:
+        if not self.bits:
             return F.gumbel_softmax(scores, 1.0)
-        soft = scores.sigmoid()
+        if self.bits == "batch":
+            above = scores - scores.min()
+            soft = above / above.max()
+        else:
+            soft = scores.sigmoid()
         return (soft.round() - soft).detach() + soft
 
 
@@ -54,7 +58,8 @@ class GameTraining:
         self.batch, self.targets, self.updates = settings.learning.batch_size, turns.targets, 0
         candidates = torch.arange(turns.targets + turns.distractors)
         self.labels = (candidates < turns.targets).float().expand(self.batch, -1)
-        self.agents = Agents(270, settings.words, settings.message_length, settings.representation == "qt")
+        bits = settings.representation == "qt" and settings.representation_options.get("normalise", "each")
+        self.agents = Agents(270, settings.words, settings.message_length, bits)
         self.optimizer = torch.optim.Adam(self.agents.parameters(), lr=5e-4)
 
     def update(self) -> None:

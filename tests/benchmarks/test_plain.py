@@ -45,7 +45,7 @@ def test_the_transformer_benchmark_trains_a_plain_model() -> None:
     transformer.plain_update(1, "cpu")()
 
 
-@pytest.mark.parametrize("name", [*speed.PAIRS[:2], *speed.GAMES[2:], *speed.AGENTS])
+@pytest.mark.parametrize("name", [*speed.PAIRS[:2], *speed.GAMES[2:], *speed.PUBLISHED[1:], *speed.AGENTS])
 def test_a_plain_pair_game_or_learner_learns(name: str) -> None:
     training = plain.make_training(name, 0)
     optimizer = training.optimizer
