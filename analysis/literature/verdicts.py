@@ -316,8 +316,9 @@ class Verdict:
         failed, rows = int(counts.get("failed", 0)), list(known[list(ROW)].itertuples(index=False, name=None))
         relative = len(known) > 0 and bool(known["measure"].isin(LOG).all())
         gaps = _signed(known, relative)
-        mean = float(np.mean(gaps)) if len(known) else math.nan
-        tests = combined_p(known["p"].to_numpy(float), rows), mean_difference_p(gaps, rows)
+        mixed = not relative and known["measure"].nunique() > 1  # counts and shares have no mean difference
+        mean = float(np.mean(gaps)) if len(known) and not mixed else math.nan
+        tests = combined_p(known["p"].to_numpy(float), rows), math.nan if mixed else mean_difference_p(gaps, rows)
         passed = not failed and not any(p < 1 - CONFIDENCE for p in tests)
         found = known if len(known) else measured[measured["verdict"].ne("failed")]
         varies = len(found) > 2 and min(found["icy"].nunique(), found["published"].nunique()) > 1
@@ -336,7 +337,7 @@ class Verdict:
             relative=relative,
             mean_difference_p=tests[1],
             rows=len(set(rows)),
-            difference=float((found["icy"] - found["published"]).abs().median()),
+            difference=math.nan if mixed else float((found["icy"] - found["published"]).abs().median()),
             correlation=float(scipy.stats.spearmanr(found["icy"], found["published"])[0]) if varies else math.nan,
         )
 
@@ -351,7 +352,7 @@ class Verdict:
 
     @property
     def shift(self) -> str:
-        """The mean signed difference with its p-value; "-" if no cell is decided."""
+        """The mean signed difference with its p-value; "-" if no cell is decided, or cells are of several measures."""
         if math.isnan(self.mean_difference):
             return "-"
         size = f"{100 * self.mean_difference:+.1f} %" if self.relative else f"{self.mean_difference:+.4f}"
@@ -367,16 +368,20 @@ class Verdict:
         part = f" ({', '.join(about)})" if about else ""
         reasons = ", ".join(UNDECIDED[name].format(count) for name, count in self.undecided.items())
         rank = "" if math.isnan(self.correlation) else f", Spearman's correlation over cells {self.correlation:.2f}"
-        away = "none gave a result" if math.isnan(self.difference) else f"median difference {self.difference:.3f}{rank}"
+        away = f"median difference {self.difference:.3f}{rank}"
+        if math.isnan(self.difference):
+            away = "its cells are of several measures" if self.rows else "none gave a result"
         if set(self.undecided) == {DRAWN} and self.word == "undecided":
             return f"Measured: {reasons}{part}."
         if self.word == "undecided":
             return f"Undecided: of {self.measured} cells{part} none is decided: {reasons}; {away}."
         text = f"{self.phrase.capitalize()}: {self.agree} of {self.decided} {'decided ' * bool(reasons)}cells{part} "
         text += "agree by the 95 % interval of the difference"
-        if not math.isnan(self.mean_difference):
+        if self.rows:
             text += f"; equivalent within {100 * EQUIVALENT:.0f} % are {self.equivalent}, further away {self.further} "
-            text += f"(one-sided tests); mean difference {self.shift}"
+            text += "(one-sided tests)"
+        if not math.isnan(self.mean_difference):
+            text += f"; mean difference {self.shift}"
         if self.together < 1 - CONFIDENCE:
             text += f"; all together are further away than chance allows (Fisher's p {p_text(self.together)})"
         text += f"; left out: {self.by_design} that agree by design ({LEFT_OUT})" if self.by_design else ""
@@ -470,7 +475,7 @@ def cells_as_text(cells: pd.DataFrame) -> pd.DataFrame:
         style = DECIMALS.get(cell["measure"], (3, ""))
         away, bound = cell["distance"], cell.get("bound", math.nan)
         theirs = number(cell["published"], cell["published_error"], *style)
-        if not math.isnan(bound):  # the run was stopped early
+        if pd.notna(bound):  # the run was stopped early
             theirs = f">{bound:,.0f}"
         elif math.isnan(cell["published"]):  # the paper only plots the number
             theirs = "-"

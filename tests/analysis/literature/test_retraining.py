@@ -23,7 +23,7 @@ from icy.analysis.literature.retraining import (
     references,
     with_names,
 )
-from icy.analysis.literature.verdicts import Verdict
+from icy.analysis.literature.verdicts import Verdict, cells_as_text
 from icy.games.settings import GamesRequest
 
 # -- published agents: jobs that train them again, and verdicts on their cells -----------------------------------------
@@ -198,6 +198,14 @@ def test_cells_are_judged_by_their_row() -> None:
     assert found.loc[("thing-gs-l1", "accuracy"), "verdict"] == "missing"
     assert found.loc[("thing-qt-l1", "topsim"), "verdict"] == "missing"
     assert judge_games("cbm24/table1", long.head(0), wanted)["verdict"].eq("missing").all()
+    assert cells_as_text(found.reset_index())["published"].iloc[0] == "50.000"
+
+
+def test_cells_of_several_measures_have_no_mean_difference() -> None:
+    long = long_of([{"accuracy": value, "unique_words": 40 + n} for n, value in enumerate((0.90, 0.93, 0.92))])
+    verdict = Verdict.of(judge_games("cbm24/table1", long, cells("cbm24/table1").query("row == 'thing-qt-l1'")))
+    assert (verdict.shift, verdict.measured) == ("-", 2)
+    assert str(verdict).endswith("its cells are of several measures.")
 
 
 def test_the_printed_numbers_bear_out_every_claim() -> None:
