@@ -226,7 +226,7 @@ def game_parts(table: str, reference: pd.DataFrame, seeds: object = None) -> lis
     for _, rows in reference.groupby("row", sort=False):
         first = rows.iloc[0]
         own = {name: first[name] if name in ("world", "representation") else int(first[name]) for name in WHICH}
-        if own["rule_length"] > 1:  # one word scores .62 to .66 in the paper, .64 to .73 with these, .72 to .85 with near
+        if own["rule_length"] > 1:  # one word of four scores .62 to .66 in the paper, .64 to .73 with these
             own["distractor_kind"] = "nearest"
         parts.append({**GAMES[table].arguments, **own, "seeds": GAME_SEEDS if seeds is None else seeds})
     return parts
