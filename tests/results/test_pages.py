@@ -35,4 +35,4 @@ def test_every_page_states_the_icy_that_made_it_and_the_ledger_agrees() -> None:
             text = "".join(line for line in path.read_text().splitlines(True) if not line.startswith("|"))
             assert {f"{commit}, {day}" for _, commit, day in STATED.findall(text) if commit} <= {at}, name
         else:
-            assert re.match(r"(icy22|perkins21)-table", name), f"{name} is not in the ledger of CONTRIBUTING.md"
+            assert re.match(r"(icy22|perkins21|cbm24)-table", name), f"{name} is not in the ledger of CONTRIBUTING.md"
