@@ -156,6 +156,8 @@ def reproduce(
 
 def by_representation(cells: pd.DataFrame) -> str:
     """Return a sentence on the mean difference from the paper under each representation, if there are several."""
+    if "by_design" not in cells:  # a table of languages
+        return ""
     known = cells[cells["verdict"].isin(COMPARED) & ~cells["by_design"].fillna(False).astype(bool)]
     found = (known["icy"] - known["published"]).groupby(known["representation"]).agg(["mean", "size"])
     if len(found) < 2 or known["measure"].nunique() > 1:
