@@ -283,8 +283,8 @@ def cbm24() -> Iterable[Claim]:
         "icy reproduce cbm24/table1",
         UNKNOWN,
         f"""no correlation was found, but {max(abs(within.low), within.high):.2f} within a game and
-        {max(across.low, across.high, key=abs):.2f} over games, which also differ in difficulty, are possible; about 100 speakers of one game would narrow this to
-        0.2""",
+        {max(across.low, across.high, key=abs):.2f} over games, which also differ in difficulty, are possible; about 100
+        speakers of one game would narrow this to 0.2""",
     )
     yield Claim(
         "section 5, table 1",
