@@ -19,7 +19,7 @@ from typing import IO, Any
 import click
 
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
-from icy.core.processes import ENDING, hides_interrupt
+from icy.core.processes import ENDING, hides_interrupt, set_ending
 from icy.core.text import printable
 
 # -- standard streams of a command: closed streams, and an error stream without a reader -------------------------------
@@ -102,6 +102,7 @@ class _Stopping:
         if self._over:
             os._exit(self.code)  # the process hangs while it ends
         self.number, self._at = self.number or number, now
+        set_ending(True)
         _leave_lost_terminal()
         raise KeyboardInterrupt
 
@@ -168,6 +169,7 @@ def interruptible(whole: bool) -> Iterator[None]:
     try:
         yield
     finally:
+        set_ending(False)
         if whole:
             now.end()
             # Otherwise Python ends by SIGINT, not with the exit code, if an interrupt ever occurred in an `exec` of

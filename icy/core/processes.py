@@ -52,6 +52,21 @@ def leave_to_parent() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
 
+_ending = False  # whether a signal has ended the running command
+
+
+def set_ending(ending: bool) -> None:
+    """Set whether a signal has ended the running command."""
+    global _ending
+    _ending = ending
+
+
+def stop_if_ending() -> None:
+    """Raise the KeyboardInterrupt of a signal again, in case a library has dropped it, as a bare `except:` does."""
+    if _ending:
+        raise KeyboardInterrupt
+
+
 def hides_interrupt(error: BaseException | None) -> bool:
     """Return whether a KeyboardInterrupt caused this error: Python replaces an interrupt while it creates a class."""
     while error is not None and not isinstance(error, KeyboardInterrupt):

@@ -20,6 +20,7 @@ from icy.core import gpu
 from icy.core.errors import IncompatibleError, StoreError, what_and_where
 from icy.core.files import write_atomically
 from icy.core.machine import out_of_memory
+from icy.core.processes import stop_if_ending
 from icy.core.text import counted, listed
 from icy.core.types import Choices, State
 from icy.records.store import CHECKPOINTS, RECORDS, STALE_SECONDS
@@ -370,6 +371,7 @@ class Lockstep:
         """
         course = self.course
         while course.active:
+            stop_if_ending()
             if (until := course.next_check()) is not None:
                 self.advance(until)
                 with self._timed():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -21,6 +22,7 @@ import pytest
 
 import icy
 from icy.core.text import counted
+from icy.experiments.progress import ProgressWatcher
 from icy.records.long_table import to_long
 from icy.records.store import CHECKPOINTS
 from icy.training.lockstep import Checkpoints
@@ -119,6 +121,22 @@ def test_ctrl_c_says_what_left_a_checkpoint(out: str, monkeypatch: pytest.Monkey
     assert not (Path(out) / CHECKPOINTS).exists()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_signal_ends_the_command_even_if_a_library_drops_the_interrupt(
+    out: str, monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    """As in a bare `except:` around an optional import."""
+
+    def drop(*given: Any) -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(ProgressWatcher, "filed", drop)
+    ended = run(*FC2L, "--out", out, "--workers", workers)
+    assert (ended.exit_code, "Ended by SIGTERM: " in ended.stderr) == (143, True), ended.stderr
+
+
 @pytest.mark.process
 def test_kill_loses_and_repeats_nothing_that_is_finished(out: str) -> None:
     process = start(*SLOW, "--out", out)
@@ -158,7 +176,7 @@ def test_the_end_of_a_job_keeps_what_is_finished_and_leaves_nothing(
     wait_for_record(process, out)
     os.killpg(process.pid, getattr(signal, name))
     _, said = process.communicate(timeout=900)
-    assert process.returncode == code
+    assert process.returncode == code, said
     assert "Traceback" not in said
     assert f"Ended by {name}: {len(files(out))} of {IN_ALL} finished and kept in {out}." in said
     assert len(pd.read_csv(Path(out) / "results.csv")) == len(files(out)) >= 1

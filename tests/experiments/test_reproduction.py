@@ -135,7 +135,7 @@ def test_rows_are_found_by_name_and_trained_as_published() -> None:
     setup = job.settings
     assert (setup.representation, setup.word_size, setup.message_length, setup.turns.targets) == ("qt", 6, 4, 20)
     assert (setup.updates, setup.learning.unmatched, job.preset) == (400_000, "assigned", "published")
-    assert [r.condition for r in job.replicates] == ["near"] * 3
+    assert [r.condition for r in job.replicates] == ["nearest"] * 3
     jobs = planned("cbm24/table3", "thing-*-d64", seeds=1, settings=SHORT)
     rows = [job.settings for job in jobs]
     assert [(row.representation, row.message_length, row.turns.targets, row.updates) for row in rows] == [

@@ -445,6 +445,7 @@ class PoolRunner(RemoteRunner):
         """
         while busy := {worker.future: worker for worker in self._pool if worker.future is not None}:
             done, _ = wait(busy, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+            signals.stop_if_ending()
             self._pass_on_mail()
             for future in done:
                 work = self._ended(busy[future], future)

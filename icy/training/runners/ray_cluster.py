@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from icy.core.errors import IcyError, InvalidSettingError, what_and_where
+from icy.core.processes import stop_if_ending
 from icy.core.registry import Additions, registry
 from icy.records.record import Record
 from icy.training.job import Job
@@ -133,6 +134,7 @@ class RayRunner(RemoteRunner):
         """
         while self._tasks:
             done, _ = self._ray.wait(list(self._tasks), timeout=POLL_SECONDS)
+            stop_if_ending()
             self._pass_on_mail()
             for task in done:
                 work = self._tasks.pop(task)
