@@ -6,7 +6,8 @@ its records depend on a digest of all that determines its behavior and can be se
 - the source of each function that can be reached, with its defaults, its closure, and the global names that it uses;
 - the attributes of each class and of its base classes;
 - the values that all of these refer to: constants, partial arguments, attributes and buffers of modules;
-- the files of the modules that define or import them, transitively.
+- the files of the modules that define or import them, transitively;
+- the content of each file to which one of these values is a path.
 
 Names of the standard library and of installed packages count only as names. The parameters of a PyTorch module count
 only with their names and shapes, since every replicate draws its own weights.
@@ -26,8 +27,10 @@ import importlib.util
 import inspect
 import io
 import linecache
+import os
 import random
 import re
+import stat
 import sys
 import sysconfig
 import textwrap
@@ -70,6 +73,7 @@ HOOKS = ("_forward", "_backward", "_state_dict", "_load_state", "_is_full", "_is
 PLAIN_FLAGS = 0xFFFF  # flags of code objects, without those of `from __future__`
 LONGEST = 200  # characters of the text of a value; longer texts are hashed
 DEEPEST = 50  # values within values; deeper values are a part, so that no stack overflows
+LARGEST = 2**30  # bytes of a file that is read
 DEEP = "deep values"
 # Names of functions that look names up by their text.
 LOOKUPS = {"eval", "exec", "getattr", "globals", "vars", "__dict__"}
@@ -217,6 +221,26 @@ def _read(path: str | None) -> bytes | None:
         return None
 
 
+def _content(path: str | PurePath) -> str:
+    """Return the digest of the content of a file, such as weights, or the size of a very large one.
+
+    It is "" for a folder, and for a file that is missing.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        about = os.stat(path)
+        if stat.S_ISREG(about.st_mode):
+            if about.st_size > LARGEST:
+                return f" {about.st_size} bytes"
+            return f" {_file_digest(str(path), about.st_size, about.st_mtime_ns)}"
+    return ""
+
+
+@functools.lru_cache(maxsize=512)
+def _file_digest(path: str, size: int, changed: int) -> str:
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
+
+
 def _lines(content: bytes) -> bytes:
     return content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")  # the same on every system
 
@@ -270,6 +294,7 @@ class _Walk:
         self._is_fresh = False  # whether the modules get new weights
         self._known: set[str] = set()  # names of constants
         self._seen: set[str] = set()  # names of modules with files
+        self._places: dict[str, str] = {}  # files of user modules, with the names of the modules
 
     def parts(self, root: object, more: Iterable[object], module: str) -> dict[str, str]:
         """Return the parts of an object and of further values, with the files of a module."""
@@ -296,7 +321,8 @@ class _Walk:
     def text(self, value: Any) -> str:
         """Return a text that is equal for equal values."""
         if type(value) in PLAIN:
-            return f"{type(value).__name__} {value!r}"
+            path = self._path(value) if type(value) is str and os.path.isabs(value) else ""
+            return path or f"{type(value).__name__} {value!r}"
         if id(value) in self._open:
             return f"circle {len(self._open) - self._open.index(id(value))}"
         if id(value) not in self._texts:
@@ -346,7 +372,7 @@ class _Walk:
             case np.ndarray() if type(value) is np.ndarray and not value.dtype.hasobject:
                 return f"array {value.dtype} {value.shape} {_hashed(np.ascontiguousarray(value).tobytes())}"
             case PurePath():
-                return f"path {value}"
+                return self._path(value) or f"path {value}{_content(value)}"
             case BuiltinFunctionType():
                 owner = value.__self__
                 if owner is None or isinstance(owner, ModuleType):
@@ -397,6 +423,18 @@ class _Walk:
         state = (list(one) if isinstance(one, Iterator) else one for one in rest)
         return self._all("made", (make, *state))
 
+    def _path(self, path: str | PurePath) -> str:
+        """Return the text of a path in the folder of a user module, equal on all machines; "" for other paths.
+
+        A file counts with its content. A folder counts only with its name, as files of results may come and go in it.
+        """
+        for file, name in self._places.items():
+            with contextlib.suppress(ValueError):
+                inside = PurePath(path).relative_to(PurePath(file).parent)
+                own = PurePath(path) == PurePath(file)  # counts by its code
+                return f"path {inside.as_posix()} beside {name}{'' if own else _content(path)}"
+        return ""
+
     def _torch_module(self, module: Any) -> str:
         """Return the text of a PyTorch module: its class, its attributes and buffers, and the shapes of parameters."""
         texts = [self._reference(type(module)), str(getattr(module, "code", ""))]
@@ -430,6 +468,8 @@ class _Walk:
         if module in self._seen:  # with those that it imports
             return
         self._seen.add(module)
+        if is_user_module(module, self._package) and (file := getattr(sys.modules.get(module), "__file__", None)):
+            self._places[file] = _plain(module)
         for name, content in files_of(module, self._package).items():
             self._parts.setdefault(f"file {_plain(name)}", _hashed(_without_comments(content)))
 
@@ -458,9 +498,9 @@ class _Walk:
 
     def _class(self, thing: type, label: str) -> str:
         """Return the text of a class: its bases and attributes. Its constants become parts."""
-        texts = [self._reference(type(thing)), *map(self._reference, thing.__bases__)]
-        if (module := _module_of(thing)) not in (None, "__main__"):
+        if (module := _module_of(thing)) is not None:
             self._files(module)
+        texts = [self._reference(type(thing)), *map(self._reference, thing.__bases__)]
         for name, value in vars(thing).items():
             if name in OF_CLASSES or name in COUNTED:
                 continue
@@ -473,14 +513,14 @@ class _Walk:
 
     def _function(self, function: FunctionType, label: str) -> str:
         """Return the text of a function. The constants that it uses become parts."""
+        around = function.__globals__
+        if (module := around.get("__name__")) is not None:
+            self._files(module)
         code, texts = function.__code__, [self.text(function.__defaults__), self.text(function.__kwdefaults__)]
         for name, value in vars(function).items():
             self._constant(f"{label}.{name}", value)
         for name, value in _closure(function).items():
             self._global(f"{name} of {label}", value, _names(code))
-        around = function.__globals__
-        if (module := around.get("__name__")) not in (None, "__main__"):
-            self._files(module)
         for name in _imported(code):
             self._files(name)
         space = _plain(str(module or ""))

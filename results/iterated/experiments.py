@@ -227,6 +227,8 @@ TRAININGS = {"FC2L": "none", "FC2L-after-concat": "concat", "FC2L-after-rot": "r
 def intervention_text(chains: ProbeResult, probes: ProbeResult) -> str:
     """Return the result of the third experiment."""
     survival, logs = by_seed(chains, ("concat", "rot")), by_seed(probes, ("rot",), log=True)
+    if not all({*TRAININGS} <= {*table.index} for table in [*survival.values(), *logs.values()]):
+        return NOT_TRAINED
     of = {
         name: np.array([table.loc[name, "rot"] - table.loc[name, "concat"] for table in survival.values()])
         for name in TRAININGS

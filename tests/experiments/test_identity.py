@@ -202,6 +202,37 @@ def test_a_plug_in_has_the_same_keys_in_another_folder(tmp_path: Path) -> None:
     assert keys("Filed", plugin=there) == here
 
 
+PATHS = {
+    "Path": ('DATA = pathlib.Path(__file__).with_name("data.txt")', "DATA"),
+    "text": ('DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data.txt")', "DATA"),
+    "in the function": ("", 'pathlib.Path(__file__).parent / "data.txt"'),
+    "folder": ("HERE = pathlib.Path(__file__).parent", 'HERE / "data.txt"'),
+}
+
+
+@pytest.mark.parametrize("kind", PATHS)
+def test_files_beside_a_plug_in_count_by_content_not_by_folder(kind: str, tmp_path: Path) -> None:
+    before, path = PATHS[kind]
+    source = PLUGIN.format(imports=f"import os, pathlib\n{before}", width=f"int(pathlib.Path({path}).read_text())")
+    found = []
+    for folder, content in (("one", "4"), ("two", "4"), ("three", "6")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "data.txt").write_text(content)
+        (tmp_path / folder / "mine.py").write_text(source)
+        registry._entries.pop(("sender", "Filed"), None)
+        found.append(keys("Filed", plugin=tmp_path / folder / "mine.py"))
+    assert found[0] == found[1]
+    assert not found[0] & found[2]
+
+
+def test_a_file_counts_by_content_even_if_it_has_no_effect_yet(tmp_path: Path) -> None:
+    path, digests = tmp_path / "data.txt", []
+    for content in ("4", "6", "4"):
+        path.write_text(content)
+        digests.append(digest_of(parts_of(lambda: path)))
+    assert digests[0] == digests[2] != digests[1]
+
+
 def test_a_renamed_model_of_an_edited_plug_in_is_forgotten() -> None:
     keys("Filed", plugin=write("the plug-in", 4))
     text = Path("mine.py").read_text()
