@@ -348,8 +348,8 @@ def reproduction() -> Finding:
         ),
         f"""Of {len(once)} published tables with at least five decided cells, two tests find no difference in
         {int(none.sum())} and a difference in {int(once["two tests"].str.startswith("difference").sum())}; without a
-        difference are {listed([f"{n} of {size} tables of {PAPERS[one]}" for one, n, size in by_paper.itertuples()])}. *No
-        difference* is weak evidence, because few seeds find few differences: {100 * equal[none].min():.0f} to
+        difference are {listed([f"{n} of {size} tables of {PAPERS[one]}" for one, n, size in by_paper.itertuples()])}.
+        *No difference* is weak evidence, because few seeds find few differences: {100 * equal[none].min():.0f} to
         {100 * equal[none].max():.0f} % of the cells of these tables are shown to be within 20 %. The accuracies of
         Perkins21's senders (table 13, preset `published`, {decided} cells) differ by {gap} on average.""",
         f"""The tests, and a row for each table, are on [their page](../../results/reproduced/README.md). A part of the
