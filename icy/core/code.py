@@ -30,7 +30,6 @@ import linecache
 import os
 import random
 import re
-import stat
 import sys
 import sysconfig
 import textwrap
@@ -226,18 +225,18 @@ def _content(path: str | PurePath) -> str:
 
     It is "" for a folder, and for a file that is missing.
     """
+    file = Path(path)
     with contextlib.suppress(OSError, ValueError):
-        about = os.stat(path)
-        if stat.S_ISREG(about.st_mode):
-            if about.st_size > LARGEST:
-                return f" {about.st_size} bytes"
-            return f" {_file_digest(str(path), about.st_size, about.st_mtime_ns)}"
+        if file.is_file():
+            size, changed = file.stat().st_size, file.stat().st_mtime_ns
+            return f" {size} bytes" if size > LARGEST else f" {_file_digest(file, size, changed)}"
     return ""
 
 
 @functools.lru_cache(maxsize=512)
-def _file_digest(path: str, size: int, changed: int) -> str:
-    with Path(path).open("rb") as file:
+def _file_digest(path: Path, size: int, changed: int) -> str:
+    """Return the digest of a file, which is read again when its size or its time changes."""
+    with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
 
 
