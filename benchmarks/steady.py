@@ -162,12 +162,14 @@ def trained_plainly(model: str, where: Where, place: int) -> tuple[Rate, str]:
 
 
 def trained_by_icy(model: str, where: Where, place: int) -> tuple[Rate, str]:
-    """Return a function that measures icy on a stack, in a process that is set up like icy's workers."""
-    from icy.core.registry import registry
-    from icy.training.runners.pool import _start_fresh_worker
+    """Return a function that measures icy on a stack, with the memory and the one thread of icy's workers."""
+    import torch
+
+    from icy.core.machine import keep_memory
 
     if where.device == "cpu":
-        _start_fresh_worker(registry.additions(), 30)
+        keep_memory()
+        torch.set_num_threads(1)
     course = make_course(model, where, place)
     return _rate(course.update, course.replicates, where), course.engine
 

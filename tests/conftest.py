@@ -5,8 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import random
+import signal
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 import icy
+from icy.core.processes import ENDING
 from icy.core.registry import registry
 from icy.experiments.plan import Plan, make_plan
 from tests import shapes
@@ -83,6 +87,18 @@ def _no_wait_for_the_disk() -> None:
 
     os.fsync = lambda file: None
     studies.SYNCHRONOUS = "OFF"
+
+
+@pytest.fixture(autouse=True)
+def _signals_are_left_alone() -> Iterator[None]:
+    """A test that leaves a signal blocked or ignored would break others of its process, and the commands they start."""
+
+    def signals() -> Any:
+        return signal.pthread_sigmask(signal.SIG_BLOCK, ()), [signal.getsignal(number) for number in ENDING]
+
+    before = signals()
+    yield
+    assert signals() == before
 
 
 @pytest.fixture(scope="session")
