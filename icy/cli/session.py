@@ -45,7 +45,7 @@ def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
     from icy.experiments.estimate import estimate  # imports torch
 
     if not quiet and plan.total:
-        note(f"Timing a few updates of {counted(len(plan.rows), 'row')} ...")
+        note(f"Estimating the time of {counted(len(plan.rows), 'row')} ...")
     with contextlib.nullcontext() if quiet else stderr().status("") as status:
         found = estimate(plan, report=status.update if status else lambda doing: None)
     estimates = {one.row.job.row: one for one in found}
