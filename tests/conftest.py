@@ -90,11 +90,11 @@ def _no_wait_for_the_disk() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _signals_are_left_alone() -> Iterator[None]:
+def _no_signal_is_lost() -> Iterator[None]:
     """A test that leaves a signal blocked or ignored would break others of its process, and the commands they start."""
 
     def signals() -> Any:
-        return signal.pthread_sigmask(signal.SIG_BLOCK, ()), [signal.getsignal(number) for number in ENDING]
+        return signal.pthread_sigmask(signal.SIG_BLOCK, ()), [signal.getsignal(n) == signal.SIG_IGN for n in ENDING]
 
     before = signals()
     yield
