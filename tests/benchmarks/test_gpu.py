@@ -61,6 +61,7 @@ def test_a_step_that_takes_too_long_is_ended_and_not_done(tmp_path: Path) -> Non
 def test_a_row_is_measured_beside_ordinary_modules() -> None:
     words = ["-m", "benchmarks.gpu", "--row", "sender/FC2L", "--device", "cpu", "--each", "0.2"]
     done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["engine"] in ("native", "broadcast")
     assert found["icy"] > found["ordinary"] > 1
