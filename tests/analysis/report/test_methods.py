@@ -29,6 +29,8 @@ ICY = f"The icy developers: icy {__version__}, Python package icy-toolkit."
 )  # fmt: skip
 def test_every_kind_of_job_has_sentences(file: str, kind: str, sentences: list[str]) -> None:
     records = [r for r in load_records(RESULTS / file / "records.parquet") if r.get("kind") == kind]
+    if file == "reproduced":  # this pack grows with every measured row, so the test takes the pairs of icy 0.1.0
+        records = [r for r in records if r["versions"]["icy"] == "0.1.0"]
     text = methods(records)
     assert text.endswith(ICY)
     for sentence in sentences:
