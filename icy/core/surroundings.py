@@ -31,8 +31,8 @@ def standard_state() -> Iterator[None]:
     """Within the block, set PyTorch's standard state; restore the caller's state at its end.
 
     The standard state is: float32 and the CPU as defaults, gradients on, no inference mode, no autocast, no anomaly
-    detection, no deterministic replacements of operations, full precision of matrix products, subnormal numbers on, and
-    NumPy's default handling of floating-point errors. The default dtype and the settings of operations are global to
+    detection, no deterministic replacements of operations, full precision of matrix products, subnormal numbers on
+    (native code turns them off during its calls), and NumPy's default handling of floating-point errors. The default dtype and the settings of operations are global to
     the process: they also change for other threads during the call.
 
     Also a decorator of functions. In a generator, use it as a block.

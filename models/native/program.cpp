@@ -691,11 +691,13 @@ ICY_EXPORT(void, icy_draw)(const Draws* d, int64_t replicate) {
 
 // Update one replicate `updates` times. Returns the bytes of work memory; without memory, does nothing else.
 ICY_EXPORT(int64_t, icy_train)(const Training* t, int64_t replicate, void* workspace) {
+    const NoSubnormals in_this_call;
     return t->judge ? train_one<GameUpdates>(*t, replicate, workspace) : train_one<Updates>(*t, replicate, workspace);
 }
 
 // Compute the scores of one replicate, or in the backward pass the gradients of its parameters and input. Returns the bytes
 // of work memory; without memory, does nothing else.
 ICY_EXPORT(int64_t, icy_pass)(const Program* program, const Pass* pass, int64_t replicate, int64_t back, void* workspace) {
+    const NoSubnormals in_this_call;
     return pass_one(*program, *pass, replicate, back, workspace);
 }
