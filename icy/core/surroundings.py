@@ -32,8 +32,8 @@ def standard_state() -> Iterator[None]:
 
     The standard state is: float32 and the CPU as defaults, gradients on, no inference mode, no autocast, no anomaly
     detection, no deterministic replacements of operations, full precision of matrix products, subnormal numbers on
-    (native code turns them off during its calls), and NumPy's default handling of floating-point errors. The default dtype and the settings of operations are global to
-    the process: they also change for other threads during the call.
+    (native code turns them off during its calls), and NumPy's default handling of floating-point errors. The default
+    dtype and the settings of operations are global to the process: they also change for other threads during the call.
 
     Also a decorator of functions. In a generator, use it as a block.
 
