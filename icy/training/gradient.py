@@ -14,6 +14,7 @@ from icy.config.settings import OPTIMIZERS, TrainingSettings
 from icy.core import gpu
 from icy.core.errors import IncompatibleError
 from icy.core.noise import Noise
+from icy.core.surroundings import no_subnormals
 from icy.core.types import State
 
 from .stack import CapturedCall, CapturedUpdates, Owners, PlainUpdates, Stack
@@ -250,6 +251,7 @@ class GradientLearner:
             return 0
         return -(-REST // (examples * self._narrowest)) if examples % FILLING else 1
 
+    @no_subnormals()
     def update(self, inputs: Tensor, targets: Tensor, keys: Tensor, partners: Tensor | None = None) -> None:
         """Run one forward and backward pass, clip, and step the optimizer.
 
@@ -299,6 +301,7 @@ class GradientLearner:
         """Return all outputs in evaluation mode, for one or several arguments."""
         return self._forward(*inputs)
 
+    @no_subnormals()
     @torch.no_grad()
     def _evaluate(self, *inputs: Tensor, which: Sequence[int] | None = None, owners: Owners | None = None) -> Any:
         count, examples = inputs[0].shape[:2]

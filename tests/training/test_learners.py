@@ -23,12 +23,12 @@ from icy.core.noise import Noise
 from icy.core.representations import SOFT
 from icy.training import learners
 from icy.training.gradient import REST, Adam, AgedAdam, GradientLearner, OfTorch, count_right
-from icy.training.learners import Learner, accuracy, are_probabilities, supervised_loss
+from icy.training.learners import Learner, accuracy, are_probabilities, make_learner, supervised_loss
 from icy.training.task_models import make_model
 from tests.cores import both_engines, needs_native
 from tests.helpers import mark_others
 from tests.testing.helpers import Plain, PlainReceiver
-from tests.training.helpers import MODELS, SEEDS, SETTINGS, batches, plug_in, stacked, step, task, weights
+from tests.training.helpers import CPU, MODELS, SEEDS, SETTINGS, batches, plug_in, stacked, step, task, weights
 
 # -- a stack equals separate runs --------------------------------------------------------------------------------------
 
@@ -73,6 +73,19 @@ def test_a_stack_trains_as_plain_loops_do(model: str, clip: float | None, how: s
         inputs, _ = data[0]
         with torch.no_grad():
             torch.testing.assert_close(learner.scores(inputs)[i], alone(inputs[i]), atol=1e-5, rtol=1e-5)
+
+
+@both_engines
+def test_subnormal_numbers_count_as_zero(how: str) -> None:
+    models = [make_model(task("receiver/RNN1L:GRU"), seed, SETTINGS) for seed in SEEDS[:2]]
+    for parameter in (p for model in models for p in model.parameters()):
+        parameter.detach().fill_(2.0**-140)
+    inputs, targets = batches("receiver", 2)
+    learner = make_learner(models, SEEDS[:2], supervised_loss(SOFT, "receiver"), SETTINGS, CPU, inputs, how)
+    assert models[0](inputs[0]).min() > 0
+    assert not learner.scores(inputs).any()
+    step(learner, inputs, targets)
+    assert torch.tensor(2.0**-149).mul(1).item() == 2.0**-149  # again in the caller's operations
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from icy.core.streams import stream_key
+from icy.core.surroundings import no_subnormals
 from icy.core.types import State
 from icy.languages.meanings import MeaningSpace
 from icy.s2b.episode_streams import SavedState
@@ -212,6 +213,7 @@ class DealtTraining(AgentTraining):
             self._pool = chunk, self._deal(range(begin, begin + at_once * size))
         return self._pool[1][place * size : (place + 1) * size]
 
+    @no_subnormals()
     def _step(self, loss: Tensor, warm_up: int, most: float) -> float:
         """Make a step of the optimizer, with gradients of each network of norm `most` at most, and return the loss."""
         rate = self.settings.learning_rate * rate_factor(self.updates, self.total, warm_up, self.settings.decay)

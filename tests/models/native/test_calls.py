@@ -20,7 +20,6 @@ from tests.models.native.helpers import (
     USUAL,
     assert_same_pass,
     by_program,
-    by_pytorch,
     inputs_of,
     make,
     with_cells,
@@ -157,14 +156,3 @@ def test_a_stack_is_shared_by_threads() -> None:
         assert torch.equal(Caller().scores(program, parameters, stack), alone)
     finally:
         torch.set_num_threads(threads)
-
-
-def test_subnormal_numbers_count_as_zero_in_native_code_only() -> None:
-    model = make("receiver", "RNN1L:GRU")
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.fill_(2.0**-140)
-    inputs = inputs_of("receiver")
-    assert by_pytorch(model, inputs).scores.min() > 0
-    assert (by_program(model, inputs).scores == 0).all()
-    assert torch.tensor(2.0**-149).mul(1).item() == 2.0**-149  # the state of the caller

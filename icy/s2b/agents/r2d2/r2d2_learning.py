@@ -19,6 +19,7 @@ from icy.core.errors import IncompatibleError, InvalidSettingError, require_know
 from icy.core.fields import check_fields, setting
 from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.core.streams import stream_key
+from icy.core.surroundings import no_subnormals
 from icy.s2b.agents.cores.core import Device
 from icy.s2b.agents.networks.network import (
     Network,
@@ -334,6 +335,7 @@ class R2D2(AgentTraining):
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
+    @no_subnormals()
     def learn(self) -> float:
         """Make one update on sequences from the replay buffer, and return the loss of the values."""
         drawn = self.replay.draw(self.settings.batch, self.random)
