@@ -42,11 +42,13 @@ class Model(nn.Module):
         broadcasts: whether the forward pass pairs leading axes of the parameters with leading axes of the input, so
             that a stack of models runs as one. Models built from `icy.models.layers` do; `icy check` tests it.
         learns_by_gradient: False for a model that stores examples (see MemoryModel).
+        whole_batches: whether scores of an example depend on other examples of its batch.
         takes_ends: False for a model that cannot be trained on messages of different lengths.
     """
 
     broadcasts = False
     learns_by_gradient = True
+    whole_batches = False
     takes_ends = True
 
     def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:

@@ -32,6 +32,7 @@ from icy.models.native import calls
 from icy.models.native.builder import NotNativeError
 from icy.models.native.calls import is_known, require_same, require_same_scores
 from icy.models.native.program import Layout, Program, chunk_for
+from icy.models.native.slabs import padded as padded_to_blocks
 from icy.models.stock import has_stock
 
 Loss = Callable[..., Tensor]
@@ -109,6 +110,8 @@ class NativeStack:
             **fields: fields of the description that not all learners have.
         """
         updates, replicates, batch = shape
+        for program in self._trains.values():
+            program.require_fits(batch)
         settings, padded = self._settings, self._layout.padded
         vectors = ("parameters", "first_moments", "second_moments"), (self._parameters, *self._moments)
         keys, losses = keys.long().contiguous(), torch.empty(replicates, dtype=torch.float64, device="cpu")
@@ -188,7 +191,9 @@ class NativeLearner(NativeStack):
     ) -> None:
         super().__init__(models[0], settings, device)
         require_supported(models[0])
-        self._training, self._evaluation = (self._program(models[0], sample[0], how) for how in (True, False))
+        rows, whole = rows_of_training(chunk_for(self._layout.size), settings.batch_size, models[0])
+        self._training = self._program(models[0], sample[0], True, rows, whole)
+        self._evaluation = self._program(models[0], sample[0], False)
         self._trains, self._loss = {"program": self._training}, native_loss(loss, self._training)
         self._take(models)
 
@@ -226,6 +231,12 @@ class NativeLearner(NativeStack):
         """Return the same as `right` for a batch that compiled code draws; see `train_on_draws`."""
         parameters = self._parameters if which is None else self._parameters[list(which)]
         return self._caller.right_of_draws(self._evaluation, parameters, drawing, of_meanings)
+
+
+def rows_of_training(chunk: int, batch: int, *models: nn.Module) -> tuple[int, bool]:
+    """Return the rows of a chunk of a training program, and whether every batch must be one chunk."""
+    whole = any(getattr(model, "whole_batches", False) for model in models)
+    return max(chunk, padded_to_blocks(batch)) if whole else chunk, whole
 
 
 def require_native(device: torch.device, optimizer: str = "adam") -> None:
@@ -377,11 +388,12 @@ class NativePairLearner(NativeStack):
             sent = copy.deepcopy(pair.sender).eval()(meanings)
         chunk = chunk_for(max(sum(p.numel() for p in side.parameters()) for side in (pair.sender, pair.receiver)))
         sender, receiver = Part("sender", pair.sender), Part("receiver", pair.receiver)
-        self._joined = Program(Joined(pair), meanings, training=True, gradient=True, chunk=chunk, layout=self._layout)
+        rows, whole = rows_of_training(chunk, self._settings.batch_size, pair.sender, pair.receiver)
+        self._joined = Program(Joined(pair), meanings, True, True, rows, self._layout, whole)
         require_same_scores(self._caller, self._joined)
         if not is_known(pair):  # gradients of the sides, as the link has gradients without those of the scores
             for part, inputs in ((sender, meanings), (receiver, sent)):
-                self._program(part, inputs, True, chunk)
+                self._program(part, inputs, True, rows, whole)
         self._speaking = self._program(sender, meanings, False, chunk)
         self._reading = self._program(receiver, sent, False, chunk)
         self._on_tokens = self._program(receiver, sent.argmax(-1), False, chunk)

@@ -438,6 +438,12 @@ def damp(x: Units, s: Stops) -> Units:
 
 
 @traceable
+def of_first(s: Stops) -> Stops:
+    """Return the number of the first row for every row."""
+    return s[..., :1, :].expand_as(s)
+
+
+@traceable
 def stop_gate(h: Units, weight: Weight, bias: Bias) -> Stops:
     """Return sigmoid(h . weight + bias), one number per row; see StopGateStep."""
     s: Tensor = apply(StopGateStep, h, weight, bias)

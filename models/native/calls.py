@@ -299,8 +299,7 @@ def _described(
     weights = program.takes_weights
     inputs = (inputs.float() if weights else inputs.long()).contiguous()
     replicates, batch = inputs.shape[:2]
-    if program.whole and batch > program.native.chunk:
-        raise IncompatibleError(f"A batch has at most {program.native.chunk} examples here, not {batch}.")
+    program.require_fits(batch)
     read = address_of_inputs(program, inputs, replicates * batch)
     one = Pass(
         batch=batch,
@@ -417,7 +416,7 @@ def _results(model: nn.Module, program: Program, training: bool) -> Results:
 
     The sum has distinct weights of both signs.
     """
-    count = program.native.chunk + len(program.examples)
+    count = program.native.chunk + (0 if program.whole else len(program.examples))
     inputs = program.examples[torch.arange(count, device="cpu") % len(program.examples)]
     model.train(training)
     if not training:

@@ -323,6 +323,25 @@ def _damp(low: Lowering, node: Node, parts: int, x: Value, s: Value) -> Value:
     return x if isinstance(x, Zero) else _mix(low, node, parts, x, None, s)
 
 
+@lowers(cell_steps.of_first)
+def _of_first(low: Lowering, node: Node, parts: int, s: Value) -> Value:
+    build = low.builder
+    if not isinstance(s, Stops):
+        raise NotNativeError("it takes the first row of something other than stop gates")
+    if build.trained and not build.whole:
+        raise NotNativeError("its gates depend on the batch")
+    shared = Stops(build.vector(), s.trained)
+    build.emit(Code.OF_FIRST, None, s.slab, shared.slab, build.slab(1, 1))
+
+    def back() -> None:
+        if shared.grad is not None:
+            build.emit(Code.OF_FIRST_BACK, None, shared.grad, *build.stop_gradient_target(s), back=True)
+
+    if shared.trained:
+        build.add_backward(None, back)
+    return shared
+
+
 @lowers(cell_steps.stop_gate)
 def _stop(low: Lowering, node: Node, parts: int, h: Value, weight: Value, bias: Value) -> Value:
     build = low.builder

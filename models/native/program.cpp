@@ -11,7 +11,7 @@ enum Code : int64_t {
     HIGHWAY_BACK, SRU, SRU_BACK, SRU_STATE, SRU_STATE_BACK, MIX, MIX_BACK, STOP, STOP_BACK, SOFTMAX, SOFTMAX_BACK,
     SAMPLE, APPLY, APPLY_BACK, GELU, GELU_BACK, COPY, COPY_ROW, NORM, NORM_BACK, ATTEND, ATTEND_BACK, POOL, POOL_BACK,
     INPUT, INPUT_BACK, FILL, START, PUT_ROW, COPY_ROWS, TURN, SUM_TURNED, COUNT, DIGITS, DIGITS_BACK,
-    FIND_CODE, PUT_CODE, PUT_CODE_BACK, ATTRACT, ATTRACT_BACK, LINK, LINK_BACK, SPREAD, SPREAD_BACK
+    FIND_CODE, PUT_CODE, PUT_CODE_BACK, ATTRACT, ATTRACT_BACK, LINK, LINK_BACK, SPREAD, SPREAD_BACK, OF_FIRST, OF_FIRST_BACK
 };
 
 constexpr int WIDTH = 28;  // numbers of an operation
@@ -232,6 +232,14 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case STOP_BACK:  // columns, grad, s, h, weight, to h, add, to weight, to bias
                 stop_back(rows, a[0], distance, at(a[1]), at(a[2]), at(a[3]), at(a[4]), at(a[5]), a[6], at(a[7]),
                           at(a[8]));
+                break;
+            case OF_FIRST:  // s, out, s of the first row of the batch
+                if (memory.first == 0) *at(a[2]) = *at(a[0]);
+                std::fill_n(at(a[1]), rows, *at(a[2]));
+                break;
+            case OF_FIRST_BACK:  // grad, to s, add; the chunk is the whole batch
+                if (!a[2]) std::fill_n(at(a[1]), rows, 0.f);
+                for (long row = 0; row < rows; row++) *at(a[1]) += at(a[0])[row];
                 break;
             case SOFTMAX:  // columns, x, out
                 softmax(rows, a[0], distance, at(a[1]), at(a[2]));
@@ -604,7 +612,7 @@ static int64_t count_right(long choices, const Place* places, long count, long r
 static bool counts_meanings(const Program& program, const Pass& p, int64_t size) {
     for (int64_t n = 0; n < program.forward.count; n++) {
         const int64_t* o = program.forward.operations + n * WIDTH;
-        if (o[0] == SAMPLE && o[7]) return false;  // with noise
+        if ((o[0] == SAMPLE && o[7]) || o[0] == OF_FIRST) return false;  // with noise, or the first example's gate
     }
     return size <= p.batch && p.batch * program.place_count < 1 << 24;
 }

@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
+from icy.core.errors import IncompatibleError
+
 from . import lower_cells, lower_layers, lower_shapes  # noqa: F401  # these register the handlers of functions
 from .builder import Builder, NotNativeError
 from .lower import Lowering, ScorePlace, finish_products, gather_sums, join_products, trace
@@ -159,6 +161,15 @@ class Program:
     def chunks(self, batch: int) -> int:
         """Return the number of chunks of a batch."""
         return int(-(-batch // self.native.chunk))
+
+    def require_fits(self, batch: int) -> None:
+        """Raise if a batch must be one chunk and is larger.
+
+        Raises:
+            IncompatibleError: it is.
+        """
+        if self.whole and batch > self.native.chunk:
+            raise IncompatibleError(f"A batch has at most {self.native.chunk} examples here, not {batch}.")
 
     def _complete(self, builder: Builder, scores: list[ScorePlace], sent: tuple[int, int], inputs: Tensor) -> None:
         fixed = sum(s.size for s in builder.fixed)

@@ -2,6 +2,7 @@
 
 from icy.models.base import MeaningScores, Receiver, Sizes
 from icy.models.cells import CellFactory, State, Stop, StopGate, WordEnds, damp, message_gates, mix
+from icy.models.kernels.cell_steps import of_first
 from icy.models.layers import Linear, Message, SymbolEmbedding
 
 
@@ -28,7 +29,7 @@ class Hier(Receiver):
         self.upper = cell(self.hidden_size, self.hidden_size)
         self.stop: StopGate | WordEnds = StopGate(self.hidden_size)
         self.out = Linear(self.hidden_size, self.answers)
-        self.shared_gate = shared_gate
+        self.shared_gate = self.whole_batches = shared_gate
 
     def inert_parameters(self) -> int:
         return super().inert_parameters() + self.embed.weight.numel()
@@ -41,7 +42,7 @@ class Hier(Receiver):
         s: Stop = self.stop(lower, step)
         if isinstance(s, bool) or not self.shared_gate or len(lower) != 1:
             return s
-        return s[..., :1, :].expand_as(s)
+        return of_first(s)
 
     def forward(self, message: Message) -> MeaningScores:
         gates = message_gates(message, self.embed, self.lower, self.symbols)

@@ -91,8 +91,12 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
 def test_ten_updates_equal_pytorchs(
     representation: str, model: str, options: dict[str, Any], clip: float | None
 ) -> None:
-    of, settings = task(model, representation), replace(SETTINGS, clip_norm=clip, learning_rate=1e-3)
-    native, pytorch = (learner(of, how, settings=settings, **options) for how in ("native", "broadcast"))
+    settings = replace(SETTINGS, clip_norm=clip, learning_rate=1e-3)
+    assert_ten_updates_equal_pytorchs(task(model, representation), settings, **options)
+
+
+def assert_ten_updates_equal_pytorchs(of: ProbeSettings, settings: TrainingSettings, **options: Any) -> list[Learner]:
+    native, pytorch = both = [learner(of, how, settings=settings, **options) for how in ("native", "broadcast")]
     before, data = weights(pytorch), batches(of.side, 10)
     for one in (native, pytorch):
         one.train(*data)
@@ -107,6 +111,23 @@ def test_ten_updates_equal_pytorchs(
     assert losses[0] is not None
     assert losses[1] is not None
     torch.testing.assert_close(*losses, check_dtype=False, atol=1e-4, rtol=1e-4)
+    return both
+
+
+@pytest.mark.parametrize(
+    "representation", mark_others("native", ["discr", "gumb", "soft"], lambda name: name == "discr")
+)
+@pytest.mark.parametrize("cell", mark_others("native", ["GRU", "RNN", "dgrecv"], lambda cell: cell == "GRU"))
+def test_a_gate_that_a_batch_shares_equals_pytorchs(representation: str, cell: str) -> None:
+    of = ProbeSettings.of_model(f"receiver/Hier:{cell}", SPACE, 4, 2, 20, representation, {"shared_gate": True})
+    settings = replace(SETTINGS, learning_rate=1e-3, batch_size=70)
+    native, pytorch = assert_ten_updates_equal_pytorchs(of, settings)
+    inputs, targets, _ = (x[0] for x in batches("receiver", 1, size=130))  # in three chunks
+    torch.testing.assert_close(native.scores(inputs), pytorch.scores(inputs), atol=1e-3, rtol=1e-3)
+    assert torch.equal(native.right(inputs, targets), pytorch.right(inputs, targets))
+    assert not torch.allclose(native.scores(inputs)[:, 1:], native.scores(inputs[:, 1:]))
+    with pytest.raises(IncompatibleError, match=r"A batch has at most 96 examples here, not 97\."):
+        native.train(*batches("receiver", 1, size=97))
 
 
 def test_least_squares_leave_out_values_that_an_attribute_does_not_have() -> None:

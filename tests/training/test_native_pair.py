@@ -121,7 +121,16 @@ def test_gradients_equal_pytorchs(link: str, sender: str, receiver: str, options
 def test_ten_updates_equal_pytorchs(
     link: str, sender: str, receiver: str, options: dict[str, Any], taught: bool, clip: float | None
 ) -> None:
-    of, settings = task(sender, receiver, link), settings_of(options, clip_norm=clip)
+    assert_ten_updates_equal_pytorchs(task(sender, receiver, link), settings_of(options, clip_norm=clip), taught)
+
+
+@pytest.mark.parametrize("link", mark_others("native", ("gumb", "soft", "discr"), lambda link: link == "gumb"))
+def test_a_gate_that_a_batch_shares_equals_pytorchs(link: str) -> None:
+    of = replace(task("HierZero:RNN", "Hier:RNN", link), receiver_options={"shared_gate": True})
+    assert_ten_updates_equal_pytorchs(of, settings_of({}, batch_size=BATCH))
+
+
+def assert_ten_updates_equal_pytorchs(of: EndToEndSettings, settings: TrainingSettings, taught: bool = False) -> None:
     (native, _), (pytorch, _) = (learner(of, how, settings=settings, taught=taught) for how in ("native", "broadcast"))
     before, data = weights(pytorch), batches(10)
     for one in (native, pytorch):

@@ -203,10 +203,10 @@ def test_unsupported_models_are_refused_in_a_sentence(name: str) -> None:
     assert REFUSED[name] in str(error.value)
 
 
-def test_a_gate_that_a_batch_shares_is_refused() -> None:
+def test_a_gate_that_a_batch_shares_is_refused_in_parts_of_a_batch() -> None:
     """The published receivers use the gate of the first example for all examples."""
     model = make("receiver", "Hier:GRU", shared_gate=True)
-    with pytest.raises(NotNativeError, match="it takes something other than columns of examples"):
+    with pytest.raises(NotNativeError, match="its gates depend on the batch"):
         Program(model, inputs_of("receiver"), training=True, gradient=True)
 
 

@@ -15,7 +15,6 @@ from icy.core.representations import get_representation
 from icy.models.attention import attend_by_head, attend_newest
 from icy.models.kernels.cell_steps import tanh
 from icy.models.layers import Linear, MeaningEmbedding
-from icy.models.native.builder import NotNativeError
 from icy.models.native.program import Program
 from tests.cores import needs_native
 from tests.models.helpers import CREATE
@@ -133,12 +132,6 @@ def test_every_model_that_learns_by_gradient_is_native(entry: Entry, representat
     options = {"representation": get_representation(representation)} if entry.kind == "sender" else {}
     model = CREATE[entry.kind](entry.name, "2x3", 3, 2, 8, **options)
     Program(model, inputs_of(entry.kind, replace(USUAL, attributes=2, values=3, length=3, vocab=2)), True, True)
-
-
-def test_a_gate_shared_by_the_batch_is_not() -> None:
-    """A chunk does not hold the first example of the batch, whose gate the published program uses for all."""
-    with pytest.raises(NotNativeError):
-        Program(make("receiver", "Hier:GRU", shared_gate=True), inputs_of("receiver"), True, True)
 
 
 # -- what may be written over ------------------------------------------------------------------------------------------
