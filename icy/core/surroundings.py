@@ -105,8 +105,8 @@ def _set_operations(restored: ExitStack) -> None:
 def no_subnormals() -> Iterator[None]:
     """Within the block, count subnormal numbers as 0 in PyTorch's operations on this thread. Also a decorator.
 
-    An operation with a subnormal number takes over a hundred cycles on many processors, so a collapsed model, whose
-    gradients are subnormal, would train many times as slowly. Native code does the same by itself.
+    An operation with a subnormal number takes over a hundred cycles on many processors, so a collapsed model with such
+    gradients would train many times as slowly. Native code does the same by itself.
     """
     import torch
 

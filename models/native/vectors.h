@@ -27,7 +27,7 @@ typedef int32_t Integers __attribute__((vector_size(4 * LANES)));
 #define ICY_INLINE_MEMBER inline __attribute__((always_inline))
 
 // While it lives, subnormal numbers of this thread count as 0. On many processors each operation with one takes over a
-// hundred cycles, so an update of a collapsed model, whose gradients are subnormal, would take ten times as long.
+// hundred cycles, so a collapsed model with such gradients would train ten times as slowly.
 class NoSubnormals {
 #if defined(__aarch64__)
     static constexpr uint64_t FLUSH = 1 << 24;
