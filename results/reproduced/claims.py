@@ -162,8 +162,8 @@ def hierarchy() -> Claim:
         {"; ".join(ratios)}""",
         "icy reproduce perkins21/table15 --rerun never",
         CONFIRMED if min(lows) > 0 else CONTRADICTED if max(highs) < 0 else UNKNOWN,
-        """confirmed only if all four differences are above 0, and contradicted only if all are below; the pairs are
-        few, and have the same cell on both sides""",
+        """four differences above 0 would decide for the claim, and four below 0 against it; pairs with more cells would
+        narrow the intervals""",
     )
 
 
@@ -429,7 +429,8 @@ def recall() -> Claim:
         "icy reproduce metarg24/figure8 --rerun never",
         UNKNOWN if below else CONFIRMED if gap > 0 and p < ALPHA else UNKNOWN,
         """the difference exists, but it is larger for an agent with nothing to bind, which remembers only the present
-        stimulus; the LSTM stays below this agent with both kinds of stimuli, so its difference shows no cause""",
+        stimulus; the LSTM stays below this agent with both kinds of stimuli, so its difference shows no cause, and an
+        agent above it would decide""",
     )
 
 
