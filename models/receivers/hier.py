@@ -1,5 +1,7 @@
 """The HU-RNN receiver Hier, with any cell (Perkins21 section 2.9; Icy22 section 3.3.2, HURecv)."""
 
+import torch
+
 from icy.models.base import MeaningScores, Receiver, Sizes
 from icy.models.cells import CellFactory, State, Stop, StopGate, WordEnds, damp, message_gates, mix
 from icy.models.kernels.cell_steps import of_first
@@ -29,20 +31,17 @@ class Hier(Receiver):
         self.upper = cell(self.hidden_size, self.hidden_size)
         self.stop: StopGate | WordEnds = StopGate(self.hidden_size)
         self.out = Linear(self.hidden_size, self.answers)
-        self.shared_gate = self.whole_batches = shared_gate
+        # The mistake is an index that is correct for a pair of states, so the LSTM is not affected.
+        self.shared_gate = shared_gate
+        self.whole_batches = shared_gate and len(self.lower.start(torch.zeros(1, self.hidden_size))) == 1
 
     def inert_parameters(self) -> int:
         return super().inert_parameters() + self.embed.weight.numel()
 
     def gate(self, lower: State, step: int) -> Stop:
-        """Return s [..., batch, 1] after a step, or whether a word ends there.
-
-        The mistake of `shared_gate` is an index that is correct for a pair of states, so the LSTM is not affected.
-        """
+        """Return s [..., batch, 1] after a step, or whether a word ends there."""
         s: Stop = self.stop(lower, step)
-        if isinstance(s, bool) or not self.shared_gate or len(lower) != 1:
-            return s
-        return of_first(s)
+        return of_first(s) if self.whole_batches and not isinstance(s, bool) else s
 
     def forward(self, message: Message) -> MeaningScores:
         gates = message_gates(message, self.embed, self.lower, self.symbols)
