@@ -97,7 +97,7 @@ def test_scaled_models_are_the_built_in_ones_with_scaled_weights(forgetting: Non
 
 
 @pytest.mark.slow
-def test_the_sweeps_can_be_planned(tmp_path: Path) -> None:
+def test_the_sweeps_can_be_planned(forgetting: None, tmp_path: Path) -> None:
     given = read_sweep(panel.SWEEP)
     plan = make_sweep(sweep_request(**given, plugin=str(panel.SCALED), out=str(tmp_path)))
     assert len(plan.rows) == len(orders.SETTINGS) * len(orders.MODELS)
