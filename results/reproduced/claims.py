@@ -106,7 +106,7 @@ def perkins21() -> Iterable[Claim]:
         {rank(printed)}""",
         "icy reproduce perkins21/table6",
         UNKNOWN,
-        "one run of two links, and none under GUMB; the whole table would decide (about 50 core-hours)",
+        "one run of two links, and none under GUMB; the whole table would decide (17 to 35 core-hours)",
     )
     drift = published("perkins21/table17").query("representation == 'discr'")
     cells = drift.pivot_table(index="model", columns="grammar", values="mean")
