@@ -184,8 +184,9 @@ def _draw(result: SearchResult, front: Sequence[tuple[float, float]], axes: Axes
         axes.plot([], [], color="black", markerfacecolor="white", label="cut at the cap", **marks)
     if len(result.objectives) == 1:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    else:
-        axes.plot(*zip(*front, strict=True), "--", color="black", linewidth=0.8, label="Pareto front")
+    else:  # rings, so that a label's point is found among others
+        look: dict[str, Any] = {"color": "black", "linewidth": 0.8, "markersize": 7, "markerfacecolor": "none"}
+        axes.plot(*zip(*front, strict=True), "--o", label="Pareto front" if len(front) > 1 else "best", **look)
     axes.legend(fontsize=style.SMALL, frameon=False)
 
 
