@@ -186,7 +186,8 @@ def _draw(result: SearchResult, front: Sequence[tuple[float, float]], axes: Axes
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     else:  # rings, so that a label's point is found among others
         look: dict[str, Any] = {"color": "black", "linewidth": 0.8, "markersize": 7, "markerfacecolor": "none"}
-        axes.plot(*zip(*front, strict=True), "--o", label="Pareto front" if len(front) > 1 else "best", **look)
+        form, label = ("--o", "Pareto front") if len(front) > 1 else ("o", "best")
+        axes.plot(*zip(*front, strict=True), form, label=label, **look)
     axes.legend(fontsize=style.SMALL, frameon=False)
 
 
