@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -110,6 +112,29 @@ def test_a_model_with_a_hierarchy_is_compared_with_the_same_cell_without() -> No
     names = ["sender/HierZero:GRU", "sender/HierAutoReg:RNN", "receiver/Hier:LSTM", "sender/FC2L"]
     flat = ["sender/RNNZero:GRU", "sender/RNNAutoReg:RNN", "receiver/RNN1L:LSTM", ""]
     assert [claims.flat_of(name) for name in names] == flat
+
+
+def test_pairs_keep_their_languages_as_their_records_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    falls = {"concat": np.full(100, 0.5), "perm": np.full(100, 0.4), "shufdet": np.linspace(0.2, 0.9, 100)}
+    kept = {"concat": 0.5, "perm": 0.75, "shufdet": 0.9}
+    usual = {"kind": "e2e", "failed": False, "representation": "discr", "preset": "published"}
+    records = [
+        {**usual, "model": model, "grammar": grammar, "seed": seed, "sender_accuracy": kept[grammar] + less}
+        | {"curve": [[0, 1.0, 1.0], *([100 * (n + 1), one, 0.0] for n, one in enumerate(falls[grammar]))]}
+        for model, less in (("RNNZero:RNN+RNN1L:RNN", 0.0), ("RNNZero:GRU+RNN1L:GRU", -0.1))
+        for grammar in kept
+        for seed in (1, 2)
+    ]
+    records.append({**records[0], "failed": True, "sender_accuracy": 0.0})
+    monkeypatch.setattr(claims, "read_once", lambda path: SimpleNamespace(records=records))
+    keeps, falls_back = claims.drift()
+    number = " ".join(keeps.number.split())
+    assert "RNNZero:GRU+RNN1L:GRU +0.25; RNNZero:RNN+RNN1L:RNN +0.25 (above 0 in 2 of 2 pairs; mean 0.25" in number
+    assert "largest `shufdet` is of RNNZero:RNN+RNN1L:RNN (0.90) and of RNNZero:GRU+RNN1L:GRU (0.80)" in number
+    number = " ".join(falls_back.number.split())
+    assert "below 0.3 in 4 of 12 runs (10 to 65 %)" in number  # Clopper-Pearson
+    assert "before 10,000 in 0 of 4 seeds of a pair" in number  # shufdet passes perm and concat after 3,000 updates
+    assert falls_back.verdict == claims.UNKNOWN
 
 
 def test_every_claim_has_a_command_and_an_unknown_claim_says_what_would_decide() -> None:
