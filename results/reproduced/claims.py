@@ -141,7 +141,7 @@ def drift() -> Iterable[Claim]:
         the pair with the largest `shufdet` is {cells["shufdet"].idxmax()} ({cells["shufdet"].max():.2f})""",
         f"{TABLE17} --representation discr",
         UNKNOWN,
-        f"""the other {missing} pairs have no row under DISCR; their rows of table 17 would decide (14 to 49
+        f"""the other {missing} pairs have no row under DISCR; their rows of table 17 would decide (13 to 47
         core-hours)""",
     )
     low = runs["curve"].map(min)
