@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from icy.analysis.literature.verdicts import Verdict
+from icy.records.pack import read_once
 from results.reproduced import __main__ as reproduce
 from results.reproduced import claims
 from tests.pages import text
@@ -87,6 +88,20 @@ def test_the_summary_has_the_verdicts_of_the_cells_on_file() -> None:
         assert measured == f"{found.measured} of {found.cells}"
         counts = [found.decided, found.agree, found.phrase, found.equivalent, found.further]
         assert row == [str(one) for one in (*counts, found.shift, found.by_design)]
+
+
+def test_the_remark_on_pre_training_has_the_numbers_of_its_records() -> None:
+    records = [r for r in read_once(reproduce.RECORDS).records if r.get("pretrain_representation") == "gumb"]
+    assert {(r["model"], r["representation"]) for r in records} == {("RNNZero:GRU+RNN1L:GRU", "gumb")}
+    runs = pd.DataFrame([{name: r[name] for name in ("grammar", "sender_accuracy")} for r in records])
+    under_gumb = runs.groupby("grammar")["sender_accuracy"].agg(["mean", "sem"])
+    cells = pd.read_csv("results/reproduced/perkins21-table17.csv").query("representation == 'gumb'")
+    cells = cells[cells["model"] == "RNNZero:GRU+RNN1L:GRU"].set_index("grammar")
+    order = ["concat", "perm", "rot", "shufdet"]
+    parts = [f"{mean:.2f}±{error:.2f}" for mean, error in under_gumb.loc[order].to_numpy()]
+    parts += [f"{value:.2f}" for column in ("published", "icy") for value in cells.loc[order, column]]
+    remark = reproduce.DRIFT_REMARK.partition("All rows here")[2]
+    assert re.findall(r"0\.\d\d(?:±0\.\d\d)?", remark) == parts
 
 
 # -- claims in words ---------------------------------------------------------------------------------------------------
